@@ -98,6 +98,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import losses
 from gpuplace.ops.array.constant import *
@@ -304,33 +305,25 @@ if TYPE_CHECKING:
         VersionDef,
     )
 else:
-    _MESSAGES = frozenset(
-        """
-        AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef
-        NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
-        VersionDef
-        """.split()
+    _lazy = _lazy_names(
+        __name__,
+        {
+            "gpuplace.api": "app contrib flags",
+            "gpuplace.graphdef.messages": """
+                AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
+                NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
+                VersionDef
+            """,
+        },
     )
 
     def __getattr__(name: str) -> Any:
         """A message class, a namespace that loads absl, or what depends on the release; else AttributeError."""
-        if name in ("app", "flags"):
-            from gpuplace.api import app, flags
-
-            return app if name == "app" else flags
-        if name == "contrib":
-            from importlib import import_module
-
-            return import_module("gpuplace.api.contrib")
         if name in version.__all__:
             return getattr(version, name)
         if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow
             return getattr(version, name.strip("_").upper())
-        if name not in _MESSAGES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gpuplace.graphdef import messages
-
-        return getattr(messages, name)
+        return _lazy(name)
 
 
 def __dir__() -> list[str]:

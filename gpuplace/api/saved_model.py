@@ -3,9 +3,9 @@
 Source: tensorflow/_api/v1/saved_model, release 1.15 (names).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gpuplace.lazy import lazy_names
 from gpuplace.saving import saved_model_constants as constants
 from gpuplace.saving import signature_constants, tag_constants
 from gpuplace.saving.saved_model_constants import *
@@ -63,26 +63,21 @@ if TYPE_CHECKING:
         regression_signature_def,
     )
 else:
-    _MODULES = {
-        "builder": "gpuplace.saving.saved_model_builder",
-        "loader": "gpuplace.saving.saved_model_loader",
-        "main_op": "gpuplace.saving.saved_model_loader",
-        "signature_def_utils": "gpuplace.saving.signatures",
-        "utils": "gpuplace.saving.signatures",
-    }
-    _RENAMED = {
-        "Builder": ("builder", "SavedModelBuilder"),
-        "contains_saved_model": ("loader", "maybe_saved_model_directory"),
-        **{
-            name: ("loader", name) for name in ("load", "main_op_with_restore", "maybe_saved_model_directory")
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "gpuplace.saving": """
+                saved_model_builder as builder  saved_model_loader as loader  saved_model_loader as main_op
+                signatures as signature_def_utils  signatures as utils
+            """,
+            "gpuplace.saving.saved_model_builder": "SavedModelBuilder as Builder  simple_save",
+            "gpuplace.saving.saved_model_loader": """
+                load main_op_with_restore maybe_saved_model_directory
+                maybe_saved_model_directory as contains_saved_model
+            """,
+            "gpuplace.saving.signatures": """
+                build_signature_def build_tensor_info classification_signature_def get_tensor_from_tensor_info
+                is_valid_signature predict_signature_def regression_signature_def
+            """,
         },
-        "simple_save": ("builder", "simple_save"),
-    }
-
-    def __getattr__(name: str) -> Any:
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if name in _MODULES:
-            return import_module(_MODULES[name])
-        module, attribute = _RENAMED.get(name, ("utils", name))
-        return getattr(import_module(_MODULES[module]), attribute)
+    )

@@ -5,8 +5,9 @@ The classes that write files are loaded when first used.
 Source: tensorflow/_api/v1/summary, release 1.15 (names).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gpuplace.lazy import lazy_names
 from gpuplace.ops.summaries import (
     audio,
     get_summary_description,
@@ -42,14 +43,10 @@ if TYPE_CHECKING:
     from gpuplace.graphdef.file_writer import FileWriter, FileWriterCache
     from gpuplace.graphdef.messages import Event, SessionLog, Summary, SummaryDescription, TaggedRunMetadata
 else:
-
-    def __getattr__(name: str) -> Any:
-        if name in ("Event", "SessionLog", "Summary", "SummaryDescription", "TaggedRunMetadata"):
-            from gpuplace.graphdef import messages
-
-            return getattr(messages, name)
-        if name in ("FileWriter", "FileWriterCache"):
-            from gpuplace.graphdef import file_writer
-
-            return getattr(file_writer, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "gpuplace.graphdef.file_writer": "FileWriter FileWriterCache",
+            "gpuplace.graphdef.messages": "Event SessionLog Summary SummaryDescription TaggedRunMetadata",
+        },
+    )

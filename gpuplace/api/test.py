@@ -5,8 +5,9 @@ Source: tensorflow/_api/v1/test, release 1.15 (names).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gpuplace.lazy import lazy_names
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = [
@@ -44,20 +45,11 @@ if TYPE_CHECKING:
     from gpuplace.api.gradient_checker import compute_gradient, compute_gradient_error
     from gpuplace.api.test_case import TestCase, get_temp_dir, main, test_src_dir_path
 else:
-
-    def __getattr__(name: str) -> Any:
-        """What loads unittest: when it is first asked for."""
-        if name == "mock":
-            from unittest import mock as found
-        elif name in ("compute_gradient", "compute_gradient_error"):
-            from gpuplace.api import gradient_checker
-
-            found = getattr(gradient_checker, name)
-        elif name in __all__:
-            from gpuplace.api import test_case
-
-            found = getattr(test_case, name)
-        else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "unittest": "mock",
+            "gpuplace.api.gradient_checker": "compute_gradient compute_gradient_error",
+            "gpuplace.api.test_case": "TestCase get_temp_dir main test_src_dir_path",
+        },
+    )

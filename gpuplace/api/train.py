@@ -3,10 +3,10 @@
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplace.api.graph_io import write_graph
+from gpuplace.lazy import lazy_names
 from gpuplace.ops.input.batching import (
     batch,
     batch_join,
@@ -217,45 +217,39 @@ if TYPE_CHECKING:
     from gpuplace.training.supervisor import Supervisor, basic_train_loop
     from gpuplace.training.timers import SecondOrStepTimer
 else:
-    _LAZY = {
-        "gpuplace.checkpoints.reader": "NewCheckpointReader",
-        "gpuplace.graphdef.event_reader": "summary_iterator",
-        "gpuplace.graphdef.messages": """
-            BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List QueueRunnerDef SaverDef
-            SequenceExample
-        """,
-        "gpuplace.saving.checkpoint_state": """
-            checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
-            latest_checkpoint remove_checkpoint update_checkpoint_state
-        """,
-        "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
-        "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
-        "gpuplace.saving.saver": "Saver",
-        "gpuplace.training.hooks": """
-            FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
-            NanTensorHook StopAtStepHook
-        """,
-        "gpuplace.training.monitored_session": """
-            ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator
-            SingularMonitoredSession WorkerSessionCreator
-        """,
-        "gpuplace.training.saver_hooks": """
-            CheckpointSaverHook CheckpointSaverListener ProfilerHook StepCounterHook SummarySaverHook
-        """,
-        "gpuplace.training.scaffold": "Scaffold",
-        "gpuplace.training.session_manager": "SessionManager",
-        "gpuplace.training.session_run_hook": """
-            SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
-        """,
-        "gpuplace.training.supervisor": "Supervisor basic_train_loop",
-        "gpuplace.training.timers": "SecondOrStepTimer",
-    }
-    """What loads protobuf when it is first asked for."""
-    _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
-
-    def __getattr__(name: str) -> Any:
-        """What is loaded when it is first asked for; AttributeError for other names."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
-        return found
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "gpuplace.checkpoints.reader": "NewCheckpointReader",
+            "gpuplace.graphdef.event_reader": "summary_iterator",
+            "gpuplace.graphdef.messages": """
+                BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List QueueRunnerDef SaverDef
+                SequenceExample
+            """,
+            "gpuplace.saving.checkpoint_state": """
+                checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
+                latest_checkpoint remove_checkpoint update_checkpoint_state
+            """,
+            "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
+            "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
+            "gpuplace.saving.saver": "Saver",
+            "gpuplace.training.hooks": """
+                FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
+                NanTensorHook StopAtStepHook
+            """,
+            "gpuplace.training.monitored_session": """
+                ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator
+                SingularMonitoredSession WorkerSessionCreator
+            """,
+            "gpuplace.training.saver_hooks": """
+                CheckpointSaverHook CheckpointSaverListener ProfilerHook StepCounterHook SummarySaverHook
+            """,
+            "gpuplace.training.scaffold": "Scaffold",
+            "gpuplace.training.session_manager": "SessionManager",
+            "gpuplace.training.session_run_hook": """
+                SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
+            """,
+            "gpuplace.training.supervisor": "Supervisor basic_train_loop",
+            "gpuplace.training.timers": "SecondOrStepTimer",
+        },
+    )

@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.checkpoints.crc32c import crc32c, mask, unmask
-from gpuplace.checkpoints.files import read_bytes, reading
 from gpuplace.checkpoints.messages import BundleEntry, BundleHeader, DecodeError
 from gpuplace.checkpoints.slices import (
     Slice,
@@ -42,6 +40,8 @@ from gpuplace.errors import (
     OutOfRangeError,
     UnimplementedError,
 )
+from gpuplace.files.crc32c import crc32c, mask, unmask
+from gpuplace.files.file_system import read_bytes, with_op_errors
 from gpuplace.writing import write_files
 
 __all__ = [
@@ -128,7 +128,7 @@ def write_bundle(prefix: str, tensors: Sequence[SavedTensor]) -> None:
         entry.offset, entry.size, entry.crc32c = offset, size, mask(checksum)
         pieces += content
         offset += size
-    with reading(index_file(prefix)):
+    with with_op_errors(index_file(prefix)):
         folder = os.path.dirname(prefix)
         if folder:
             with contextlib.suppress(FileExistsError):
@@ -372,7 +372,7 @@ class Bundle:
     def _bytes(self, entry: Any) -> bytes:
         """What is written for an entry."""
         path = data_file(self.prefix, entry.shard_id, self.num_shards)
-        with reading(path), open(path, "rb") as file:
+        with with_op_errors(path), open(path, "rb") as file:
             file.seek(entry.offset)
             left = os.fstat(file.fileno()).st_size - entry.offset
             data = file.read(entry.size) if 0 <= entry.size <= left else b""
@@ -484,7 +484,7 @@ def merge_bundles(prefixes: Sequence[str], merged: str) -> None:
             )
             for shard in range(bundle.num_shards)
         ]
-    with reading(index_file(merged)):
+    with with_op_errors(index_file(merged)):
         folder = os.path.dirname(merged)
         if folder:
             with contextlib.suppress(FileExistsError):

@@ -19,8 +19,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from gpuplace.checkpoints.crc32c import crc32c, mask, unmask
 from gpuplace.errors import DataLossError
+from gpuplace.files.crc32c import crc32c, mask, unmask
 
 __all__ = ["read_table", "read_varint", "varint", "write_table"]
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.checkpoints.bundle import SavedTensor, add_extents, extents_of
-from gpuplace.checkpoints.files import matching_files, read_bytes, reading
 from gpuplace.checkpoints.messages import DecodeError, SavedTensorSlices, TensorSlice
 from gpuplace.checkpoints.slices import (
     Slice,
@@ -28,6 +27,7 @@ from gpuplace.checkpoints.table import damaged, read_table, write_table
 from gpuplace.display import above
 from gpuplace.dtypes import DType, dtype_of_number
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from gpuplace.files.file_system import matching_paths, read_bytes, with_op_errors
 from gpuplace.writing import write_files
 
 __all__ = ["TensorSlices", "write_tensor_slices"]
@@ -57,7 +57,7 @@ class TensorSlices:
 
     def __init__(self, pattern: str) -> None:
         self.prefix = pattern
-        paths = matching_files(pattern)
+        paths = matching_paths(pattern)
         if not paths:
             raise NotFoundError.of(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {pattern}",
@@ -216,7 +216,7 @@ def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
         content.data.slice.CopyFrom(message)
         above("gpuplace.graphdef.tensor_proto", "add_values")(content.data.data, tensor.array, tensor.dtype)
         entries[key] = content.SerializeToString()
-    with reading(path):
+    with with_op_errors(path):
         folder = os.path.dirname(path)
         if folder:
             with contextlib.suppress(FileExistsError):

@@ -35,7 +35,7 @@ __all__ = [
 Path: TypeAlias = str | bytes | os.PathLike[str]
 """What names a file."""
 
-_CLASSES: dict[int, Any] = {
+_CLASSES: dict[int | None, Any] = {
     errno.ENOENT: NotFoundError,
     errno.EEXIST: AlreadyExistsError,
     errno.EINVAL: InvalidArgumentError,
@@ -48,10 +48,18 @@ _CLASSES: dict[int, Any] = {
     errno.ENOTEMPTY: FailedPreconditionError,
     errno.EBUSY: FailedPreconditionError,
     errno.ENOSPC: ResourceExhaustedError,
+    errno.EDQUOT: ResourceExhaustedError,
     errno.EMFILE: ResourceExhaustedError,
+    errno.ENFILE: ResourceExhaustedError,
     errno.EAGAIN: UnavailableError,
 }
 """Number of a system error to TensorFlow's class."""
+_HINTS: dict[Any, str] = {
+    NotFoundError: "check the path",
+    PermissionDeniedError: "check the path, and who may read and write there",
+}
+_MAX_SHOWN = 300
+"""Characters of a path in an error."""
 
 
 def text_of(path: Path) -> str:
@@ -71,10 +79,14 @@ def op_error(error: OSError, path: Path) -> OpError:
 
     Args:
         error: the system's.
-        path: of the file that it is about.
+        path: of the file that it is about, where it does not say.
     """
-    cls = _CLASSES.get(error.errno or 0, UnknownError)
-    found: OpError = cls.of(f"{text_of(path)}; {error.strerror or error}")
+    name = error.filename if isinstance(error.filename, str) else text_of(path)
+    return _error_of(_CLASSES.get(error.errno, UnknownError), name, error.strerror or str(error))
+
+
+def _error_of(cls: Any, name: str, sentence: str) -> OpError:
+    found: OpError = cls.of(f"{name[:_MAX_SHOWN]}; {sentence}", hint=_HINTS.get(cls))
     return found
 
 
@@ -86,12 +98,16 @@ def with_op_errors(path: Path) -> Iterator[None]:
         path: of the file that it works on.
 
     Raises:
-        OpError: instead of an OSError.
+        OpError: instead of an OSError; NotFoundError for a name that no file can have.
     """
     try:
         yield
     except OSError as error:
         raise op_error(error, path) from None
+    except ValueError as error:
+        if not isinstance(error, UnicodeEncodeError) and "null" not in str(error):
+            raise
+        raise _error_of(NotFoundError, text_of(path), os.strerror(errno.ENOENT)) from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -151,7 +167,7 @@ def matching_paths(pattern: Path) -> list[str]:
 def _names_in(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
+    except (OSError, ValueError):  # no file can have the name
         return []
 
 

@@ -1,6 +1,6 @@
-"""Files of records: TFRecord, plain or compressed.
+"""Files of records, plain or compressed: TFRecord, lines of text.
 
-::
+A TFRecord file is a row of records::
 
     length      8 bytes, little-endian
     its CRC     4 bytes, masked CRC-32C
@@ -14,21 +14,23 @@
 >>> list(read_records(path))
 [b'one']
 
-Source: tensorflow/core/lib/io/record_writer.cc, record_reader.cc and zlib_compression_options.h, release 1.15.
+Source: tensorflow/core/lib/io/record_writer.cc, record_reader.cc, inputbuffer.cc and zlib_compression_options.h,
+release 1.15.
 """
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from gpuplace.errors import DataLossError, FailedPreconditionError
+from gpuplace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from gpuplace.files.crc32c import crc32c, mask
 from gpuplace.files.file_system import Path, text_of, with_op_errors
 
-__all__ = ["RecordReader", "RecordWriter", "compressor", "read_records", "unpacked"]
+__all__ = ["LineReader", "RecordReader", "RecordWriter", "compressor", "read_all", "read_records"]
 
 _WINDOWS = {"GZIP": 31, "ZLIB": 15}
 """Size of zlib's window, by which it also tells its formats apart."""
@@ -97,19 +99,30 @@ class _Unpacked:
         self._file.close()
 
 
-def unpacked(path: Path, kind: str = "") -> Any:
-    """A file to be read from its beginning: ``read(count)`` and ``close()``.
+def _unpacked(path: Path, kind: str) -> Any:
+    """A file to be read from its beginning: ``read(count)`` and ``close()``."""
+    if kind and kind not in _WINDOWS:
+        raise InvalidArgumentError.of(
+            "Unsupported compression_type.", facts={"found": kind, "allowed": "'', 'GZIP', 'ZLIB'"}
+        )
+    with with_op_errors(path):
+        file = open(text_of(path), "rb")
+    return _Unpacked(file, kind) if kind else file
+
+
+def read_all(path: Path, kind: str = "") -> bytes:
+    """Returns what is in a file.
 
     Args:
         path: of the file.
         kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
 
     Raises:
-        OpError: it cannot be opened.
+        OpError: it cannot be read, or is damaged.
     """
-    with with_op_errors(path):
-        file = open(text_of(path), "rb")
-    return _Unpacked(file, kind) if kind else file
+    with contextlib.closing(_unpacked(path, kind)) as file, with_op_errors(path):
+        data: bytes = file.read()
+        return data
 
 
 class RecordWriter:
@@ -206,21 +219,24 @@ class RecordReader:
 
     def __init__(self, path: Path, kind: str = "") -> None:
         self._path = path
-        self._file = unpacked(path, kind)
+        self._file = _unpacked(path, kind)
         self.offset = 0
         """Where the next record begins, in what is not compressed."""
 
     def next(self) -> bytes | None:
-        """The next record; None when there is none.
+        """The next record; None when there is none, or when the file ends within its length.
 
         Raises:
-            DataLossError: the file is damaged, or ends within a record.
+            DataLossError: the file is damaged, or ends within a record's data.
+            OpError: it cannot be read.
         """
+        with with_op_errors(self._path):
+            return self._next()
+
+    def _next(self) -> bytes | None:
         head = self._file.read(12)
         if len(head) < 12:
-            if not head:
-                return None
-            raise DataLossError.of(f"truncated record at {self.offset}", facts=self._facts())
+            return None
         if mask(crc32c(head[:8])) != _CHECKSUM.unpack(head[8:])[0]:
             raise self._damaged(self.offset)
         (length,) = _LENGTH.unpack(head[:8])
@@ -263,3 +279,46 @@ def read_records(path: Path, kind: str = "") -> Iterator[bytes]:
             yield record
     finally:
         reader.close()
+
+
+class LineReader:
+    """Reads the lines of a file one by one, without their ends.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+
+    Raises:
+        OpError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path, kind: str = "") -> None:
+        self._path = path
+        self._file = _unpacked(path, kind)
+        self._lines: Iterator[bytes] = iter(())
+        self._begun: list[bytes] = []
+        """Parts of a line whose end is not read yet."""
+
+    def next(self) -> bytes | None:
+        """The next line, from which carriage returns are left out wherever they are; None when there is none.
+
+        Raises:
+            OpError: the file cannot be read, or is damaged.
+        """
+        while (line := next(self._lines, None)) is None:
+            with with_op_errors(self._path):
+                piece = self._file.read(_PIECE)
+            if not piece:
+                last, self._begun = b"".join(self._begun).replace(b"\r", b""), []
+                return last or None
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0] = b"".join([*self._begun, lines[0]])
+                self._begun = []
+            self._begun.append(rest)
+            self._lines = iter(lines)
+        return line.replace(b"\r", b"")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()

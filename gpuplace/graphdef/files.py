@@ -12,14 +12,8 @@ import os
 import zlib
 from pathlib import Path
 
-from gpuplace.errors import (
-    DataLossError,
-    FailedPreconditionError,
-    NotFoundError,
-    OpError,
-    PermissionDeniedError,
-    ResourceExhaustedError,
-)
+from gpuplace.errors import DataLossError, ResourceExhaustedError
+from gpuplace.files.file_system import with_op_errors
 
 GZIP = b"\x1f\x8b"
 """What a gzip file begins with."""
@@ -32,14 +26,14 @@ _MAX_RATIO = 100
 """How much larger than its gzip file content of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
 
 
-def read_bytes(path: Path) -> bytes:
+def read_message(path: Path) -> bytes:
     """A file's content; one that is not a regular file, such as a pipe, is read as far as a message can go.
 
     Raises:
         ResourceExhaustedError: more than a message can hold.
-        OSError, ValueError: see `file_error`.
+        OpError: it cannot be read.
     """
-    with path.open("rb") as file:
+    with with_op_errors(path), path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
             raise too_large(str(path), f"{size} bytes")
@@ -49,27 +43,6 @@ def read_bytes(path: Path) -> bytes:
             if len(data) > MAX_BYTES:
                 raise too_large(str(path), f"more than {MAX_BYTES} bytes")
         return bytes(data)
-
-
-def file_error(path: Path, error: OSError | ValueError) -> OpError:
-    """What to raise where a file cannot be read.
-
-    A ValueError comes from a name that no file can have; an OSError from one too long, a loop of links, no permission,
-    a failing disk.
-
-    Args:
-        path: the file.
-        error: what reading it raised.
-
-    Returns:
-        A ``NotFoundError``, ``PermissionDeniedError`` or ``FailedPreconditionError``.
-    """
-    if isinstance(error, FileNotFoundError | ValueError):
-        return NotFoundError.of(f"{str(path)[:300]}; No such file or directory", hint="check the path")
-    is_denied = isinstance(error, PermissionError)
-    return (PermissionDeniedError if is_denied else FailedPreconditionError)(
-        None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
-    )
 
 
 def decompressed(data: bytes, what: str, kind: str = "graph") -> bytes:

@@ -12,10 +12,11 @@ from typing import Any
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from gpuplace.files.file_system import with_op_errors
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
 from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
-from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_bytes, too_large
+from gpuplace.graphdef.files import MAX_BYTES, decompressed, read_message, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.graphdef.model import Model, Part, PlacedPart
@@ -157,7 +158,7 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: it cannot be read.
         DataLossError, ResourceExhaustedError: it cannot be decompressed, or is too large.
     """
-    try:
+    with with_op_errors(path):
         if path.is_dir():
             found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
             if not found:
@@ -166,9 +167,7 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
                     hint=f"{path} is a folder: {folder_advice(path)}",
                 )
             path = found[0]
-        data = read_bytes(path)
-    except (OSError, ValueError) as error:
-        raise file_error(path, error) from None
+        data = read_message(path)
     names = path.name.lower()
     if names.endswith(".gz"):
         names = names[: -len(".gz")]

@@ -1,4 +1,4 @@
-"""Messages of TensorFlow that TensorBoard's copy leaves out, made from a table.
+"""Messages of TensorFlow that TensorBoard's copy leaves out.
 
 Their classes are in a package of their own, so that an installed TensorFlow can be loaded beside them; what one writes
 the other reads.
@@ -8,17 +8,21 @@ the other reads.
 >>> Example.FromString(example.SerializeToString()).features.feature["label"].int64_list.value
 [1, 2]
 
-Source: tensorflow/core/example/example.proto and feature.proto, core/protobuf/queue_runner.proto and saved_model.proto,
-release 1.15 (names, numbers and types of the fields).
+Source: tensorflow/core/example/example.proto and feature.proto, core/protobuf/queue_runner.proto, saved_model.proto and
+control_flow.proto, python/training/checkpoint_state.proto, release 1.15 (names, numbers and types of the fields).
 """
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+from gpuplace.proto import FIELD, MANY, ONE, message_classes
 
 __all__ = [
     "BytesList",
+    "CheckpointState",
+    "CondContextDef",
+    "ControlFlowContextDef",
     "Example",
     "Feature",
     "FeatureList",
@@ -27,90 +31,95 @@ __all__ = [
     "FloatList",
     "Int64List",
     "QueueRunnerDef",
+    "SavedModel",
     "SequenceExample",
+    "WhileContextDef",
+    "example_of_json",
 ]
 
-_PACKAGE = "gpuplace"
+_KEY = ("key", 1, FIELD.TYPE_STRING, ONE)
+_CONTEXT = ("context_name", 1, FIELD.TYPE_STRING, ONE)
+_NESTED = "gpuplace.ControlFlowContextDef"
 
-_FIELDS = """
-QueueRunnerDef        queue_name = 1 string
-QueueRunnerDef        enqueue_op_name = 2 repeated string
-QueueRunnerDef        close_op_name = 3 string
-QueueRunnerDef        cancel_op_name = 4 string
-QueueRunnerDef        queue_closed_exception_types = 5 repeated int32
-BytesList             value = 1 repeated bytes
-FloatList             value = 1 repeated float
-Int64List             value = 1 repeated int64
-Feature               bytes_list = 1 oneof BytesList
-Feature               float_list = 2 oneof FloatList
-Feature               int64_list = 3 oneof Int64List
-Features              feature = 1 map Feature
-FeatureList           feature = 1 repeated Feature
-FeatureLists          feature_list = 1 map FeatureList
-Example               features = 1 Features
-SequenceExample       context = 1 Features
-SequenceExample       feature_lists = 2 FeatureLists
-"""
-"""Message, field, number, what it is (one value, if nothing else is said), type.
+_MESSAGES: dict[str, Any] = {
+    "SavedModel": (
+        ("saved_model_schema_version", 1, FIELD.TYPE_INT64, ONE),
+        ("meta_graphs", 2, MetaGraphDef.DESCRIPTOR.full_name, MANY),
+    ),
+    "CheckpointState": (
+        ("model_checkpoint_path", 1, FIELD.TYPE_STRING, ONE),
+        ("all_model_checkpoint_paths", 2, FIELD.TYPE_STRING, MANY),
+        ("all_model_checkpoint_timestamps", 3, FIELD.TYPE_DOUBLE, MANY),
+        ("last_preserved_timestamp", 4, FIELD.TYPE_DOUBLE, ONE),
+    ),
+    "QueueRunnerDef": (
+        ("queue_name", 1, FIELD.TYPE_STRING, ONE),
+        ("enqueue_op_name", 2, FIELD.TYPE_STRING, MANY),
+        ("close_op_name", 3, FIELD.TYPE_STRING, ONE),
+        ("cancel_op_name", 4, FIELD.TYPE_STRING, ONE),
+        (
+            "queue_closed_exception_types",
+            5,
+            FIELD.TYPE_INT32,
+            MANY,
+        ),  # codes of errors, written as an int32 is
+    ),
+    "BytesList": (("value", 1, FIELD.TYPE_BYTES, MANY),),
+    "FloatList": (("value", 1, FIELD.TYPE_FLOAT, MANY),),
+    "Int64List": (("value", 1, FIELD.TYPE_INT64, MANY),),
+    "Feature": (
+        ("bytes_list", 1, "gpuplace.BytesList", "kind"),
+        ("float_list", 2, "gpuplace.FloatList", "kind"),
+        ("int64_list", 3, "gpuplace.Int64List", "kind"),
+    ),
+    "Features": (("feature", 1, "gpuplace.Features.FeatureEntry", MANY),),
+    "Features.FeatureEntry": (_KEY, ("value", 2, "gpuplace.Feature", ONE)),
+    "FeatureList": (("feature", 1, "gpuplace.Feature", MANY),),
+    "FeatureLists": (("feature_list", 1, "gpuplace.FeatureLists.FeatureListEntry", MANY),),
+    "FeatureLists.FeatureListEntry": (_KEY, ("value", 2, "gpuplace.FeatureList", ONE)),
+    "Example": (("features", 1, "gpuplace.Features", ONE),),
+    "SequenceExample": (
+        ("context", 1, "gpuplace.Features", ONE),
+        ("feature_lists", 2, "gpuplace.FeatureLists", ONE),
+    ),
+    "ValuesDef": (
+        ("values", 1, FIELD.TYPE_STRING, MANY),
+        ("external_values", 2, "gpuplace.ValuesDef.ExternalValuesEntry", MANY),
+    ),
+    "ValuesDef.ExternalValuesEntry": (_KEY, ("value", 2, FIELD.TYPE_STRING, ONE)),
+    "ControlFlowContextDef": (
+        ("cond_ctxt", 1, "gpuplace.CondContextDef", "ctxt"),
+        ("while_ctxt", 2, "gpuplace.WhileContextDef", "ctxt"),
+    ),
+    "CondContextDef": (
+        _CONTEXT,
+        ("pred_name", 2, FIELD.TYPE_STRING, ONE),
+        ("pivot_name", 3, FIELD.TYPE_STRING, ONE),
+        ("branch", 4, FIELD.TYPE_INT32, ONE),
+        ("values_def", 5, "gpuplace.ValuesDef", ONE),
+        ("nested_contexts", 6, _NESTED, MANY),
+    ),
+    "WhileContextDef": (
+        _CONTEXT,
+        ("parallel_iterations", 2, FIELD.TYPE_INT32, ONE),
+        ("back_prop", 3, FIELD.TYPE_BOOL, ONE),
+        ("swap_memory", 4, FIELD.TYPE_BOOL, ONE),
+        ("pivot_name", 5, FIELD.TYPE_STRING, ONE),
+        ("pivot_for_pred_name", 6, FIELD.TYPE_STRING, ONE),
+        ("pivot_for_body_name", 7, FIELD.TYPE_STRING, ONE),
+        ("loop_exit_names", 8, FIELD.TYPE_STRING, MANY),
+        ("values_def", 9, "gpuplace.ValuesDef", ONE),
+        ("loop_enter_names", 10, FIELD.TYPE_STRING, MANY),
+        ("maximum_iterations_name", 11, FIELD.TYPE_STRING, ONE),
+        ("nested_contexts", 12, _NESTED, MANY),
+    ),
+}
 
-Codes of errors are an enumeration in TensorFlow's file, which is written as an int32 is.
-"""
-
-_ONEOF = "kind"
-"""The name of the one group of fields of which a message has one."""
-
-
-def _classes() -> dict[str, Any]:
-    field_type = descriptor_pb2.FieldDescriptorProto
-    scalars = {
-        name: getattr(field_type, f"TYPE_{name.upper()}")
-        for name in ("int64", "int32", "string", "bytes", "float")
-    }
-    file = descriptor_pb2.FileDescriptorProto(
-        name="gpuplace/own_messages.proto",
-        package=_PACKAGE,
-        syntax="proto3",
-        dependency=[MetaGraphDef.DESCRIPTOR.file.name],
-    )
-    messages: dict[str, Any] = {}
-
-    def fill(field: Any, type_name: str) -> None:
-        if type_name in scalars:
-            field.type = scalars[type_name]
-            return
-        field.type = field_type.TYPE_MESSAGE
-        is_ours = type_name != "MetaGraphDef"
-        field.type_name = f".{_PACKAGE}.{type_name}" if is_ours else f".{MetaGraphDef.DESCRIPTOR.full_name}"
-
-    for line in _FIELDS.strip().splitlines():
-        message_name, name, _, number, *how, type_name = line.split()
-        if message_name not in messages:
-            messages[message_name] = file.message_type.add(name=message_name)
-        message = messages[message_name]
-        field = message.field.add(name=name, number=int(number), label=field_type.LABEL_OPTIONAL)
-        if how == ["map"]:
-            entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
-            entry.options.map_entry = True
-            fill(entry.field.add(name="key", number=1, label=field_type.LABEL_OPTIONAL), "string")
-            fill(entry.field.add(name="value", number=2, label=field_type.LABEL_OPTIONAL), type_name)
-            type_name = f"{message_name}.{entry.name}"
-        if how in (["map"], ["repeated"]):
-            field.label = field_type.LABEL_REPEATED
-        if how == ["oneof"]:
-            if not message.oneof_decl:
-                message.oneof_decl.add(name=_ONEOF)
-            field.oneof_index = 0
-        fill(field, type_name)
-    pool = descriptor_pool.Default()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in messages
-    }
-
-
-_made = _classes()
+_made = message_classes("own_messages", _MESSAGES, [MetaGraphDef])
 BytesList: Any = _made["BytesList"]
+CheckpointState: Any = _made["CheckpointState"]
+CondContextDef: Any = _made["CondContextDef"]
+ControlFlowContextDef: Any = _made["ControlFlowContextDef"]
 Example: Any = _made["Example"]
 Feature: Any = _made["Feature"]
 FeatureList: Any = _made["FeatureList"]
@@ -119,7 +128,9 @@ Features: Any = _made["Features"]
 FloatList: Any = _made["FloatList"]
 Int64List: Any = _made["Int64List"]
 QueueRunnerDef: Any = _made["QueueRunnerDef"]
+SavedModel: Any = _made["SavedModel"]
 SequenceExample: Any = _made["SequenceExample"]
+WhileContextDef: Any = _made["WhileContextDef"]
 
 
 def example_of_json(text: bytes) -> bytes:

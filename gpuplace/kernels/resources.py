@@ -268,7 +268,7 @@ class ResourceHandle:
 class Closing(Protocol):
     """A resource that has something to give up when the session ends."""
 
-    def close(self) -> None:
+    def end_session(self) -> None:
         """Gives it up."""
         ...
 
@@ -403,7 +403,7 @@ class SessionResources:
             if isinstance(resource, VariableStorage):
                 resource.reset()
             elif isinstance(resource, Closing):
-                resource.close()
+                resource.end_session()
 
     def __len__(self) -> int:
         return len(self._resources)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.graphdef.file_kinds import Kind, empty_text, kind_of
-from gpuplace.graphdef.files import GZIP, decompressed, file_error, read_bytes
+from gpuplace.graphdef.files import GZIP, decompressed, read_message
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.logs.parser import parse_log
 from gpuplace.logs.text import decoded, strange_share
@@ -42,10 +42,7 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
     place = Path(path)
     if place.name.lower().endswith(_GRAPH_ENDINGS) or place.is_dir():
         return None
-    try:
-        data = read_bytes(place)
-    except (OSError, ValueError) as error:
-        raise file_error(place, error) from None
+    data = read_message(place)
     if data.startswith(GZIP):
         data = decompressed(data, str(path), "log")
     other = kind_of(place, data)

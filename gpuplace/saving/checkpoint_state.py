@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.checkpoints.bundle import index_file
-from gpuplace.checkpoints.files import matching_files, read_bytes, reading
 from gpuplace.errors import OpError
+from gpuplace.files.file_system import matching_paths, read_bytes, with_op_errors
 from gpuplace.graphdef.messages import CheckpointState, SaverDef, text_format
 from gpuplace.writing import write_file
 
@@ -160,7 +160,7 @@ def write_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state.  Please use a"
             " different save path."
         )
-    with reading(file):
+    with with_op_errors(file):
         write_file(file, text_format.MessageToString(state))
 
 
@@ -223,7 +223,7 @@ def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
         checkpoint_prefix: what ``Saver.save`` or ``latest_checkpoint`` returned.
     """
     prefix = os.fspath(checkpoint_prefix)
-    return bool(matching_files(index_file(prefix)) or matching_files(prefix))
+    return bool(matching_paths(index_file(prefix)) or matching_paths(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
@@ -237,9 +237,9 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """
     times = []
     for prefix in checkpoint_prefixes:
-        found = matching_files(index_file(prefix)) or matching_files(prefix)
+        found = matching_paths(index_file(prefix)) or matching_paths(prefix)
         if found:
-            with reading(found[0]):
+            with with_op_errors(found[0]):
                 times.append(os.stat(found[0]).st_mtime_ns / 1e9)
     return times
 
@@ -263,8 +263,8 @@ def remove_checkpoint(
     else:
         patterns.append(checkpoint_prefix)
     for pattern in patterns:
-        for path in matching_files(pattern):
-            with reading(path):
+        for path in matching_paths(pattern):
+            with with_op_errors(path):
                 os.remove(path)
 
 

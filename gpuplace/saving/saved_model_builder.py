@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.checkpoints.files import read_bytes, reading
+from gpuplace.files.file_system import read_bytes, with_op_errors
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graphdef.messages import AnyProto, AssetFileDef, SavedModel, SaverDef, text_format
@@ -59,7 +59,7 @@ class SavedModelBuilder:
         self._export_dir = os.fspath(export_dir)
         self._saved_model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
         self._has_saved_variables = False
-        with reading(self._export_dir):
+        with with_op_errors(self._export_dir):
             if os.path.exists(self._export_dir):
                 if os.listdir(self._export_dir):
                     raise AssertionError(
@@ -109,7 +109,7 @@ class SavedModelBuilder:
             signature_def_map, assets_collection, legacy_init_op if main_op is None else main_op
         )
         folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
-        with reading(folder):
+        with with_op_errors(folder):
             os.makedirs(folder, exist_ok=True)
         saver = saver or _new_saver()
         saver.save(sess, os.path.join(folder, VARIABLES_FILENAME), write_meta_graph=False, write_state=False)
@@ -171,7 +171,7 @@ class SavedModelBuilder:
             if as_text
             else self._saved_model.SerializeToString(deterministic=True)
         )
-        with reading(path):
+        with with_op_errors(path):
             write_file(path, content)
         _logger.info("SavedModel written to: %s", path)
         return os.fsencode(path)
@@ -211,7 +211,7 @@ class SavedModelBuilder:
         if not sources:
             return
         folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
-        with reading(folder):
+        with with_op_errors(folder):
             os.makedirs(folder, exist_ok=True)
             for name, source in sources.items():
                 target = os.path.join(folder, name)

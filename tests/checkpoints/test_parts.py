@@ -1,47 +1,13 @@
-"""Checksums, tables, keys and compressed blocks."""
+"""Tables, keys and compressed blocks."""
 
-import os
 import random
 
 import pytest
 
-from gpuplace.checkpoints.crc32c import crc32c
 from gpuplace.checkpoints.slices import parse_shape_and_slice, slice_key
 from gpuplace.checkpoints.snappy import decompress
 from gpuplace.checkpoints.table import read_table, write_table
 from gpuplace.errors import InternalError, InvalidArgumentError
-
-
-def by_bits(data: bytes) -> int:
-    state = 0xFFFFFFFF
-    for octet in data:
-        state ^= octet
-        for _ in range(8):
-            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
-    return state ^ 0xFFFFFFFF
-
-
-@pytest.mark.parametrize("size", [0, 1, 9, 1000, 16383, 16384, 17409, 40000])
-def test_checksum(size):
-    data = random.Random(size).randbytes(size)
-    assert crc32c(data) == by_bits(data)
-    assert crc32c(data[size // 3 :], crc32c(data[: size // 3])) == by_bits(data)
-
-
-def test_checksum_of_more_than_a_chunk():
-    """Continued in pieces it is what it is at once."""
-    data = os.urandom(5_000_003)
-    checksum = 0
-    for at in range(0, len(data), 10_000):
-        checksum = crc32c(data[at : at + 10_000], checksum)
-    assert crc32c(data) == checksum
-
-
-def test_known_checksums():
-    """Source: RFC 3720, appendix B.4."""
-    assert crc32c(bytes(32)) == 0x8A9136AA
-    assert crc32c(b"\xff" * 32) == 0x62A8AB43
-    assert crc32c(bytes(range(32))) == 0x46DD794E
 
 
 def test_a_table_of_many_blocks():

@@ -119,7 +119,7 @@ def test_names_that_scripts_import(gpuplace, script):
 
 
 @pytest.mark.parametrize(
-    "statement", ["import tensorflow.contrib.slim", "from tensorflow.python.nowhere import x"]
+    "statement", ["import tensorflow.contrib.nowhere", "from tensorflow.python.nowhere import x"]
 )
 def test_a_module_that_does_not_exist(gpuplace, script, statement):
     result = gpuplace("run", script(statement))

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "gpuplace"
 # graphdef turns messages into the placer's arrays as well as into graphs, so it stands above the placer.
 LAYERS: dict[str, set[str]] = {
     "callers": set(),
+    "lazy": set(),
     "release": set(),
     "progress": set(),
     "proto": set(),

@@ -139,24 +139,21 @@ class _Reader:
 class _Lines(_Work):
     def __init__(self, path: str, skipped: int) -> None:
         self._path = path
-        with file_system.with_op_errors(path):
-            self._file = open(path, "rb")
+        self._reader = records.LineReader(path)
         self._line = 0
         for _ in range(skipped):
-            self._file.readline()
+            self._reader.next()
             self._line += 1
 
     def next(self) -> Record | None:
-        with file_system.with_op_errors(self._path):
-            line = self._file.readline()
-        if not line:
+        text = self._reader.next()
+        if text is None:
             return None
         self._line += 1
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
         return os.fsencode(f"{self._path}:{self._line}"), text
 
     def close(self) -> None:
-        self._file.close()
+        self._reader.close()
 
 
 class _Records(_Work):
@@ -176,11 +173,7 @@ class _Records(_Work):
 class _Fixed(_Work):
     def __init__(self, path: str, header: int, size: int, footer: int, hop: int, kind: str) -> None:
         self._path = path
-        file = records.unpacked(path, kind)
-        try:
-            self._data = file.read()
-        finally:
-            file.close()
+        self._data = records.read_all(path, kind)
         self._end = len(self._data) - footer
         self._size, self._hop = size, hop or size
         self._at, self._number = header, 0

@@ -1,57 +1,23 @@
-"""What is in files: lines of text, TFRecords, records of one length; and datasets that are kept in a file.
+"""Datasets of what is in files, lines of text, TFRecords, records of one length, and those that are kept in a file.
 
-A TFRecord file is a row of records, in little-endian numbers::
-
-    length (8 bytes) | masked CRC of it (4) | data (length bytes) | masked CRC of it (4)
-
-Source: tensorflow/core/kernels/data/*_dataset_op.cc, core/lib/io/record_reader.cc and core/lib/hash/crc32c.h,
-release 1.15 (formats, sentences).
+Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (sentences).
 """
 
 from __future__ import annotations
 
-import gzip
+import functools
 import io
 import os
-import struct
-import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from gpuplace.errors import DataLossError, NotFoundError, PermissionDeniedError
+from gpuplace.errors import DataLossError, InvalidArgumentError, OpError
+from gpuplace.files.records import LineReader, RecordReader, read_all
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.data.runtime.stages import END, Cached, Following, Run, Stage, invalid
 from gpuplace.writing import write_file
-
-
-def opened(name: str, compression: str) -> BinaryIO:
-    """A file to be read.
-
-    Args:
-        name: its name.
-        compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
-
-    Raises:
-        NotFoundError: there is none.
-        PermissionDeniedError: it may not be read.
-        InvalidArgumentError: no such compression.
-    """
-    if compression not in ("", "ZLIB", "GZIP"):
-        raise invalid(f"Unsupported compression_type: {compression}.")
-    try:
-        file = open(name, "rb")
-    except (FileNotFoundError, IsADirectoryError):
-        raise NotFoundError.of(f"{name}; No such file or directory") from None
-    except PermissionError:
-        raise PermissionDeniedError.of(f"{name}; Permission denied") from None
-    if compression == "GZIP":
-        return gzip.GzipFile(fileobj=file)  # type: ignore[return-value]
-    if compression == "ZLIB":
-        with file:
-            return io.BytesIO(zlib.decompress(file.read()))
-    return file
 
 
 def _string(value: bytes) -> tuple[Any]:
@@ -60,104 +26,92 @@ def _string(value: bytes) -> tuple[Any]:
     return (array,)
 
 
+class _Rows(Protocol):
+    """What is in a file, one string after the other."""
+
+    def next(self) -> bytes | None: ...
+
+    def close(self) -> None: ...
+
+
 class FileRows(Stage):
-    """What a function finds in files, strings, one file after the other.
+    """What a reader finds in files, strings, one file after the other.
 
     Args:
         names: names of the files.
-        compression: as for ``opened``.
-        read: gives the strings in a file.
+        compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
+        read: begins with a file, given its name and compression.
     """
 
-    def __init__(
-        self, names: Any, compression: Any, read: Callable[[BinaryIO, str], Iterator[bytes]]
-    ) -> None:
+    def __init__(self, names: Any, compression: Any, read: Callable[[str, str], _Rows]) -> None:
         super().__init__()
         if names.ndim > 1:
             raise invalid("`filenames` must be a scalar or a vector.")
-        self.names = [name.decode() for name in names.reshape(-1).tolist()]
+        self.names = [os.fsdecode(name) for name in names.reshape(-1).tolist()]
         self.compression = compression[()].decode()
         self.read = read
 
     def begin(self, run: Run) -> Following:
         names = iter(self.names)
-        rows: Iterator[bytes] = iter(())
+        rows: _Rows | None = None
 
         def take() -> Any:
             nonlocal rows
-            while (row := next(rows, None)) is None:
-                name = next(names, None)
-                if name is None:
-                    return END
-                rows = self.read(opened(name, self.compression), name)
-            return _string(row)
+            while True:
+                if rows is None:
+                    name = next(names, None)
+                    if name is None:
+                        return END
+                    rows = self.read(name, self.compression)
+                row = None
+                try:
+                    row = rows.next()
+                finally:  # after an error too, so that datasets that ignore errors go on with the next file
+                    if row is None:
+                        rows.close()
+                        rows = None
+                if row is not None:
+                    return _string(row)
 
         return take
 
 
-def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
-    with file:
-        for line in file:
-            yield line.rstrip(b"\n").removesuffix(b"\r")
+class _FixedLength:
+    """Records of one length between a header and a footer."""
+
+    def __init__(self, record: int, header: int, footer: int, name: str, compression: str) -> None:
+        self._data = read_all(name, compression)
+        self._record, self._at, self._end = record, header, len(self._data) - footer
+        body = self._end - header
+        self._excess: OpError | None = None
+        if body < 0 or body % record:
+            self._excess = (DataLossError if compression else InvalidArgumentError).of(
+                f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{name}" has body'
+                f" length {body} bytes, which is not an exact multiple of the record length ({record} bytes)."
+            )
+            if not compression:  # whose size is known before it is read
+                raise self._excess
+
+    def next(self) -> bytes | None:
+        start, self._at = self._at, self._at + self._record
+        if self._at <= self._end:
+            return self._data[start : self._at]
+        if self._excess is not None:
+            raise self._excess
+        return None
+
+    def close(self) -> None:
+        pass
 
 
-def _crc_table() -> list[int]:
-    table = []
-    for number in range(256):
-        for _ in range(8):
-            number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
-        table.append(number)
-    return table
-
-
-_TABLE = _crc_table()
-
-
-def _masked_crc(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def _records(file: BinaryIO, name: str) -> Iterator[bytes]:
-    at = 0
-    with file:
-        while head := file.read(12):
-            if len(head) < 12:
-                raise DataLossError.of(f"truncated record at {at}")
-            length, check = struct.unpack("<QI", head)
-            if _masked_crc(head[:8]) != check:
-                raise DataLossError.of(f"corrupted record at {at}")
-            data, tail = file.read(length), file.read(4)
-            if len(data) < length or len(tail) < 4:
-                raise DataLossError.of(f"truncated record at {at}")
-            at += length + 16
-            yield data
-
-
-def _fixed(record: int, header: int, footer: int) -> Callable[[BinaryIO, str], Iterator[bytes]]:
+def _fixed(record: int, header: int, footer: int) -> Callable[[str, str], _Rows]:
     if record < 1:
         raise invalid("`record_bytes` must be > 0")
     if header < 0:
         raise invalid("`header_bytes` must be >= 0")
     if footer < 0:
         raise invalid("`footer_bytes` must be >= 0")
-
-    def read(file: BinaryIO, name: str) -> Iterator[bytes]:
-        with file:
-            data = file.read()
-        body = len(data) - header - footer
-        if body % record:
-            raise invalid(
-                f'Excess bytes ({body % record}) after reading {max(body, 0) // record} records: file "{name}" has'
-                f" {len(data)} bytes, header {header}, footer {footer}, records of {record} bytes."
-            )
-        for start in range(header, header + body, record):
-            yield data[start : start + record]
-
-    return read
+    return functools.partial(_FixedLength, record, header, footer)
 
 
 class CachedInFile(Cached):
@@ -233,12 +187,12 @@ def _cache(xp: Any, input_dataset: Any, filename: Any) -> Any:
 
 @compute("TextLineDataset")
 def _text_lines(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
-    return FileRows(filenames, compression_type, _lines)
+    return FileRows(filenames, compression_type, LineReader)
 
 
 @compute("TFRecordDataset")
 def _tf_records(xp: Any, filenames: Any, compression_type: Any, buffer_size: Any) -> Any:
-    return FileRows(filenames, compression_type, _records)
+    return FileRows(filenames, compression_type, RecordReader)
 
 
 @compute("FixedLengthRecordDatasetV2")

@@ -74,7 +74,7 @@ class RunningIterator:
             raise OutOfRangeError.of("End of sequence")
         return element
 
-    def close(self) -> None:
+    def end_session(self) -> None:
         """Gives up its dataset."""
         self._following = None
 

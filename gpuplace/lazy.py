@@ -1,0 +1,53 @@
+"""Names of a module that are imported when they are first asked for, so that ``import gpuplace`` stays quick.
+
+>>> get = lazy_names("some", {"fractions": "Fraction as Ratio", "xml": "dom"})
+>>> get("Ratio").__name__, get("dom").__name__
+('Fraction', 'xml.dom')
+>>> get("other")
+Traceback (most recent call last):
+    ...
+AttributeError: module 'some' has no attribute 'other'
+
+Source: PEP 562, "Module __getattr__ and __dir__".
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+_NAME = re.compile(r"(\w+)(?: as (\w+))?")
+
+
+def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's ``__getattr__``, which imports a name and keeps it in the module.
+
+    Args:
+        module: the module's own name.
+        names: module to what is imported from it, as after ``from ... import``, separated by white space.
+
+    Returns:
+        A function of a name; it raises AttributeError for those that are not among them.
+    """
+    sources = {
+        own or name: (source, name) for source, text in names.items() for name, own in _NAME.findall(text)
+    }
+
+    def get(name: str) -> Any:
+        if name not in sources:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        source, attribute = sources[name]
+        names_there = vars(
+            import_module(source)
+        )  # not getattr: it may be the module itself, which would ask here
+        found = names_there[attribute] if attribute in names_there else import_module(f"{source}.{attribute}")
+        if module in sys.modules:
+            setattr(sys.modules[module], name, found)
+        return found
+
+    return get

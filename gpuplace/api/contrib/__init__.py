@@ -11,14 +11,16 @@ from gpuplace.api import missing as _missing
 from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, staging
 
 if TYPE_CHECKING:
-    from gpuplace.api.contrib import learn
+    from gpuplace.api.contrib import learn, tensorboard
 
-__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging"]
+__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "learn":  # its data sets are loaded when they are first asked for
-        return _import_module("gpuplace.api.contrib.learn")
+    if name in ("learn", "tensorboard"):  # data sets and messages are loaded when they are first asked for
+        module = _import_module(f"gpuplace.api.contrib.{name}")
+        _missing.advise(f"contrib.{name}", module)
+        return module
     raise AttributeError(name)
 
 

@@ -20,11 +20,36 @@ from gpuplace.callers import OwnFramesHidden
 __all__ = ["advice", "error", "give_advice", "sentence"]
 
 _SAVE = "save the model with TensorFlow, {how}, and explore it: gpuplace.explore('saved_model_dir')"
+_KERAS = _SAVE.format(how="model.export('saved_model_dir')")
 _WRITE = (
     "write the graph with TensorFlow, tf.train.write_graph(graph, '.', 'graph.pb', as_text=False), and explore it: "
     "gpuplace.explore('graph.pb')"
 )
+_GRAPHS = "gpuplace runs graphs: build one and give it to tf.Session().run(...)"
 _LISTING = "ask gpuplace: tf.Machine.local(), or for a session's devices session.list_devices()"
+
+RENAMED = {
+    "batch_cholesky": "cholesky",
+    "batch_matrix_determinant": "matrix_determinant",
+    "batch_matrix_diag": "matrix_diag",
+    "batch_matrix_inverse": "matrix_inverse",
+    "batch_matrix_solve": "matrix_solve",
+    "batch_matrix_transpose": "matrix_transpose",
+    "complex_abs": "abs",
+    "concat_v2": "concat",
+    "image.per_image_whitening": "image.per_image_standardization",
+    "inv": "reciprocal",
+    "listdiff": "setdiff1d",
+    "mul": "multiply",
+    "neg": "negative",
+    "nn.bidirectional_rnn": "nn.static_bidirectional_rnn",
+    "nn.rnn": "nn.static_rnn",
+    "pack": "stack",
+    "select": "where",
+    "sub": "subtract",
+    "unpack": "unstack",
+}
+"""Names of TensorFlow 0.x -> those of 1.0, whose arguments are the same or nearly so."""
 
 ADVICE: Mapping[str, str] = {
     "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
@@ -35,8 +60,14 @@ ADVICE: Mapping[str, str] = {
     + "; memory and visible GPUs are set with tf.ConfigProto(gpu_options=tf.GPUOptions(...))",
     "contrib": "gpuplace has contrib.layers, framework, rnn, seq2seq and slim, as far as they are used most: build the "
     "rest with tf.layers, tf.nn and tf.losses, or " + _WRITE,
+    "contrib.eager": _GRAPHS,
+    "contrib.keras": _KERAS,
+    "contrib.learn": "gpuplace has contrib.learn.datasets: "
+    + _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
+        "saved_model_dir", "exports/<timestamp>"
+    ),
     "distribute": "place the copies with tf.device in a loop over the GPUs, or " + _WRITE,
-    "enable_eager_execution": "gpuplace runs graphs: build one and give it to tf.Session().run(...)",
+    "enable_eager_execution": _GRAPHS,
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
     "estimator": _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
@@ -47,7 +78,7 @@ ADVICE: Mapping[str, str] = {
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
-    "keras": _SAVE.format(how="model.export('saved_model_dir')"),
+    "keras": _KERAS,
     "lite": _WRITE,
     "py_function": "use tf.py_func",
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
@@ -56,6 +87,7 @@ ADVICE: Mapping[str, str] = {
     "merge_all_summaries": "TensorFlow 1.0 named it tf.summary.merge_all",
     "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
     "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
+    **{old: f"TensorFlow 1.0 named it tf.{new}" for old, new in RENAMED.items()},
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
     "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
     "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",

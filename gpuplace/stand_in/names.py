@@ -345,7 +345,7 @@ def _missing(fullname: str) -> ModuleNotFoundError:
     name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1|api))*\.", "", fullname)
     gpuplace = importlib.import_module("gpuplace")
     return ModuleNotFoundError(
-        f"No module named {fullname!r}: gpuplace stands in for TensorFlow here and has nothing of that name; "
+        f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has nothing of that name; "
         f"{sentence(name, gpuplace.__all__)}",
         name=f"{ROOT}.{name}",
     )

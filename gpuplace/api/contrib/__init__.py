@@ -10,12 +10,12 @@ from gpuplace.api import missing as _missing
 from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, staging
 from gpuplace.lazy import lazy_names as _lazy_names
 
-__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging"]
+__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging", "tensorboard"]
 
 if TYPE_CHECKING:
-    from gpuplace.api.contrib import learn
-else:  # its data sets are loaded when they are first asked for
-    __getattr__ = _lazy_names(__name__, {"gpuplace.api.contrib": "learn"})
+    from gpuplace.api.contrib import learn, tensorboard
+else:  # data sets and messages are loaded when they are first asked for
+    __getattr__ = _lazy_names(__name__, {"gpuplace.api.contrib": "learn tensorboard"})
 
 
 _missing.advise("contrib", _sys.modules[__name__])

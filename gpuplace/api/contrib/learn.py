@@ -1,8 +1,17 @@
-"""``tf.contrib.learn``: its data sets.
+"""``tf.contrib.learn``: its data sets, and the names of what a model is used for.
 
-Source: tensorflow/contrib/learn/__init__.py, release 1.15 (names).
+Source: tensorflow/contrib/learn/__init__.py and tensorflow/contrib/learn/python/learn/estimators/model_fn.py, release
+1.15 (names, values).
 """
 
 from gpuplace.data_sets import learn as datasets
 
-__all__ = ["datasets"]
+__all__ = ["ModeKeys", "datasets"]
+
+
+class ModeKeys:
+    """What a function that builds a model builds it for."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    INFER = "infer"

@@ -1,0 +1,8 @@
+"""``tf.contrib.tensorboard.plugins.projector``: which embeddings TensorBoard's projector shows.
+
+Source: tensorflow/contrib/tensorboard/plugins/projector/__init__.py, release 1.15 (names).
+"""
+
+from gpuplace.graphdef.projector import EmbeddingInfo, ProjectorConfig, SpriteMetadata, visualize_embeddings
+
+__all__ = ["EmbeddingInfo", "ProjectorConfig", "SpriteMetadata", "visualize_embeddings"]

@@ -65,6 +65,7 @@ from gpuplace.api import (
     random,
     raw_ops,
     saved_model,
+    sets,
     sparse,
     strings,
     summary,
@@ -187,7 +188,7 @@ __all__ = [
     # Namespaces
     "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
     "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
-    "python_io", "queue", "random", "raw_ops", "saved_model", "sparse", "strings", "summary", "test", "train",
+    "python_io", "queue", "random", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",

@@ -19,7 +19,7 @@ NAMESPACES = (
     "contrib.rnn", "contrib.seq2seq", "contrib.staging", "data", "data.experimental", "dtypes", "errors", "flags",
     "gfile", "graph_util", "image", "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup",
     "losses", "manip", "math", "metrics", "nest", "nn", "nn.rnn_cell", "python_io", "queue", "random",
-    "saved_model", "sparse", "strings", "summary", "test", "train", "version",
+    "saved_model", "sets", "sparse", "strings", "summary", "test", "train", "version",
 )  # fmt: skip
 
 NOT_YET: tuple[str, ...] = ()

@@ -46,3 +46,43 @@ def sets(tf):
     tf.sets.difference(both, one)
     tf.sets.set_union(both, both, validate_indices=False)
     tf.sets.set_difference(one, other, aminusb=False)
+
+
+@program
+def convolutions(tf):
+    images, filters = tf.ones([2, 7, 9, 3]), tf.ones([3, 2, 3, 4])
+    unknown = tf.placeholder(tf.float32, [None, None, None, 3])
+    signals, windows = tf.ones([2, 9, 3]), tf.ones([3, 3, 4])
+    made = [
+        tf.nn.convolution(images, filters, "SAME"),
+        tf.nn.convolution(images, filters, "VALID", strides=[2, 1]),
+        tf.nn.convolution(images, filters, "SAME", dilation_rate=[2, 3], name="apart"),
+        tf.nn.atrous_conv2d(images, filters, 2, "VALID"),
+        tf.nn.atrous_conv2d(unknown, filters, 2, "SAME"),
+        tf.nn.depthwise_conv2d(images, filters, [1, 1, 1, 1], "SAME", rate=[2, 2]),
+        tf.nn.separable_conv2d(images, filters, tf.ones([1, 1, 12, 2]), [1, 1, 1, 1], "VALID", rate=[2, 1]),
+    ]
+    tf.gradients(made, [images, filters])
+    made = [
+        tf.nn.conv1d(signals, windows, 2, "SAME"),
+        tf.nn.conv1d(signals, windows, [1], "VALID", name="one"),
+        tf.nn.convolution(signals, windows, "SAME", dilation_rate=[2]),
+    ]
+    tf.gradients(made, [signals, windows])
+    tf.nn.conv1d_transpose(made[0], windows, [2, 9, 3], 2)
+    blocks = tf.space_to_batch(images, [[0, 1], [1, 0]], 2)
+    tf.batch_to_space(blocks, [[0, 1], [1, 0]], 2)
+
+
+@program
+def dilated_layers(tf):
+    images, signals = tf.placeholder(tf.float32, [2, 8, 9, 3]), tf.placeholder(tf.float32, [2, 9, 3])
+    unknown = tf.placeholder(tf.float32, [None, None, 9, 3])
+    turned = tf.transpose(images, [0, 3, 1, 2])
+    tf.layers.conv2d(images, 4, 3, dilation_rate=2, padding="same")
+    tf.layers.conv2d(unknown, 4, 3, dilation_rate=(1, 2))
+    tf.layers.conv1d(signals, 4, 3, dilation_rate=2)
+    tf.layers.conv1d(signals, 4, 3, dilation_rate=2, padding="causal", activation=tf.nn.relu)
+    tf.layers.conv1d(signals, 4, 3, strides=2)
+    tf.layers.conv2d(turned, 4, 3, dilation_rate=2, padding="same", data_format="channels_first")
+    tf.layers.separable_conv2d(images, 4, 3, dilation_rate=2)

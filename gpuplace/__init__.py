@@ -65,6 +65,7 @@ from gpuplace.api import (
     random,
     raw_ops,
     saved_model,
+    sets,
     sparse,
     strings,
     summary,
@@ -101,6 +102,7 @@ from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import losses
+from gpuplace.ops.array.batches import *
 from gpuplace.ops.array.constant import *
 from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
@@ -188,20 +190,21 @@ __all__ = [
     # Namespaces
     "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
     "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
-    "python_io", "queue", "random", "raw_ops", "saved_model", "sparse", "strings", "summary", "test", "train",
+    "python_io", "queue", "random", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
-    "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "bincount", "boolean_mask",
-    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics", "concat",
-    "constant", "cumprod", "cumsum", "depth_to_space", "dynamic_partition", "dynamic_stitch",
-    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "guarantee_const", "identity",
-    "identity_n", "invert_permutation", "lin_space", "linspace", "matrix_transpose", "meshgrid",
-    "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack", "placeholder",
-    "placeholder_with_default", "range", "rank", "reshape", "reverse", "reverse_sequence", "reverse_v2",
-    "roll", "scatter_nd", "searchsorted", "sequence_mask", "setdiff1d", "shape", "shape_n", "size",
-    "slice", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",
+    "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "batch_to_space", "batch_to_space_nd",
+    "bincount", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to",
+    "check_numerics", "concat", "constant", "cumprod", "cumsum", "depth_to_space", "dynamic_partition",
+    "dynamic_stitch", "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd",
+    "guarantee_const", "identity", "identity_n", "invert_permutation", "lin_space", "linspace",
+    "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack",
+    "placeholder", "placeholder_with_default", "range", "rank", "required_space_to_batch_paddings",
+    "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "searchsorted",
+    "sequence_mask", "setdiff1d", "shape", "shape_n", "size", "slice", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",
     "tensor_scatter_add", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
     "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow

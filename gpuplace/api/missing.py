@@ -117,7 +117,7 @@ SPACES = (
         "metrics",
         "nn",
     ),
-    *("python_io", "queue", "random", "saved_model", "sparse", "strings", "summary", "test", "train"),
+    *("python_io", "queue", "random", "saved_model", "sets", "sparse", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

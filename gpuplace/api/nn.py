@@ -7,6 +7,7 @@ from gpuplace.api import rnn_cell
 from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
+from gpuplace.ops.nn.convolution import *
 from gpuplace.ops.nn.depthwise import *
 from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
@@ -19,16 +20,20 @@ from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
     "all_candidate_sampler",
+    "atrous_conv2d",
     "avg_pool",
     "avg_pool2d",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
     "compute_accidental_hits",
+    "conv1d",
+    "conv1d_transpose",
     "conv2d",
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
+    "convolution",
     "crelu",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
@@ -75,6 +80,7 @@ __all__ = [
     "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
+    "with_space_to_batch",
     "xw_plus_b",
     "zero_fraction",
 ]

@@ -13,13 +13,17 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.array.joining import concat
 from gpuplace.ops.flow import control
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
 from gpuplace.ops.nn.entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
+from gpuplace.ops.sparse.sets import set_difference
 from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
@@ -171,29 +175,68 @@ def _check_broadcastable(weights: Any, values: Any) -> Operation:
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:
             weights = convert_to_tensor(weights, name=weights_scope)
-            reshaping.shape(weights, name="shape")
-            reshaping.rank(weights, name="rank")
+            weights_shape = reshaping.shape(weights, name="shape")
+            weights_rank = reshaping.rank(weights, name="rank")
         with name_scope(None, "values", [values]) as values_scope:
             values = convert_to_tensor(values, name=values_scope)
-            reshaping.shape(values, name="shape")
-            reshaping.rank(values, name="rank")
+            values_shape = reshaping.shape(values, name="shape")
+            values_rank = reshaping.rank(values, name="rank")
         mine, theirs = weights.shape.sizes, values.shape.sizes
-        if mine == ():
-            return control.no_op(name="static_scalar_check_success")
-        if mine is None or theirs is None:
-            return control.no_op(name=scope)
         prefix = "weights can not be broadcast to values."
-        if len(mine) != len(theirs):
+        if mine is not None and theirs is not None:
+            if not mine:
+                return control.no_op(name="static_scalar_check_success")
+            _check_sizes(weights, values, prefix)
+            if None not in mine + theirs:
+                return control.no_op(name="static_dims_check_success")
+        is_scalar = comparison.equal(0, weights_rank, name="is_scalar")
+        is_valid = cond(
+            is_scalar,
+            lambda: is_scalar,
+            lambda: _has_valid_shape(weights_rank, weights_shape, values_rank, values_shape),
+            name="is_valid_shape",
+        )
+        data = [
+            *(prefix, "weights.shape=", weights.name, weights_shape),
+            *("values.shape=", values.name, values_shape, "is_scalar=", is_scalar),
+        ]
+        return Assert(is_valid, data, name=scope)
+
+
+def _has_valid_shape(weights_rank: Any, weights_shape: Any, values_rank: Any, values_shape: Any) -> Tensor:
+    """Whether the ranks are the same, and every size of the weights is 1 or that of the values."""
+    inputs = [weights_rank, weights_shape, values_rank, values_shape]
+    with name_scope(None, "has_valid_nonscalar_shape", inputs) as scope:
+        is_same_rank = comparison.equal(values_rank, weights_rank, name="is_same_rank")
+        return cond(
+            is_same_rank,
+            lambda: _has_valid_sizes(weights_shape, values_shape),
+            lambda: is_same_rank,
+            name=scope,
+        )
+
+
+def _has_valid_sizes(weights_shape: Any, values_shape: Any) -> Tensor:
+    with name_scope(None, "has_invalid_dims", [weights_shape, values_shape]) as scope:
+        sizes = reshaping.expand_dims(values_shape, -1)
+        valid = concat([sizes, constant.ones_like(sizes)], axis=1)
+        invalid = set_difference(reshaping.expand_dims(weights_shape, -1), valid)
+        return comparison.equal(0, reshaping.size(invalid.values, name="num_invalid_dims"), name=scope)
+
+
+def _check_sizes(weights: Any, values: Any, prefix: str) -> None:
+    """ValueError where it is known that weights do not broadcast."""
+    mine, theirs = weights.shape.sizes, values.shape.sizes
+    if len(mine) != len(theirs):
+        raise ValueError(
+            f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
+            f"weights.shape={weights.shape}."
+        )
+    for axis, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if a is not None and b is not None and a not in (1, b):
             raise ValueError(
-                f"{prefix} values.rank={len(theirs)}. weights.rank={len(mine)}. values.shape={values.shape}. "
-                f"weights.shape={weights.shape}."
+                f"{prefix} Mismatch at dim {axis}. values.shape={values.shape} weights.shape={weights.shape}."
             )
-        for axis, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-            if a is not None and b is not None and a not in (1, b):
-                raise ValueError(
-                    f"{prefix} Mismatch at dim {axis}. values.shape={values.shape} weights.shape={weights.shape}."
-                )
-        return control.no_op(name="static_dims_check_success")
 
 
 # Collections

@@ -48,13 +48,13 @@ Metric = tuple[Tensor, Tensor]
 Keys = Sequence[str] | str | None
 
 
-def _gathered(shape: list[int], dtype: Any, name: str) -> Any:
+def gathered(shape: list[int], dtype: Any, name: str) -> Any:
     """A local variable of zeros."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
 
 
-def _collect(value: Any, keys: Keys) -> None:
+def collect(value: Any, keys: Keys) -> None:
     for key in [keys] if isinstance(keys, str) else keys or ():
         get_default_graph().add_to_collection(key, value)
 
@@ -80,7 +80,7 @@ def _squeezed(labels: Any, predictions: Any) -> tuple[Any, Any]:
         return labels, predictions
 
 
-def _aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
     """The same ranks, by axes of size 1 left out or added at the end."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
@@ -131,11 +131,11 @@ def mean(
     given: Any = weights
     with variable_scope(name, "mean", [values, given]):
         numbers: Any = cast(values, float32)
-        total, count = _gathered([], float32, "total"), _gathered([], float32, "count")
+        total, count = gathered([], float32, "total"), gathered([], float32, "count")
         if given is None:
             number = cast(reshaping.size(numbers), float32)
         else:
-            numbers, _, given = _aligned(numbers, None, given)
+            numbers, _, given = aligned(numbers, None, given)
             share = broadcast_weights(cast(given, float32), numbers)
             numbers = multiply(numbers, share)
             number = reduce_sum(share)
@@ -143,9 +143,9 @@ def mean(
         with get_default_graph().control_dependencies([numbers]):
             update_count = assign_add(count, number)
         value = div_no_nan(total, maximum(count, 0), name="value")
-        _collect(value, metrics_collections)
+        collect(value, metrics_collections)
         update = div_no_nan(update_total, maximum(update_count, 0), name="update_op")
-        _collect(update, updates_collections)
+        collect(update, updates_collections)
         return value, update
 
 
@@ -173,7 +173,7 @@ def accuracy(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = _aligned(predictions, labels, weights)
+    found, truth, share = aligned(predictions, labels, weights)
     if truth.dtype != found.dtype:
         found = cast(found, truth.dtype)
     right = cast(equal(found, truth), float32)
@@ -204,7 +204,7 @@ def mean_absolute_error(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = _aligned(predictions, labels, weights)
+    found, truth, share = aligned(predictions, labels, weights)
     errors = magnitude(found - truth)
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_absolute_error")
 
@@ -233,7 +233,7 @@ def mean_squared_error(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = _aligned(predictions, labels, weights)
+    found, truth, share = aligned(predictions, labels, weights)
     errors = squared_difference(truth, found)
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_squared_error")
 
@@ -262,12 +262,12 @@ def root_mean_squared_error(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = _aligned(predictions, labels, weights)
+    found, truth, share = aligned(predictions, labels, weights)
     value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
     root = sqrt(value)
-    _collect(root, metrics_collections)
+    collect(root, metrics_collections)
     update_root = sqrt(update)
-    _collect(update_root, updates_collections)
+    collect(update_root, updates_collections)
     return root, update_root
 
 
@@ -275,19 +275,17 @@ def _counted(scope: str, wanted: tuple[bool, bool], arguments: tuple[Any, ...]) 
     """How many labels and predictions are these two."""
     labels, predictions, weights, metrics, updates, name = arguments
     with variable_scope(name, scope, [predictions, labels, weights]):
-        predictions, labels, weights = _aligned(
-            cast(predictions, bool_type), cast(labels, bool_type), weights
-        )
+        predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
         found = logical_and(equal(labels, wanted[0]), equal(predictions, wanted[1]))
         assert_type(found, bool_type)
-        count = _gathered([], float32, "count")
+        count = gathered([], float32, "count")
         values = cast(found, float32)
         if weights is not None:
             values = multiply(values, cast(weights, float32))
         value = reshaping.identity(count)
-        _collect(value, metrics)
+        collect(value, metrics)
         update = assign_add(count, reduce_sum(values))
-        _collect(update, updates)
+        collect(update, updates)
         return value, update
 
 
@@ -407,9 +405,7 @@ def _share_of(scope: str, other: Callable[..., Metric], arguments: tuple[Any, ..
     """True positives as a share of themselves and others."""
     labels, predictions, weights, metrics, updates, name = arguments
     with variable_scope(name, scope, [predictions, labels, weights]):
-        predictions, labels, weights = _aligned(
-            cast(predictions, bool_type), cast(labels, bool_type), weights
-        )
+        predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = other(labels, predictions, weights)
 
@@ -417,9 +413,9 @@ def _share_of(scope: str, other: Callable[..., Metric], arguments: tuple[Any, ..
             return where(greater(one + two, 0), div(one, one + two), 0, called)
 
         value = share(right, wrong, "value")
-        _collect(value, metrics)
+        collect(value, metrics)
         update = share(update_right, update_wrong, "update_op")
-        _collect(update, updates)
+        collect(update, updates)
         return value, update
 
 
@@ -510,7 +506,7 @@ def mean_iou(
         found: Any = convert_to_tensor(predictions)
         truth: Any = convert_to_tensor(labels)
         found.shape.assert_is_compatible_with(truth.shape)
-        matrix = _gathered([num_classes, num_classes], float64, "total_confusion_matrix")
+        matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
         found, truth = cast(found, int64), cast(truth, int64)
         count = cast(num_classes, int64)
 
@@ -529,6 +525,6 @@ def mean_iou(
         union = where(greater(union, 0), union, constant.ones_like(union))
         shares = div(both, union)
         value = where(greater(valid, 0), reduce_sum(shares, name="mean_iou") / valid, 0)
-        _collect(value, metrics_collections)
-        _collect(update, updates_collections)
+        collect(value, metrics_collections)
+        collect(update, updates_collections)
         return value, update

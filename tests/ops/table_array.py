@@ -222,4 +222,26 @@ CASES = [
     Case("DecodeRaw", [s(["abcd"])], {"out_type": "int32", "little_endian": False}, label="big"),
     Case("DecodeRaw", [s(["ab", "c"])], {"out_type": "uint8"}, label="lengths"),
     Case("Reshape", [u8([[1, 2]]), i32([2])], label="uint8"),
+    # Blocks as batches
+    *[
+        Case("SpaceToBatchND", [ramp(2, 4, 6, 3, dtype=kind), i32([2, 3]), i32([[0, 0], [0, 0]])], label=kind.__name__)
+        for kind in (np.float32, np.float64, np.int32, np.int64, np.float16)
+    ],
+    Case("SpaceToBatchND", [ramp(1, 5, 4), i64([3]), i64([[1, 0]])], label="one axis"),
+    Case("SpaceToBatchND", [ramp(2, 3, 4, 1, 2), i32([2, 2, 3]), i32([[1, 0], [0, 2], [2, 0]])], label="three axes"),
+    Case("SpaceToBatchND", [ramp(2, 3), i32([1]), i32([[0, 0]])], label="blocks of one"),
+    Case("SpaceToBatchND", [ramp(0, 4, 4, 1), i32([2, 2]), i32([[0, 0], [0, 0]])], label="empty"),
+    Case("SpaceToBatchND", [ramp(2, 5), i32([2]), i32([[0, 0]])], label="uneven", only_class=True),
+    Case("SpaceToBatchND", [ramp(2, 5), i32([2, 2]), i32([[0, 1], [0, 0]])], label="rank", only_class=True),
+    Case("SpaceToBatchND", [ramp(2, 5), i32([2]), i32([[-1, 0]])], label="negative", only_class=True),
+    *[
+        Case("BatchToSpaceND", [ramp(12, 2, 3, 2, dtype=kind), i32([2, 3]), i32([[0, 0], [0, 0]])], label=kind.__name__)
+        for kind in (np.float32, np.float64, np.int32, np.int64, np.float16)
+    ],
+    Case("BatchToSpaceND", [ramp(6, 2, 4), i64([3]), i64([[1, 2]])], label="one axis"),
+    Case("BatchToSpaceND", [ramp(8, 2, 1, 3, 2), i32([2, 2, 2]), i32([[1, 0], [0, 1], [2, 3]])], label="three axes"),
+    Case("BatchToSpaceND", [ramp(5, 2), i32([2]), i32([[0, 0]])], label="uneven", only_class=True),
+    Case("BatchToSpaceND", [ramp(4, 2), i32([2]), i32([[3, 2]])], label="crops", only_class=True),
+    Case("SpaceToBatch", [ramp(1, 3, 4, 2), i32([[1, 0], [0, 0]])], {"block_size": 2}),
+    Case("BatchToSpace", [ramp(8, 2, 2, 1), i32([[1, 0], [0, 2]])], {"block_size": 2}),
 ]  # fmt: skip

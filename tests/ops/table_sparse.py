@@ -14,6 +14,9 @@ CUBE = [i64([[0, 0, 1], [0, 1, 0], [1, 1, 2], [1, 1, 3]]), f64([1, 2, 3, 4]), i6
 EMPTY = [np.zeros((0, 2), np.int64), f32([]), SHAPE]
 UNORDERED = [AT[::-1].copy(), VALUES[::-1].copy(), SHAPE]
 OTHER = [i64([[0, 1], [0, 3], [2, 3]]), f32([1.0, 2.0, -4.0]), SHAPE]
+SETS = [i64([[0, 0], [0, 1], [1, 0], [1, 2]]), i64([1, 7, 5, 5]), i64([3, 3])]
+UNION = {"set_operation": "union"}
+OTHER_SETS = [i64([[0, 1], [1, 1], [2, 0]]), i64([7, 5, 6]), i64([3, 4])]
 
 CASES = [
     # To dense
@@ -160,4 +163,34 @@ CASES = [
     Case("SparseSegmentSum", [ramp(4, 3), i32([0, 4]), i32([0, 0])], label="outside", only_class=True),
     Case("SparseSegmentSum", [ramp(4, 3), i32([0, 1]), i32([1, 0])], label="order", only_class=True),
     Case("SparseTensorDenseAdd", [*SPARSE, ramp(3, 4)]),
+    # Sets
+    *[
+        Case("DenseToDenseSetOperation", [one, other], {"set_operation": how}, f"{how} {label}")
+        for how in ("a-b", "b-a", "intersection", "union")
+        for label, one, other in (
+            ("rows", i64([[3, 1, 1], [2, 5, 7], [-1, 0, 4]]), i64([[1, 9], [5, 2], [3, 3]])),
+            ("vectors", i32([5, 4, 4, 1]), i32([4, 0])),
+            ("cubes", ramp(2, 2, 3, dtype=np.int64) % 4, ramp(2, 2, 2, dtype=np.int64) % 3),
+            ("strings", s([["b", "a", "b"]]), s([["c", "a"]])),
+        )
+    ],
+    *[
+        Case("DenseToSparseSetOperation", [i64([[3, 1], [2, 5], [0, 0]]), *SETS], {"set_operation": how}, how)
+        for how in ("a-b", "b-a", "intersection", "union")
+    ],
+    *[
+        Case("SparseToSparseSetOperation", [*SETS, *OTHER_SETS], {"set_operation": how}, how)
+        for how in ("a-b", "b-a", "intersection", "union")
+    ],
+    Case(
+        "DenseToDenseSetOperation",
+        [i64([[1], [2]]), i64([[1]])],
+        {"set_operation": "union"},
+        "groups",
+        only_class=True,
+    ),
+    Case("SetSize", SETS),
+    Case("SetSize", [i64([[0, 0, 1], [1, 1, 0], [1, 1, 1]]), i32([4, 2, 2]), i64([2, 2, 3])], label="cube"),
+    Case("SetSize", [i64([[1, 1], [0, 0]]), i64([1, 2]), i64([2, 2])], label="order", only_class=True),
+    Case("SetSize", [i64([[0, 1]]), s(["a"]), i64([2, 2])], label="strings"),
 ]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.array.padding import pad
 from gpuplace.ops.layers.base import Layer, as_function, function_of, require_rank
 from gpuplace.ops.nn.conv import conv2d as nn_conv2d
 from gpuplace.ops.nn.conv import conv2d_transpose as nn_conv2d_transpose
+from gpuplace.ops.nn.convolution import conv1d as nn_conv1d
+from gpuplace.ops.nn.convolution import dilated
 from gpuplace.ops.nn.depthwise import separable_conv2d as nn_separable_conv2d
 from gpuplace.ops.nn.misc import bias_add
 from gpuplace.ops.variables.init_ops import Zeros
@@ -105,6 +106,10 @@ class _Conv(Layer):
         self._of_kernel, self._of_bias = kernel, bias
         self.kernel: Any = None
         self.bias: Any = None
+
+    @property
+    def _is_dilated(self) -> bool:
+        return any(rate != 1 for rate in self.dilation_rate)
 
     def _check(self, inputs: Any) -> None:
         require_rank(inputs, self, rank=self._rank + 2)
@@ -246,18 +251,21 @@ class Conv2D(_Conv):
         )
 
     def _after_build(self) -> None:
-        constant.constant(self.dilation_rate, "int32", name="dilation_rate")
+        self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
 
     def _convolve(self, inputs: Any) -> Tensor:
-        outputs = nn_conv2d(
-            inputs,
-            self.kernel,
-            strides=self.strides,
-            padding=self.padding.upper(),
-            data_format=self._order,
-            dilations=self.dilation_rate,
-            name="Conv2D",
-        )
+        padding = self.padding.upper()
+        if self._is_dilated:
+            outputs = dilated(inputs, self.kernel, self.strides, self._rates, padding, self._order, None)
+        else:
+            outputs = nn_conv2d(
+                inputs,
+                self.kernel,
+                strides=self.strides,
+                padding=padding,
+                data_format=self._order,
+                name="Conv2D",
+            )
         result: Tensor = self._biased(outputs)
         return result
 
@@ -337,24 +345,16 @@ class Conv1D(_Conv):
         )
 
     def _after_build(self) -> None:
-        constant.constant(self.dilation_rate, "int32", name="dilation_rate")
+        self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
 
     def _convolve(self, inputs: Any) -> Tensor:
-        axis = 2 if self._first else 1
         inputs = self._causal(inputs)
-        with name_scope(None, "conv1d") as scope:
-            images = reshaping.expand_dims(inputs, axis)
-            window = reshaping.expand_dims(self.kernel, 0)
-            outputs = nn_conv2d(
-                images,
-                window,
-                strides=(1, self.strides[0]),
-                padding=self._op_padding,
-                data_format=self._order,
-                dilations=(1, self.dilation_rate[0]),
-                name=scope,
-            )
-            outputs = reshaping.squeeze(outputs, [axis])
+        order = "NCW" if self._first else "NWC"
+        if self._is_dilated:
+            rest = (self._op_padding, order, None)
+            outputs = dilated(inputs, self.kernel, self.strides, self._rates, *rest)
+        else:
+            outputs = nn_conv1d(inputs, self.kernel, self.strides[0], self._op_padding, data_format=order)
         if self._first and self.bias is not None:
             return outputs + reshaping.reshape(self.bias, (1, self.filters, 1))
         result: Tensor = self._biased(outputs)

@@ -107,14 +107,19 @@ def conv2d(
 
 
 def four(value: Any, data_format: str, name: str) -> list[int]:
-    """One number for each axis of the data format from one, two or four."""
+    """One number for each axis of images' data format from one, two or four."""
+    return for_axes(value, 2, data_format, name)
+
+
+def for_axes(value: Any, number: int, data_format: str, name: str) -> list[int]:
+    """One number for each axis of a data format from one, one for each of ``number`` sizes, or one for each axis."""
     items = [1] if value is None else list(value) if isinstance(value, Sequence) else [value]
-    if len(items) == 4:
+    if len(items) == number + 2:
         return items
-    if len(items) not in (1, 2):
-        raise ValueError(f"{name} should be of length 1, 2 or 4 but was {len(items)}")
-    pair = items * 2 if len(items) == 1 else items
-    return [1, 1, *pair] if data_format.startswith("NC") else [1, *pair, 1]
+    if len(items) not in (1, number):
+        raise ValueError(f"{name} should be of length 1, {number} or {number + 2} but was {len(items)}")
+    inner = items * number if len(items) == 1 else items
+    return [1, 1, *inner] if data_format.startswith("NC") else [1, *inner, 1]
 
 
 def _convert_padding(padding: Any) -> tuple[Any, list[int]]:

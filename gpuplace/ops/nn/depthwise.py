@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -16,6 +15,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, conv2d, image_sizes
+from gpuplace.ops.nn.convolution import with_space_to_batch
 from gpuplace.ops.nn.depthwise_arithmetic import (
     depthwise,
     depthwise_filter_gradient,
@@ -88,7 +88,7 @@ def depthwise_conv2d(
         filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
         strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``.
-        rate: dilation in height and width, two integers; only 1 is supported, which is also what None means.
+        rate: dilation in height and width, two integers; None: 1.
         name: name scope, and name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         dilations: the newer name of ``rate``; wins where both are given.
@@ -99,26 +99,30 @@ def depthwise_conv2d(
 
     Raises:
         TypeError: another dtype, or strides that are no list.
-        ValueError: the shapes do not fit, or a rate above one: use ``dilations`` of ``conv2d`` instead.
+        ValueError: the shapes do not fit, or a rate is not positive.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     with name_scope(name, "depthwise", [input, filter]) as scope:
         input = convert_to_tensor(input, name="tensor_in")
         filter = convert_to_tensor(filter, name="filter_in")
-        _check_rate(rate if dilations is None else dilations, filter)
-        return depthwise_conv2d_native(input, filter, strides, padding, data_format, name=scope)
+        rates = rate if dilations is None else dilations
+        return _apart(input, filter, strides, padding, data_format, rates, scope)
 
 
-def _check_rate(rate: Any, filter: Tensor) -> None:
-    """Adds what TensorFlow leaves in the graph while it looks at the rate; ValueError for one above 1."""
-    reshaping.shape(filter)
-    rates = convert_to_tensor([1, 1] if rate is None else rate, "int32", name="dilation_rate")
-    value = constant_value(rates)
-    if value is None or (value != 1).any():
-        raise ValueError(
-            f"rate={rate!r} is not supported: a rate above 1 needs space_to_batch_nd; dilations of tf.nn.conv2d do"
-            " the same for plain convolutions"
-        )
+def _apart(
+    images: Any, filter: Any, strides: Any, padding: Any, data_format: str | None, rates: Any, name: str
+) -> Tensor:
+    """A depthwise convolution whose window has its elements apart."""
+    return with_space_to_batch(
+        images,
+        filter_shape=reshaping.shape(filter),
+        dilation_rate=[1, 1] if rates is None else rates,
+        padding=padding,
+        data_format=data_format,
+        op=lambda some, _, inner: depthwise_conv2d_native(
+            some, filter, strides, inner, data_format, name=name
+        ),
+    )
 
 
 def separable_conv2d(
@@ -141,7 +145,7 @@ def separable_conv2d(
         pointwise_filter: ``[1, 1, in_channels * multiplier, out_channels]``, of the same dtype.
         strides: of the depthwise convolution, in pixels: a list with one number for each axis of ``data_format``.
         padding: ``"SAME"`` or ``"VALID"``, of the depthwise convolution.
-        rate: dilation in height and width, two integers; only 1 is supported, which is also what None means.
+        rate: dilation in height and width, two integers; None: 1.
         name: name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         dilations: the newer name of ``rate``; wins where both are given.
@@ -152,7 +156,7 @@ def separable_conv2d(
 
     Raises:
         TypeError: another dtype, or strides that are no list.
-        ValueError: the shapes do not fit, or a rate above one: use ``dilations`` of ``conv2d`` instead.
+        ValueError: the shapes do not fit, or a rate is not positive.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     values = [input, depthwise_filter, pointwise_filter]
@@ -160,10 +164,8 @@ def separable_conv2d(
         input = convert_to_tensor(input, name="tensor_in")
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        _check_rate(rate if dilations is None else dilations, depthwise_filter)
-        deep = depthwise_conv2d_native(
-            input, depthwise_filter, strides, padding, data_format, name="depthwise"
-        )
+        rates = rate if dilations is None else dilations
+        deep = _apart(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
         return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
 
 

@@ -1,0 +1,392 @@
+"""Convolutions along one, two or three axes, also dilated ones as TensorFlow 1 builds them, and signals.
+
+A dilated convolution is one of each of the images that consist of every so many pixels::
+
+    images -> SpaceToBatchND -> Conv2D -> BatchToSpaceND -> result
+
+Source: tensorflow/python/ops/nn_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import int32
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.batches import (
+    batch_to_space_nd,
+    required_space_to_batch_paddings,
+    space_to_batch_nd,
+)
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.reshaping import expand_dims, squeeze
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.nn.conv import for_axes
+from gpuplace.ops.support import new
+from gpuplace.typing import IntsLike, TensorLike
+
+__all__ = ["atrous_conv2d", "conv1d", "conv1d_transpose", "convolution", "with_space_to_batch"]
+
+_FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+_SIGNALS = {None: "NHWC", "NHWC": "NHWC", "NWC": "NHWC", "NCHW": "NCHW", "NCW": "NCHW"}
+"""Data format of a signal -> that of the images of one row, as which it is convolved."""
+
+
+def _one(newer: Any, older: Any, names: tuple[str, str]) -> Any:
+    """The value of an argument that has two names."""
+    if newer is None:
+        return older
+    if older is not None:
+        raise ValueError(f"Cannot specify both '{names[1]}' and '{names[0]}'")
+    return newer
+
+
+def _images_format(data_format: str | None) -> tuple[str, int]:
+    """The data format of images of one row, and the axis that they have more than signals."""
+    if data_format not in _SIGNALS:
+        raise ValueError('data_format must be "NWC" or "NCW".')
+    found = _SIGNALS[data_format]
+    return found, 2 if found == "NCHW" else 1
+
+
+def conv1d(
+    value: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    stride: IntsLike | None = None,
+    padding: str | None = None,
+    use_cudnn_on_gpu: bool | None = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: TensorLike | None = None,
+    dilations: IntsLike | None = None,
+) -> Tensor:
+    """Convolves signals with a filter.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.conv1d(tf.zeros([8, 100, 3]), tf.zeros([5, 3, 16]), stride=2, padding="SAME").shape
+    TensorShape([Dimension(8), Dimension(50), Dimension(16)])
+
+    Args:
+        value: ``[batch, width, in_channels]``, or ``[batch, in_channels, width]`` for ``NCW``; dtypes
+            as for ``conv2d``.
+        filters: ``[width, in_channels, out_channels]``, of the same dtype.
+        stride: how far the window moves.
+        padding: ``"SAME"`` or ``"VALID"``.
+        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        data_format: ``"NWC"`` or ``"NCW"``; None: ``"NWC"``.
+        name: name of the operation.
+        input: the newer name of ``value``.
+        dilations: distance of the window's elements; None: 1.
+
+    Returns:
+        A tensor of the dtype of ``value``: ``[batch, out_width, out_channels]``, or in the order of ``NCW``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: the shapes do not fit, or the data format is another one.
+    """
+    signals = _one(input, value, ("value", "input"))
+    with name_scope(name, "conv1d", [signals, filters]) as scope:
+        images, axis = _images_format(data_format)
+        given: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
+        made = new(
+            "Conv2D",
+            scope,
+            input=expand_dims(signals, axis),
+            filter=expand_dims(filters, 0),
+            strides=[1, *for_axes(stride, 1, images, "stride")],
+            padding=padding,
+            data_format=images,
+            dilations=[1, *for_axes(dilations, 1, images, "dilations")],
+            **given,
+        )
+        return squeeze(made, [axis])
+
+
+def conv1d_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: IntsLike,
+    padding: str = "SAME",
+    data_format: str | None = "NWC",
+    dilations: IntsLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of ``conv1d``: makes longer signals from short ones.
+
+    Args:
+        input: ``[batch, width, in_channels]``, or ``[batch, in_channels, width]`` for ``NCW``.
+        filters: ``[width, out_channels, in_channels]``, of the same dtype.
+        output_shape: the shape of the result, three integers in the order of ``data_format``.
+        strides: by what factor the width grows.
+        padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
+        data_format: ``"NWC"`` or ``"NCW"``; None: ``"NWC"``.
+        dilations: distance of the window's elements; None: 1.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype of ``input`` and the shape ``output_shape``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: the shapes do not fit, or the data format is another one.
+    """
+    with name_scope(name, "conv1d_transpose", [input, filters, output_shape]) as scope:
+        images, axis = _images_format(data_format)
+        signals, window = expand_dims(input, axis), expand_dims(filters, 0)
+        sizes: Any = output_shape if isinstance(output_shape, Tensor) else list(output_shape)  # type: ignore[arg-type]
+        made = new(
+            "Conv2DBackpropInput",
+            scope,
+            input_sizes=concat([sizes[:axis], [1], sizes[axis:]], 0),
+            filter=window,
+            out_backprop=signals,
+            strides=[1, *for_axes(strides, 1, images, "stride")],
+            padding=padding,
+            data_format=images,
+            dilations=[1, *for_axes(dilations, 1, images, "dilations")],
+        )
+        return squeeze(made, axis)
+
+
+def convolution(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    padding: str | None = None,
+    strides: IntsLike | None = None,
+    dilation_rate: IntsLike | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
+) -> Tensor:
+    """Convolves signals, images or volumes with a filter.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.convolution(tf.zeros([8, 32, 32, 3]), tf.zeros([3, 3, 3, 16]), "SAME", dilation_rate=[2, 2]).shape
+    TensorShape([Dimension(8), Dimension(32), Dimension(32), Dimension(16)])
+
+    Args:
+        input: ``[batch, one to three sizes, in_channels]``, or channels second for formats that begin with ``NC``.
+        filter: ``[as many sizes, in_channels, out_channels]``, of the same dtype.
+        padding: ``"SAME"`` or ``"VALID"``.
+        strides: how far the window moves along each of the axes, or one number for all; None: 1.
+        dilation_rate: distance of the window's elements along each, or one number for all; None: 1.
+        name: name of the scope.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or one with the channels second.
+        filters: the newer name of ``filter``.
+        dilations: the newer name of ``dilation_rate``.
+
+    Returns:
+        A tensor of the dtype of ``input``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: the shapes do not fit, or both strides and dilations are more than 1.
+    """
+    filter = _one(filters, filter, ("filter", "filters"))
+    dilations = _one(dilations, dilation_rate, ("dilation_rate", "dilations"))
+    if not isinstance(input, Tensor):
+        input = convert_to_tensor(input)
+    window: Any = filter if isinstance(filter, Tensor) else convert_to_tensor(filter)
+    rank = window.shape.ndims if input.shape.ndims is None else input.shape.ndims
+    if rank is None:
+        raise ValueError("rank of input or filter must be known")
+    if not 3 <= rank <= 5:
+        raise ValueError(f"Input tensor must be of rank 3, 4 or 5 but was {rank}.")
+    number = rank - 2
+    layout = data_format or _FORMATS[number]
+    steps, apart = (
+        for_axes(strides, number, layout, "strides"),
+        for_axes(dilations, number, layout, "dilations"),
+    )
+    with name_scope(name, "convolution", [input, window]) as scope:
+        if all(rate == 1 for rate in apart):
+            return _plain(input, window, steps, padding, data_format, scope)
+        inner = slice(2, None) if layout.startswith("NC") else slice(1, -1)
+        return dilated(input, window, steps[inner], apart[inner], padding, data_format, scope)
+
+
+def atrous_conv2d(
+    value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """Convolves images with a filter whose rows and columns are ``rate`` pixels apart.
+
+    Args:
+        value: ``[batch, height, width, in_channels]``; dtypes as for ``conv2d``.
+        filters: ``[rows, columns, in_channels, out_channels]``, of the same dtype.
+        rate: the distance in pixels.
+        padding: ``"SAME"`` or ``"VALID"``.
+        name: name of the scope; None: ``convolution``.
+
+    Returns:
+        ``[batch, out_height, out_width, out_channels]``, of the dtype of ``value``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: the shapes do not fit, or the rate is not positive.
+    """
+    return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
+
+
+def _plain(
+    input: Any, filter: Any, strides: list[int], padding: Any, data_format: str | None, name: str | None
+) -> Tensor:
+    """A convolution that is not dilated; strides for all axes."""
+    number = len(strides) - 2
+    if number == 1:
+        return conv1d(input, filter, strides, padding, None, data_format, name)
+    layout = data_format or _FORMATS[number]
+    op_type = "Conv2D" if number == 2 else "Conv3D"
+    return new(
+        op_type, name, input=input, filter=filter, strides=strides, padding=padding, data_format=layout
+    )
+
+
+def dilated(
+    input: Tensor,
+    filter: Tensor,
+    strides: Sequence[int],
+    rates: Tensor | Sequence[int],
+    padding: str | None,
+    data_format: str | None,
+    name: str | None,
+) -> Tensor:
+    """A convolution whose window has its elements apart, by ``SpaceToBatchND`` where they are.
+
+    Args:
+        input: ``[batch, sizes, in_channels]``, or the channels second.
+        filter: ``[sizes, in_channels, out_channels]``.
+        strides: for each of the sizes.
+        rates: distance of the window's elements, for each; numbers, or a constant of them.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: of ``input``; None: the channels last.
+        name: of the convolution.
+
+    Raises:
+        ValueError: a rate is not positive, or strides and rates are more than 1, or channels do not fit.
+    """
+    apart: Any = constant_value(rates) if isinstance(rates, Tensor) else list(rates)
+    number = len(apart)
+    if any(rate < 1 for rate in apart):
+        raise ValueError("all values of dilation_rate must be positive")
+    if any(step < 1 for step in strides):
+        raise ValueError("all values of strides must be positive")
+    if any(step > 1 for step in strides) and any(rate > 1 for rate in apart):
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+    layout = data_format or _FORMATS[number]
+    is_first = layout.startswith("NC")
+    channels = input.shape[1 if is_first else number + 1]
+    if not channels.is_compatible_with(filter.shape[number]):
+        raise ValueError(
+            "number of input channels does not match corresponding dimension of filter, "
+            f"{channels} != {filter.shape[number]}"
+        )
+    axes = range(2, number + 2) if is_first else range(1, number + 1)
+    steps = [1, 1, *strides] if is_first else [1, *strides, 1]
+
+    def run(images: Any, _: int, inner_padding: str) -> Tensor:
+        return _plain(images, filter, steps, inner_padding, data_format, name)
+
+    sizes: Any = filter.shape.as_list() if filter.shape.is_fully_defined() else shape_of(filter)
+    return with_space_to_batch(
+        input, rates if isinstance(rates, Tensor) else apart, padding or "VALID", run, sizes, axes, layout
+    )
+
+
+def with_space_to_batch(
+    input: TensorLike,
+    dilation_rate: TensorLike,
+    padding: str,
+    op: Callable[[Tensor, int, str], Tensor],
+    filter_shape: TensorLike | None = None,
+    spatial_dims: Sequence[int] | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Does something to the images that consist of every so many elements, and puts the results together again.
+
+    Args:
+        input: ``[batch, ...]``.
+        dilation_rate: every how many elements, for each of ``spatial_dims``; int32.
+        padding: ``"SAME"`` or ``"VALID"``.
+        op: is called with the images, the number of rates and a padding.
+        filter_shape: sizes of the window, for ``"SAME"``.
+        spatial_dims: which axes, in ascending order; None: those after the batch, or after the channels.
+        data_format: channels are second where it begins with ``NC``.
+
+    Returns:
+        What ``op`` gives where all rates are 1, else its results put together.
+
+    Raises:
+        ValueError: rates are not positive or of unknown number, axes are not in order, or the rank is too low.
+    """
+    images: Any = convert_to_tensor(input, name="input")
+    rates: Any = convert_to_tensor(dilation_rate, int32, name="dilation_rate")
+    if rates.shape.ndims not in (1, None):
+        raise ValueError("rate must be rank 1")
+    if not rates.shape.is_fully_defined():
+        raise ValueError("rate must have known shape")
+    number = rates.shape[0].value
+    first = 2 if data_format is not None and data_format.startswith("NC") else 1
+    axes = [int(axis) for axis in (range(first, first + number) if spatial_dims is None else spatial_dims)]
+    if axes != sorted(set(axes)) or any(axis < 1 for axis in axes):
+        raise ValueError("spatial_dims must be a montonically increasing sequence of positive integers")
+    least = axes[-1] + (0 if first == 2 else 1)
+    if images.shape.ndims is not None and images.shape.ndims < least:
+        raise ValueError(f"input tensor must have rank {least} at least")
+    known = constant_value(rates)
+    if known is not None and (known < 1).any():
+        raise ValueError("dilation_rate must be positive")
+    if known is not None and (known == 1).all():
+        return op(images, number, padding)
+    base: Any = np.zeros([number, 2], np.int32)
+    if padding == "SAME":
+        if filter_shape is None:
+            raise ValueError("filter_shape must be specified for SAME padding")
+        window: Any = convert_to_tensor(filter_shape, name="filter_shape")
+        base = _borders(window, number, rates if known is None else known)
+    elif padding != "VALID":
+        raise ValueError(f"Invalid padding method {padding!r}")
+    sizes: Any = None if images.shape.ndims is None else [images.shape[axis].value for axis in axes]
+    if sizes is None or None in sizes:
+        shape: Any = shape_of(images)
+        sizes = stack([shape[axis] for axis in axes])
+    paddings, crops = required_space_to_batch_paddings(sizes, rates, base)
+    blocks = _for_all_axes(rates, 1, axes)
+    paddings, crops = _for_all_axes(paddings, 0, axes), _for_all_axes(crops, 0, axes)
+    made = op(space_to_batch_nd(images, blocks, paddings), number, "VALID")
+    return batch_to_space_nd(made, blocks, crops)
+
+
+def _borders(window: Any, number: int, rates: Any) -> Any:
+    """The border of ``"SAME"``, before and after each axis."""
+    known = constant_value(window)
+    sizes = (window if known is None else known)[:number]
+    more = sizes + (sizes - 1) * (rates - 1) - 1
+    before = more // 2
+    after = more - before
+    return stack([[before[axis], after[axis]] for axis in range(number)])
+
+
+def _for_all_axes(given: Tensor, fill: int, axes: Sequence[int]) -> Any:
+    """One row for each axis after the first up to the last of ``axes``; ``given`` has those of ``axes``."""
+    known = constant_value(given)
+    rows: Any = given if known is None else known
+    parts, done, number = [], 0, 0
+    while number < len(axes):
+        start, gap = number, axes[number] - 1 - done
+        if axes[number] > 1:
+            shape: list[Any] = [gap, *given.shape.as_list()[1:]]
+            parts.append(np.full(shape, fill, np.int32))
+        while number + 1 < len(axes) and axes[number + 1] == axes[number] + 1:
+            number += 1
+        parts.append(rows[start : number + 1])
+        done = axes[number]
+        number += 1
+    return np.concatenate(parts) if known is not None else concat(parts, 0)

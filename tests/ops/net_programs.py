@@ -1,0 +1,88 @@
+"""Programs with metrics and layers of nets, in the form of ``programs``."""
+
+PROGRAMS = {}
+
+
+def program(function):
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+@program
+def metrics_at_thresholds(tf):
+    labels, guesses = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])
+    share = tf.placeholder(tf.float32, [None])
+    column, row = tf.placeholder(tf.float32, [3, 1]), tf.placeholder(tf.int32, [3])
+    tf.metrics.auc(labels, guesses)
+    tf.metrics.auc(labels, guesses, share, 20, curve="PR", name="pr")
+    tf.metrics.auc(
+        labels, guesses, None, 20, ["values"], "updates", "PR", summation_method="careful_interpolation"
+    )
+    tf.metrics.auc(labels, guesses, share, 20, summation_method="minoring")
+    tf.metrics.auc(row, column, thresholds=[0.5, 0.1], summation_method="majoring")
+    tf.metrics.precision_at_thresholds(labels, guesses, [0.1, 0.5])
+    tf.metrics.recall_at_thresholds(labels, guesses, [0.2], share)
+    tf.metrics.true_positives_at_thresholds(labels, guesses, [0.5], name="hits")
+    tf.metrics.false_positives_at_thresholds(labels, guesses, [0.5, 0.2], share)
+    tf.metrics.true_negatives_at_thresholds(labels, guesses, [0.5])
+    tf.metrics.false_negatives_at_thresholds(labels, guesses, [0.5])
+    tf.metrics.sensitivity_at_specificity(labels, guesses, 0.4)
+    tf.metrics.specificity_at_sensitivity(labels, guesses, 0.6, share)
+
+
+@program
+def weights_of_unknown_sizes(tf):
+    labels, logits = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None, 5])
+    tf.losses.sparse_softmax_cross_entropy(labels, logits, tf.placeholder(tf.float32, [None]))
+    tf.losses.mean_squared_error(logits, logits, tf.placeholder(tf.float32, [None, 1]))
+    tf.losses.absolute_difference(logits, logits, tf.placeholder(tf.float32))
+
+
+@program
+def sets(tf):
+    one, other = tf.placeholder(tf.int64, [3, 4]), tf.placeholder(tf.int64, [None, 2])
+    both = tf.sets.intersection(one, other)
+    tf.sets.size(both)
+    tf.sets.difference(both, one)
+    tf.sets.set_union(both, both, validate_indices=False)
+    tf.sets.set_difference(one, other, aminusb=False)
+
+
+@program
+def convolutions(tf):
+    images, filters = tf.ones([2, 7, 9, 3]), tf.ones([3, 2, 3, 4])
+    unknown = tf.placeholder(tf.float32, [None, None, None, 3])
+    signals, windows = tf.ones([2, 9, 3]), tf.ones([3, 3, 4])
+    made = [
+        tf.nn.convolution(images, filters, "SAME"),
+        tf.nn.convolution(images, filters, "VALID", strides=[2, 1]),
+        tf.nn.convolution(images, filters, "SAME", dilation_rate=[2, 3], name="apart"),
+        tf.nn.atrous_conv2d(images, filters, 2, "VALID"),
+        tf.nn.atrous_conv2d(unknown, filters, 2, "SAME"),
+        tf.nn.depthwise_conv2d(images, filters, [1, 1, 1, 1], "SAME", rate=[2, 2]),
+        tf.nn.separable_conv2d(images, filters, tf.ones([1, 1, 12, 2]), [1, 1, 1, 1], "VALID", rate=[2, 1]),
+    ]
+    tf.gradients(made, [images, filters])
+    made = [
+        tf.nn.conv1d(signals, windows, 2, "SAME"),
+        tf.nn.conv1d(signals, windows, [1], "VALID", name="one"),
+        tf.nn.convolution(signals, windows, "SAME", dilation_rate=[2]),
+    ]
+    tf.gradients(made, [signals, windows])
+    tf.nn.conv1d_transpose(made[0], windows, [2, 9, 3], 2)
+    blocks = tf.space_to_batch(images, [[0, 1], [1, 0]], 2)
+    tf.batch_to_space(blocks, [[0, 1], [1, 0]], 2)
+
+
+@program
+def dilated_layers(tf):
+    images, signals = tf.placeholder(tf.float32, [2, 8, 9, 3]), tf.placeholder(tf.float32, [2, 9, 3])
+    unknown = tf.placeholder(tf.float32, [None, None, 9, 3])
+    turned = tf.transpose(images, [0, 3, 1, 2])
+    tf.layers.conv2d(images, 4, 3, dilation_rate=2, padding="same")
+    tf.layers.conv2d(unknown, 4, 3, dilation_rate=(1, 2))
+    tf.layers.conv1d(signals, 4, 3, dilation_rate=2)
+    tf.layers.conv1d(signals, 4, 3, dilation_rate=2, padding="causal", activation=tf.nn.relu)
+    tf.layers.conv1d(signals, 4, 3, strides=2)
+    tf.layers.conv2d(turned, 4, 3, dilation_rate=2, padding="same", data_format="channels_first")
+    tf.layers.separable_conv2d(images, 4, 3, dilation_rate=2)

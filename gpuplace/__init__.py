@@ -40,6 +40,7 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 from typing import TYPE_CHECKING, Any
 
 import gpuplace.api.missing as _missing
+import gpuplace.lazy as _lazy
 from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
@@ -99,7 +100,6 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
-from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import losses
 from gpuplace.ops.array.batches import *
@@ -308,7 +308,7 @@ if TYPE_CHECKING:
         VersionDef,
     )
 else:
-    _lazy = _lazy_names(
+    _late_name = _lazy.lazy_names(
         __name__,
         {
             "gpuplace.api": "app contrib flags",
@@ -326,7 +326,7 @@ else:
             return getattr(version, name)
         if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow
             return getattr(version, name.strip("_").upper())
-        return _lazy(name)
+        return _late_name(name)
 
 
 def __dir__() -> list[str]:

@@ -26,11 +26,11 @@ def is_nested(value: Any) -> bool:
     return isinstance(value, (list, tuple, Mapping))
 
 
-def _parts(value: Any, opens_slices: bool) -> list[Any] | None:
+def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
     """The parts of a value in their order, None of a leaf."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value)]
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple) if opens_lists else tuple):
         return list(value)
     if opens_slices and isinstance(value, IndexedSlices):
         shape = value.dense_shape
@@ -38,49 +38,52 @@ def _parts(value: Any, opens_slices: bool) -> list[Any] | None:
     return None
 
 
-def flatten(structure: Any, opens_slices: bool = False) -> list[Any]:
+def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
     """The leaves of a structure; a leaf alone gives a list of one.
 
     Args:
         structure: the structure.
         opens_slices: whether ``IndexedSlices`` are opened too.
+        opens_lists: whether lists are; else they are leaves.
 
     Raises:
         ValueError: it is nested too deep, or holds itself.
     """
     try:
-        return _flatten(structure, opens_slices)
+        return _flatten(structure, opens_slices, opens_lists)
     except RecursionError:
         raise ValueError("The structure is nested too deep: does a list or dict hold itself?") from None
 
 
-def _flatten(structure: Any, opens_slices: bool) -> list[Any]:
-    parts = _parts(structure, opens_slices)
+def _flatten(structure: Any, opens_slices: bool, opens_lists: bool) -> list[Any]:
+    parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return [structure]
-    return [leaf for part in parts for leaf in _flatten(part, opens_slices)]
+    return [leaf for part in parts for leaf in _flatten(part, opens_slices, opens_lists)]
 
 
-def pack_sequence_as(structure: Any, flat: Sequence[Any], opens_slices: bool = False) -> Any:
+def pack_sequence_as(
+    structure: Any, flat: Sequence[Any], opens_slices: bool = False, opens_lists: bool = True
+) -> Any:
     """A structure of the same form with other leaves.
 
     Raises:
         ValueError: there are more or fewer leaves.
     """
-    count = len(flatten(structure, opens_slices))
+    count = len(flatten(structure, opens_slices, opens_lists))
     if count != len(flat):
         raise ValueError(
             f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat)} elements. "
             f" Structure: {structure}, flat_sequence: {list(flat)}."
         )
-    return _packed(structure, iter(flat), opens_slices)
+    return _packed(structure, iter(flat), opens_slices, opens_lists)
 
 
-def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool) -> Any:
-    parts = _parts(structure, opens_slices)
+def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool, opens_lists: bool) -> Any:
+    parts = _parts(structure, opens_slices, opens_lists)
     if parts is None:
         return next(leaves)
-    made = [_packed(part, leaves, opens_slices) for part in parts]
+    made = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
     return _like(structure, made)
 
 
@@ -153,7 +156,7 @@ def _compare(first: Any, second: Any, check_types: bool) -> None:
             f" type={kinds[0].__name__} str={first} has keys {list(first)}, while second structure"
             f" type={kinds[1].__name__} str={second} has keys {list(second)}"
         )
-    for one, other in zip(_parts(first, False) or (), _parts(second, False) or (), strict=True):
+    for one, other in zip(_parts(first, False, True) or (), _parts(second, False, True) or (), strict=True):
         _compare(one, other, check_types)
 
 

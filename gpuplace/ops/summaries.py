@@ -26,7 +26,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.histograms import Histogram
-from gpuplace.numerics.summary_media import IMAGE_MODES, png_file, shades, wav_file
+from gpuplace.numerics.summary_media import IMAGE_CHANNELS, png_file, shades, wav_file
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new
 from gpuplace.release import rules
@@ -354,7 +354,7 @@ def _histogram_summary(xp: Any, tag: Any, values: Any, *, ctx: Any) -> Any:
 @compute("ImageSummary")
 def _image_summary(xp: Any, tag: Any, tensor: Any, *, max_images: int, bad_color: Any) -> Any:
     label = _scalar_text(tag, "Tags must be a scalar")
-    if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_MODES:
+    if tensor.ndim != 4 or tensor.shape[3] not in IMAGE_CHANNELS:
         raise InvalidArgumentError.of(
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {_shown(tensor)}",
             hint="a batch of grey images is [batch, height, width, 1]: tf.expand_dims(tensor, -1)",

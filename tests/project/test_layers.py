@@ -138,7 +138,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
-    "PIL": {"gpuplace.numerics.summary_media", "gpuplace.ops.image.codecs"},
+    "PIL": {"gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 

@@ -12,13 +12,14 @@ Source: tensorflow/python/data/util/nest.py and structure.py, release 1.15 (orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.dtypes import DType, as_dtype, float32, variant
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
+from gpuplace.ops import nest
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike
 
@@ -36,7 +37,7 @@ def _parts(value: Any) -> list[Any]:
 
 def flatten(value: Any) -> list[Any]:
     """The leaves of a form; dicts in the order of their keys."""
-    return [leaf for part in _parts(value) for leaf in flatten(part)] if is_nested(value) else [value]
+    return nest.flatten(value, opens_lists=False)
 
 
 def pack(form: Any, flat: Sequence[Any]) -> Any:
@@ -45,26 +46,7 @@ def pack(form: Any, flat: Sequence[Any]) -> Any:
     Raises:
         ValueError: there are more or fewer of them.
     """
-    count = len(flatten(form))
-    if count != len(flat):
-        raise ValueError(
-            f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat)} elements. "
-            f" Structure: {form}, flat_sequence: {list(flat)}."
-        )
-    return _packed(form, iter(flat))
-
-
-def _packed(form: Any, leaves: Iterator[Any]) -> Any:
-    if not is_nested(form):
-        return next(leaves)
-    return _like(form, [_packed(part, leaves) for part in _parts(form)])
-
-
-def _like(form: Any, parts: list[Any]) -> Any:
-    if isinstance(form, Mapping):
-        by_key = dict(zip(sorted(form), parts, strict=True))
-        return type(form)((key, by_key[key]) for key in form)  # type: ignore[call-arg]
-    return type(form)(*parts) if hasattr(form, "_fields") else type(form)(parts)
+    return nest.pack_sequence_as(form, flat, opens_lists=False)
 
 
 def map_form(function: Callable[..., Any], form: Any, *others: Any) -> Any:

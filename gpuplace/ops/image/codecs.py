@@ -21,6 +21,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.summary_media import png_file
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
@@ -522,7 +523,6 @@ def _jpeg_file(image: Any, quality: int, **settings: Any) -> Any:
 
 @compute("EncodePng")
 def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
-    """Written here, for all types and numbers of channels alike: rows as they are, in one compressed part."""
     _check_image(image)
     height, width, channels = image.shape
     if channels not in _MODES:
@@ -531,21 +531,7 @@ def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
         raise InvalidArgumentError.of("image cannot be empty")
     if not -1 <= compression <= 9:
         raise InvalidArgumentError.of(f"compression should be in [-1,9], got {compression}")
-    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    header = struct.pack(">IIBBBBB", width, height, 8 * image.dtype.itemsize, colour, 0, 0, 0)
-    rows = (
-        np.ascontiguousarray(image.astype(image.dtype.newbyteorder(">"))).view(np.uint8).reshape(height, -1)
-    )
-    filtered = np.empty((height, rows.shape[1] + 1), np.uint8)
-    filtered[:, 0] = 2
-    filtered[0, 1:], filtered[1:, 1:] = rows[0], rows[1:] - rows[:-1]
-    packed = zlib.compress(filtered.tobytes(), compression)
-    parts = [(b"IHDR", header), (b"IDAT", packed), (b"IEND", b"")]
-    chunks = [
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts
-    ]
-    return _string(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    return _string(png_file(image, compression))
 
 
 @compute("ExtractJpegShape")

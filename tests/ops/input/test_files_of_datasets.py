@@ -166,3 +166,9 @@ def test_files_that_cannot_be_read(make):
         found, error = read(make(name, kind))
         assert found == [] and type(error) is cls
         assert error.message.startswith(sentence)
+
+
+def test_a_cache_that_cannot_be_written():
+    found, error = read(tf.data.Dataset.range(2).cache("none/kept"))
+    assert found == [0, 1] and type(error) is tf.errors.NotFoundError
+    assert "none/kept.npz; No such file or directory" in error.message

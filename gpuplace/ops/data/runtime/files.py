@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuplace.errors import DataLossError, InvalidArgumentError, OpError
+from gpuplace.files.file_system import with_op_errors
 from gpuplace.files.records import LineReader, RecordReader, read_all
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.data.runtime.stages import END, Cached, Following, Run, Stage, invalid
@@ -156,7 +157,8 @@ def _write_elements(name: str, elements: list[Any]) -> None:
             arrays[f"{number}.{part}.bytes"] = np.frombuffer(b"".join(strings), np.uint8)
     data = io.BytesIO()
     np.savez(data, **arrays)
-    write_file(name, data.getvalue())
+    with with_op_errors(name):
+        write_file(name, data.getvalue())
 
 
 def _read_elements(name: str) -> list[Any]:

@@ -118,8 +118,13 @@ def test_names_that_scripts_import(gpuplace, script):
     assert result.stdout.splitlines() == ["/device:CPU:0 CPU", "/device:GPU:0 GPU", "/device:GPU:1 GPU"]
 
 
+def test_a_script_that_imports_urllib_has_its_modules(gpuplace, script):
+    result = gpuplace("run", script("import urllib, tensorflow; print(urllib.request.Request.__name__)"))
+    assert (result.stdout, result.stderr) == ("Request\n", "")
+
+
 @pytest.mark.parametrize(
-    "statement", ["import tensorflow.contrib.slim", "from tensorflow.python.nowhere import x"]
+    "statement", ["import tensorflow.contrib.cudnn_rnn", "from tensorflow.python.nowhere import x"]
 )
 def test_a_module_that_does_not_exist(gpuplace, script, statement):
     result = gpuplace("run", script(statement))

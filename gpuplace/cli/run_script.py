@@ -6,6 +6,7 @@ are its own: no frame of this package stands above the script's first one.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tokenize
@@ -68,6 +69,9 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
     if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     names.install()
+    importlib.import_module(
+        "urllib.request"
+    )  # comes with TensorFlow: programs that import urllib alone use it
     path = os.path.abspath(path)
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)

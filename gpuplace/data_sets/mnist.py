@@ -8,6 +8,7 @@ Source: tensorflow/contrib/learn/python/learn/datasets/mnist.py, release 1.15.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import logging
@@ -18,7 +19,8 @@ import numpy as np
 
 from gpuplace.data_sets.synthetic import digits
 from gpuplace.dtypes import as_dtype, float32, uint8
-from gpuplace.errors import NotFoundError
+from gpuplace.errors import NotFoundError, OpError
+from gpuplace.files.file_system import makedirs
 from gpuplace.ops.random.random_ops import get_seed
 
 __all__ = [
@@ -248,7 +250,8 @@ def read_data_sets(
     """Returns MNIST, from the files in a folder, or a small set of drawn digits where they are missing.
 
     Args:
-        train_dir: the folder, with ``train-images-idx3-ubyte.gz`` and the other three, gzipped or not.
+        train_dir: the folder, with ``train-images-idx3-ubyte.gz`` and the other three, gzipped or not; made, if it
+            can be, where it is missing.
         fake_data: whether there is one picture that does not change.
         one_hot: whether labels are rows of zeros with a one.
         dtype: ``tf.uint8`` for 0 to 255 or ``tf.float32`` for 0 to 1.
@@ -269,6 +272,8 @@ def read_data_sets(
             DataSet([], [], fake_data=True, one_hot=one_hot, dtype=dtype, seed=seed) for _ in Datasets._fields
         ]
         return Datasets(*made)
+    with contextlib.suppress(OpError):  # whoever only reads needs no folder
+        makedirs(train_dir)  # as TensorFlow does, to download into: programs write there too
     names = TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS
     missing = []
     for name in names:

@@ -112,11 +112,18 @@ NAMES = {
         *("ops.gradients.registry", "ops.gradients.indexed_slices"),
     ),
     "framework.random_seed": (),
-    "framework.smart_cond": ("ops.flow.smart",),
+    "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": (),
     "framework.tensor_spec": (),
     "framework.tensor_util": ("graph.constant_value", "graph.convert"),
     "framework.versions": ("api.version",),
+    "layers.base": ("api.layers",),
+    "layers.convolutional": ("api.layers",),
+    "layers.core": ("api.layers",),
+    "layers.layers": ("api.layers",),
+    "layers.normalization": ("api.layers",),
+    "layers.pooling": ("api.layers",),
+    "layers.utils": ("ops.flow.conditionals", "api.layers"),
     "lib.io.file_io": ("api.gfile",),
     "lib.io.tf_record": ("api.io",),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
@@ -182,6 +189,35 @@ NAMES = {
 those at gpuplace's top.
 """
 
+CONTRIB = {
+    "framework.python.ops": ("framework", "arg_scope", "ops", "variables"),
+    "layers.python.layers": (
+        *("layers", "embedding_ops", "encoders", "feature_column", "initializers", "layers", "normalization"),
+        *("optimizers", "regularizers", "summaries", "utils"),
+    ),
+    "rnn.python.ops": ("rnn", "core_rnn_cell", "core_rnn_cell_impl", "rnn", "rnn_cell"),
+    "seq2seq.python.ops": (
+        *(
+            "seq2seq",
+            "attention_wrapper",
+            "basic_decoder",
+            "beam_search_decoder",
+            "decoder",
+            "helper",
+            "loss",
+        ),
+    ),
+    "slim.python.slim": ("slim", "evaluation", "learning", "model_analyzer", "queues", "summaries"),
+}
+"""Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
+
+_CONTRIB_MODULES = {
+    f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
+    for package, (space, *modules) in CONTRIB.items()
+    for module in modules
+}
+_CONTRIB_PACKAGES = {f"{ROOT}.contrib.{package}": space for package, (space, *_) in CONTRIB.items()}
+
 ALIASES = {
     ("ops.variables", "VariableV1"): "Variable",
     ("ops.variables", "RefVariable"): "Variable",
@@ -207,6 +243,7 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 PACKAGES = {
     "tensorflow.contrib.learn.python",
     "tensorflow.contrib.learn.python.learn",
+    *(package.rpartition(".")[0] for package in _CONTRIB_PACKAGES),
     "tensorflow.core",
     "tensorflow.examples",
     "tensorflow.examples.tutorials",
@@ -215,6 +252,7 @@ PACKAGES = {
     "tensorflow.python.client",
     "tensorflow.python.framework",
     "tensorflow.python.eager",
+    "tensorflow.python.layers",
     "tensorflow.python.lib",
     "tensorflow.python.lib.io",
     "tensorflow.python.ops",
@@ -245,7 +283,7 @@ class _Names(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if not self._sources:
+        if not self._sources or f"{self.__name__}.{name}" in _CONTRIB_MODULES:
             try:
                 with OwnFramesHidden(ImportError):
                     return importlib.import_module(f"{self.__name__}.{name}")
@@ -320,6 +358,10 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PACKAGES:
         return _Names(fullname)
+    if fullname in _CONTRIB_PACKAGES:
+        return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
+    if fullname in _CONTRIB_MODULES:
+        return _Names(fullname, [_CONTRIB_MODULES[fullname], "gpuplace"])
     inner = fullname.removeprefix("tensorflow.python.")
     if inner != fullname:
         if _GENERATED.fullmatch(inner):
@@ -343,10 +385,14 @@ def resolve(fullname: str) -> ModuleType:
 
 def _missing(fullname: str) -> ModuleNotFoundError:
     name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1|api))*\.", "", fullname)
-    gpuplace = importlib.import_module("gpuplace")
+    above: Any = importlib.import_module("gpuplace")
+    for part in name.split(".")[:-1]:
+        above = vars(above).get(part)
+        if not isinstance(above, ModuleType):
+            break
     return ModuleNotFoundError(
         f"No module named '{ROOT}.{name}': gpuplace stands in for TensorFlow here and has nothing of that name; "
-        f"{sentence(name, gpuplace.__all__)}",
+        f"{sentence(name, getattr(above, '__all__', ()))}",
         name=f"{ROOT}.{name}",
     )
 
@@ -374,10 +420,9 @@ class Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         above = fullname.rpartition(".")[0]
-        if (
-            above in ("gpuplace", "gpuplace.api.contrib")
-            and PathFinder.find_spec(fullname, path, target) is None
-        ):
+        if (above == "gpuplace" or above.startswith("gpuplace.api.")) and PathFinder.find_spec(
+            fullname, path, target
+        ) is None:
             # For `from tensorflow import keras` Python looks below the module.
             with OwnFramesHidden(ImportError):
                 raise _missing(fullname)
@@ -442,6 +487,8 @@ def uninstall() -> None:
     package = importlib.import_module("gpuplace")
     package.__dict__.update(_kept)
     # An import of `tensorflow.python` makes `python` an attribute of what stands for `tensorflow`.
-    for name, value in list(vars(package).items()):
-        if isinstance(value, ModuleType) and value.__name__.startswith(ROOT + "."):
-            delattr(package, name)
+    spaces = [module for name, module in sys.modules.items() if name.startswith("gpuplace.api.")]
+    for space in (package, *spaces):
+        for name, value in list(vars(space).items()):
+            if isinstance(value, ModuleType) and value.__name__.startswith(ROOT + "."):
+                delattr(space, name)

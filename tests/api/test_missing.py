@@ -97,6 +97,17 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
         ("from tensorflow.compat.v1 import estimator", "gpuplace.explore('exports/<timestamp>')"),
         ("import tensorflow.compat.v2 as tf", "TensorFlow 1's names"),
         ("from tensorflow.examples.tutorials import word2vec", "np.load"),
+        ("from tensorflow.nn import relu7", "No module named 'tensorflow.nn.relu7'"),
+        ("from tensorflow.nn import relu7", "did you mean tf.nn.relu?"),
+        ("from tensorflow.train import AdamOptimiser", "did you mean tf.train.AdamOptimizer"),
+        ("from tensorflow.contrib.slim import nets", "No module named 'tensorflow.contrib.slim.nets'"),
+        ("from tensorflow.contrib.slim import nets", "explore('graph.pb')"),
+        ("from tensorflow.contrib.learn import Experiment", "gpuplace has contrib.learn.datasets"),
+        (
+            "from tensorflow.contrib import factorization",
+            "No module named 'tensorflow.contrib.factorization'",
+        ),
+        ("import tensorflow.contrib.slim.python.slim.nets.vgg", "explore('graph.pb')"),
         ("from tensorflow import matmull", "did you mean tf.matmul?"),
         ("from tensorflow.contrib import cudnn_rnn", "explore('graph.pb')"),
     ],
@@ -108,6 +119,43 @@ def test_imports_of_a_script_say_it_too(line, text):
     assert text in str(caught.value) and "gpuplace stands in for TensorFlow here" in str(caught.value)
     shown = traceback.extract_tb(caught.value.__traceback__)
     assert not any(callers.is_own(frame.filename) for frame in shown)
+
+
+@pytest.mark.parametrize(
+    ("line", "same"),
+    [
+        (
+            "from tensorflow.contrib.layers.python.layers import batch_norm as name",
+            "contrib.layers.batch_norm",
+        ),
+        (
+            "from tensorflow.contrib.layers.python.layers import initializers\nname = initializers.xavier_initializer",
+            "contrib.layers.xavier_initializer",
+        ),
+        (
+            "from tensorflow.contrib.layers.python.layers.layers import conv2d as name",
+            "contrib.layers.conv2d",
+        ),
+        (
+            "import tensorflow.contrib.framework.python.ops.arg_scope as m\nname = m.arg_scope",
+            "contrib.framework.arg_scope",
+        ),
+        (
+            "from tensorflow.contrib.rnn.python.ops import rnn_cell\nname = rnn_cell.LSTMCell",
+            "nn.rnn_cell.LSTMCell",
+        ),
+        ("from tensorflow.python.layers import core\nname = core.Dense", "layers.Dense"),
+        ("from tensorflow.python.layers.base import Layer as name", "layers.Layer"),
+        ("from tensorflow.python.layers.utils import smart_cond as name", ""),
+    ],
+)
+def test_modules_inside_contrib_and_layers_have_the_names_of_their_namespace(tensorflow, line, same):
+    scope = {}
+    exec(line, scope)
+    assert callable(scope["name"]) and (not same or scope["name"] is value_of(same))
+    tensorflow_names.uninstall()
+    assert not hasattr(tf.contrib.layers, "python") and not hasattr(tf.contrib.framework, "python")
+    tensorflow_names.install()
 
 
 def test_a_script_shows_its_line_and_the_sentence(tmp_path):

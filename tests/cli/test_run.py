@@ -118,6 +118,11 @@ def test_names_that_scripts_import(gpuplace, script):
     assert result.stdout.splitlines() == ["/device:CPU:0 CPU", "/device:GPU:0 GPU", "/device:GPU:1 GPU"]
 
 
+def test_a_script_that_imports_urllib_has_its_modules(gpuplace, script):
+    result = gpuplace("run", script("import urllib, tensorflow; print(urllib.request.Request.__name__)"))
+    assert (result.stdout, result.stderr) == ("Request\n", "")
+
+
 @pytest.mark.parametrize(
     "statement", ["import tensorflow.contrib.nowhere", "from tensorflow.python.nowhere import x"]
 )

@@ -39,6 +39,13 @@ def test_files_are_read(folder, capsys):
     assert data.train.labels[:12].tolist() == [*range(10), 0, 1]
 
 
+def test_the_folder_is_made_where_it_can_be(tmp_path):
+    mnist.read_data_sets(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir() and not list((tmp_path / "a" / "b").iterdir())
+    (tmp_path / "file").write_text("")
+    assert mnist.read_data_sets(str(tmp_path / "file" / "data")).train.num_examples > 0
+
+
 def test_what_is_wrong_with_files(folder):
     with pytest.raises(ValueError, match=r"Validation size should be between 0 and 30. Received: 31."):
         mnist.read_data_sets(str(folder), validation_size=31)

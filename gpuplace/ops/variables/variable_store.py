@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from gpuplace.callers import is_own
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -152,7 +153,7 @@ class VariableStore:
             )
             if isinstance(found, ResourceVariable):
                 raise ValueError(message)
-            frames: list[Frame] = found.op.traceback[::-1][:5]
+            frames: list[Frame] = [f for f in found.op.traceback[::-1] if not is_own(f.filename)][:5]
             lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.function}\n' for f in frames)
             raise ValueError(f"{message} Originally defined at:\n\n{lines}")
         if not shape.is_compatible_with(found.get_shape()):

@@ -110,7 +110,7 @@ def compute_weighted_loss(
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses, weights]):
-        check = _check_broadcastable(weights, losses)
+        check = assert_broadcastable(weights, losses)
         with get_default_graph().control_dependencies([check]):
             losses = convert_to_tensor(losses)
             dtype = losses.dtype.base_dtype
@@ -165,12 +165,12 @@ def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         if weights.shape.is_fully_defined() and weights.shape.sizes == values.shape.sizes:
             return weights
-        with get_default_graph().control_dependencies([_check_broadcastable(weights, values)]):
+        with get_default_graph().control_dependencies([assert_broadcastable(weights, values)]):
             ones = constant.ones_like(values)
             return elementwise.multiply(weights, ones, name=scope)
 
 
-def _check_broadcastable(weights: Any, values: Any) -> Operation:
+def assert_broadcastable(weights: Any, values: Any) -> Operation:
     """An operation after which ``weights`` is known to broadcast to ``values``; ValueError if it does not."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:

@@ -86,3 +86,16 @@ def dilated_layers(tf):
     tf.layers.conv1d(signals, 4, 3, strides=2)
     tf.layers.conv2d(turned, 4, 3, dilation_rate=2, padding="same", data_format="channels_first")
     tf.layers.separable_conv2d(images, 4, 3, dilation_rate=2)
+
+
+@program
+def metrics_of_the_best_classes(tf):
+    labels, scores = tf.placeholder(tf.int64, [3]), tf.placeholder(tf.float32, [3, 4])
+    several, share = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.float32, [3])
+    classes = tf.constant([[0, 1], [2, 1], [1, 3]])
+    tf.metrics.recall_at_k(labels, scores, 2)
+    tf.metrics.precision_at_k(labels, scores, 1, weights=share)
+    tf.metrics.recall_at_k(several, scores, 2, class_id=1)
+    tf.metrics.precision_at_top_k(several, classes, name="given")
+    tf.metrics.recall_at_top_k(labels, tf.cast(classes, tf.int64), 2, None, None, "values", ["updates"])
+    tf.metrics.precision_at_k(tf.sparse_placeholder(tf.int64, [3, 4]), scores, 2)

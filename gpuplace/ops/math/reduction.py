@@ -184,12 +184,12 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
             )
     given = shape_of(x)
     with op.graph.colocate_with(given.op):
-        kept = _kept_shape(given, op.inputs[1])
+        kept = kept_shape(given, op.inputs[1])
         repeats = _divided(given, kept)
     return new("Tile", input=reshape(grad, kept), multiples=repeats)
 
 
-def _kept_shape(given: Tensor, axes: Tensor) -> Tensor:
+def kept_shape(given: Tensor, axes: Tensor) -> Tensor:
     """The shape with 1 for the reduced dimensions."""
     given = cast(given, int32)
     count = (
@@ -406,7 +406,7 @@ def _extreme(
 def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Shared equally by all elements that are the extreme one."""
     x = op.inputs[0]
-    kept = _kept_shape(shape_of(x), op.inputs[1])
+    kept = kept_shape(shape_of(x), op.inputs[1])
     chosen = cast(new("Equal", x=reshape(op.outputs[0], kept), y=x), grad.dtype.base_dtype)
     count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
     return chosen / count * reshape(grad, kept), None
@@ -512,7 +512,7 @@ def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: b
 @gradient("EuclideanNorm")
 def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x = op.inputs[0]
-    kept = _kept_shape(shape_of(x), op.inputs[1])
+    kept = kept_shape(shape_of(x), op.inputs[1])
     scaled = reshape(grad, kept) / reshape(op.outputs[0], kept)
     return x * scaled, None
 

@@ -91,6 +91,7 @@ def conv1d(
         ValueError: the shapes do not fit, or the data format is another one.
     """
     signals = _one(input, value, ("value", "input"))
+    window: Any = filters
     with name_scope(name, "conv1d", [signals, filters]) as scope:
         images, axis = _images_format(data_format)
         given: dict[str, Any] = {} if use_cudnn_on_gpu is None else {"use_cudnn_on_gpu": use_cudnn_on_gpu}
@@ -98,7 +99,7 @@ def conv1d(
             "Conv2D",
             scope,
             input=expand_dims(signals, axis),
-            filter=expand_dims(filters, 0),
+            filter=expand_dims(window, 0),
             strides=[1, *for_axes(stride, 1, images, "stride")],
             padding=padding,
             data_format=images,

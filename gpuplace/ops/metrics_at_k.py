@@ -1,0 +1,262 @@
+"""Figures of ``tf.metrics`` about the ``k`` classes that have the highest scores.
+
+    scores --top_k--> classes, labels --sets--> true_positive, false_positive, false_negative --> precision, recall
+
+Source: tensorflow/python/ops/metrics_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import float64, int64
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.array.constant import fill
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.losses import assert_broadcastable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.comparison import equal
+from gpuplace.ops.math.division import div
+from gpuplace.ops.math.elementwise import add, multiply
+from gpuplace.ops.math.reduction import kept_shape, reduce_sum
+from gpuplace.ops.metrics import Keys, Metric, collect, gathered
+from gpuplace.ops.nn.misc import top_k
+from gpuplace.ops.sparse.sets import set_difference, set_intersection, set_size
+from gpuplace.ops.sparse.sparse_ops import sparse_reshape, sparse_retain
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
+from gpuplace.ops.variables.state import assign_add
+from gpuplace.typing import TensorLike
+
+__all__ = ["precision_at_k", "precision_at_top_k", "recall_at_k", "recall_at_top_k"]
+
+
+def _named(name: str, k: int | None, class_id: int | None) -> str:
+    found = f"{name}_at_k" if k is None else f"{name}_at_{k}"
+    return found if class_id is None else f"{found}_class{class_id}"
+
+
+def _converted(ids: Any) -> Any:
+    return to_sparse(ids) if isinstance(ids, (SparseTensor, SparseTensorValue)) else convert_to_tensor(ids)
+
+
+def _expanded(labels: Any, predictions: Any) -> Any:
+    """Labels with an axis for those of one example, where they have one label each."""
+    with name_scope(None, "expand_labels", [labels, predictions]) as scope:
+        labels = _converted(labels)
+        if isinstance(labels, SparseTensor):
+            is_lower = equal(reshaping.rank(predictions), reshaping.size(labels.dense_shape) + 1)
+            return _sparse_expanded(labels, is_lower, scope)
+        mine, theirs = labels.shape.ndims, predictions.shape.ndims
+        if mine is not None and theirs is not None:
+            if mine == theirs:
+                return labels
+            if theirs == mine + 1:
+                return reshaping.expand_dims(labels, -1, name=scope)
+            raise ValueError(
+                f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}."
+            )
+        return cond(
+            equal(reshaping.rank(predictions), reshaping.rank(labels) + 1),
+            lambda: reshaping.expand_dims(labels, -1, name=scope),
+            lambda: labels,
+        )
+
+
+def _sparse_expanded(labels: SparseTensor, is_lower: Any, scope: str) -> Any:
+    def parts(sparse: SparseTensor) -> list[Any]:
+        return [sparse.indices, sparse.values, sparse.dense_shape]
+
+    shape: Any = labels.dense_shape
+    found = cond(
+        is_lower,
+        lambda: parts(sparse_reshape(labels, concat([shape, [1]], 0), name=scope)),
+        lambda: parts(labels),
+    )
+    return SparseTensor(*found)
+
+
+def _of_class(ids: Any, class_id: int) -> SparseTensor:
+    """The ids that are this class."""
+    ids = _converted(ids)
+    if isinstance(ids, SparseTensor):
+        return sparse_retain(ids, equal(ids.values, class_id))
+    sizes = reshaping.shape(ids, out_type=int64)
+    last: Any = reshaping.size(sizes) - 1
+    wanted = fill(kept_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
+    found = set_intersection(wanted, ids)
+    return SparseTensor(found.indices, found.values, sizes)
+
+
+def _count(
+    kind: str, labels: Any, found: Any, k: int | None, class_id: int | None, weights: Any
+) -> tuple[Any, Any]:
+    """How many are true positives, or false ones, or false negatives: so far, and with this batch."""
+    with name_scope(None, _named(kind, k, class_id), [found, labels, weights]) as scope:
+        with name_scope(None, f"{kind}s", [found, labels, weights]):
+            if class_id is not None:
+                labels, found = _of_class(labels, class_id), _of_class(found, class_id)
+            if kind == "true_positive":
+                sets = set_intersection(found, labels)
+            else:
+                sets = set_difference(found, labels, aminusb=kind == "false_positive")
+            number: Any = cast(set_size(sets), float64)
+            if weights is not None:
+                with get_default_graph().control_dependencies([assert_broadcastable(weights, number)]):
+                    number = multiply(number, cast(weights, float64))
+        total = cast(reduce_sum(number), float64)
+        count = gathered([], float64, scope)
+        return count, assign_add(count, total, name="update")
+
+
+def _share(kind: str, other: str, arguments: tuple[Any, ...]) -> Metric:
+    """True positives as a share of themselves and others."""
+    labels, classes, k, class_id, weights, metrics, updates, name = arguments
+    with name_scope(name, _named(kind, k, class_id), [classes, labels, weights]) as scope:
+        classes = convert_to_tensor(classes)
+        labels = _expanded(labels, classes)
+        found = cast(classes, int64)
+        right, right_update = _count("true_positive", labels, found, k, class_id, weights)
+        wrong, wrong_update = _count(other, labels, found, k, class_id, weights)
+        value: Tensor = div(right, add(right, wrong), name=scope)
+        collect(value, metrics)
+        update: Tensor = div(right_update, add(right_update, wrong_update), name="update")
+        collect(update, updates)
+        return value, update
+
+
+def _of_scores(kind: str, other: str, arguments: tuple[Any, ...]) -> Metric:
+    labels, scores, k, class_id, weights, metrics, updates, name = arguments
+    with name_scope(name, _named(kind, k, class_id), [scores, labels, weights]) as scope:
+        classes = top_k(scores, k)[1]
+        return _share(kind, other, (labels, classes, k, class_id, weights, metrics, updates, scope))
+
+
+def precision_at_k(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions: TensorLike,
+    k: int,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the best classes the share that is among the labels.
+
+    Args:
+        labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
+        predictions: scores, ``[..., classes]``.
+        k: how many classes with the highest scores are looked at.
+        class_id: this class alone is looked at; None: all.
+        weights: a weight for each example, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the scope; None: ``precision_at_`` and ``k``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float64 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
+    return _of_scores("precision", "false_positive", rest)
+
+
+def precision_at_top_k(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions_idx: TensorLike,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the given classes the share that is among the labels.
+
+    Args:
+        labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
+        predictions_idx: ``[..., k]``, the classes.
+        k: how many classes these are, for names only.
+        class_id: this class alone is looked at; None: all.
+        weights: a weight for each example, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the scope; None: ``precision_at_`` and ``k``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float64 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections, name)
+    return _share("precision", "false_positive", rest)
+
+
+def recall_at_k(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions: TensorLike,
+    k: int,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the labels the share that is among the best classes.
+
+    Args:
+        labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
+        predictions: scores, ``[..., classes]``.
+        k: how many classes with the highest scores are looked at.
+        class_id: this class alone is looked at; None: all.
+        weights: a weight for each example, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the scope; None: ``recall_at_`` and ``k``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float64 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
+    return _of_scores("recall", "false_negative", rest)
+
+
+def recall_at_top_k(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions_idx: TensorLike,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the labels the share that is among the given classes.
+
+    Args:
+        labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
+        predictions_idx: ``[..., k]``, the classes.
+        k: how many classes these are, for names only.
+        class_id: this class alone is looked at; None: all.
+        weights: a weight for each example, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the scope; None: ``recall_at_`` and ``k``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float64 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections, name)
+    return _share("recall", "false_negative", rest)

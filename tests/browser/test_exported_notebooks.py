@@ -1,6 +1,7 @@
 """`jupyter nbconvert --to html` of every notebook, opened without a kernel and a network: all of it can be read."""
 
 import re
+import shutil
 
 import nbformat
 import pytest
@@ -46,6 +47,7 @@ def test_readable_without_kernel_and_network(path, browser, tmp_path, screenshot
     notebook = nbformat.read(path, as_version=4)
     html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
     (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    shutil.copytree(path.parent / "images", tmp_path / "images")
     page = browser.new_page()
     try:
         page.route(re.compile("^https?:"), lambda route: route.abort())

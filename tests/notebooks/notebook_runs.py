@@ -18,6 +18,9 @@ picture. The things to try have answers in folded blocks of Markdown, with a blo
 
 Answers run in the kernel of their notebook, where they stand. `python tests/notebooks/notebook_runs.py [NAME ...]` runs
 notebooks and saves the outputs, those of answers too; tests run them and compare.
+
+A cell with the tag `measured` shows times, or numbers that depend on which of several devices came first: tests compare the
+kinds of its outputs, and no numbers.
 """
 
 import base64
@@ -34,6 +37,8 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
 LESSONS = [path for path in NOTEBOOKS if "01" <= path.stem[:2] <= "09"]
+SEQUEL = ROOT / "notebooks" / "13-several-gpus.ipynb"
+"""A longer lesson, after the nine."""
 TIMEOUT_S = 180
 LIVE = ("application/vnd.jupyter.widget-view+json",)
 """Outputs that mean nothing without the kernel that made them."""
@@ -111,6 +116,19 @@ def texts(cell: nbformat.NotebookNode) -> list[str]:
         else:
             shown.append(output.data.get("text/plain", ""))
     return [*(f"{name}: {text}" for name, text in sorted(streams.items())), *shown]
+
+
+def is_measured(cell: nbformat.NotebookNode) -> bool:
+    """Whether what the cell shows depends on times, or on which of several devices came first."""
+    return "measured" in cell.metadata.get("tags", ())
+
+
+def kinds(cell: nbformat.NotebookNode) -> list[tuple[str, ...]]:
+    """The types and forms of a cell's outputs, without those that need a kernel."""
+    return [
+        (output.output_type, *sorted(set(output.get("data", ())) - set(LIVE)))
+        for output in cell.get("outputs", ())
+    ]
 
 
 def pages(cell: nbformat.NotebookNode) -> list[str]:

@@ -1,4 +1,4 @@
-"""Variables and what surrounds conditionals and loops, as messages and from them.
+"""Variables, queue runners and what surrounds conditionals and loops, as messages and from them.
 
 Importing this module says how their collections are written to meta graphs.
 
@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import (
     CondContextDef,
     ControlFlowContextDef,
+    QueueRunnerDef,
     SaveSliceInfoDef,
     VariableDef,
     WhileContextDef,
@@ -22,6 +23,7 @@ from gpuplace.graphdef.messages import (
 from gpuplace.ops.flow.conditionals import CondContext
 from gpuplace.ops.flow.context import ControlFlowContext
 from gpuplace.ops.flow.while_loops import WhileContext
+from gpuplace.ops.input.queue_runner import QueueRunner
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import (
     RefVariable,
@@ -295,5 +297,8 @@ for _collection in (
     GraphKeys.METRIC_VARIABLES,
 ):
     register_proto_functions(_collection, VariableDef, Variable.to_proto, Variable.from_proto)
+register_proto_functions(
+    GraphKeys.QUEUE_RUNNERS, QueueRunnerDef, QueueRunner.to_proto, QueueRunner.from_proto
+)
 register_proto_functions(GraphKeys.COND_CONTEXT, CondContextDef, _cond_to_proto, _cond_from_proto)
 register_proto_functions(GraphKeys.WHILE_CONTEXT, WhileContextDef, _while_to_proto, _while_from_proto)

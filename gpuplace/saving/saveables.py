@@ -13,7 +13,8 @@ from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import DType
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.variables import state
@@ -27,6 +28,7 @@ __all__ = [
     "ResourceVariableSaveable",
     "SaveSpec",
     "SaveableObject",
+    "TableSaveable",
     "saveables_of",
     "set_cpu0",
 ]
@@ -194,6 +196,34 @@ class ResourceVariableSaveable(SaveableObject):
             value = reshaping.identity(value)
             self._var_shape.assert_is_compatible_with(value.shape)
             return assign_variable_op(self.handle_op, value)
+
+
+class TableSaveable(SaveableObject):
+    """A mutable table, saved as its keys and their values.
+
+    Args:
+        table: the table.
+        keys: all its keys, a vector.
+        values: their values.
+        name: what the names to save them under begin with.
+    """
+
+    def __init__(self, table: Any, keys: Tensor, values: Tensor, name: str) -> None:
+        super().__init__(
+            table, [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")], name
+        )
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """An operation that puts the keys and values in the place of those that the table has.
+
+        Args:
+            restored_tensors: the keys and the values.
+            restored_shapes: ignored, since a table may have any number of keys.
+        """
+        keys, values = restored_tensors
+        handle = self.op.resource_handle
+        with name_scope(f"{self.op.name}_table_restore"), get_default_graph().colocate_with(handle):
+            return apply_op("LookupTableImportV2", table_handle=handle, keys=keys, values=values)
 
 
 def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:

@@ -80,6 +80,7 @@ MODULES = {
     "tensorflow.python.platform.tf_logging": "gpuplace.api.logging",
     "tensorflow.python.ops.gradient_checker": "gpuplace.api.gradient_checker",
     "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",

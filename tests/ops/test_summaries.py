@@ -37,6 +37,26 @@ def test_images_have_tensorflows_pixels(name):
         assert decoded.ravel().tolist() == pixels
 
 
+def test_what_tf_image_makes_is_shown():
+    """Bytes as they are; floats between 0 and 1 as shares of the brightest of each image."""
+    pixels = np.random.default_rng(3).integers(0, 200, [2, 4, 5, 3]).astype(np.uint8)
+    pixels[:, 0, 0, 0] = 200
+    shares = tf.image.convert_image_dtype(pixels, tf.float32)
+    mirrored = tf.image.flip_left_right(tf.image.decode_png(tf.image.encode_png(pixels[0])))
+    tf.summary.image("mirrored", mirrored[tf.newaxis])
+    tf.summary.image(
+        "enlarged", tf.image.resize_images(shares, [8, 10], tf.image.ResizeMethod.NEAREST_NEIGHBOR)
+    )
+    found = {
+        value.tag: np.asarray(Image.open(io.BytesIO(value.image.encoded_image_string)))
+        for value in values_of(tf.summary.merge_all())
+    }
+    assert found["mirrored/image/0"].tolist() == pixels[0, :, ::-1].tolist()
+    for number, image in enumerate(pixels):
+        expected = np.floor(image.repeat(2, 0).repeat(2, 1) * (255 / 200))
+        assert np.abs(found[f"enlarged/image/{number}"] - expected).max() <= 1
+
+
 def test_every_image_is_recorded():
     assert set(IMAGES) == set(images())
 

@@ -146,6 +146,35 @@ def test_main_ops(tmp_path):
         assert session.run(table) == 7.0
 
 
+@pytest.mark.parametrize("argument", ["legacy_init_op", "main_op", None])
+def test_tables_are_filled_by_the_op_that_loading_runs(argument, tmp_path):
+    """The file of words goes with the model, and the first one is not needed any more."""
+    words = tmp_path / "words.txt"
+    words.write_text("red\ngreen\nblue\n")
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.string, [None])
+        asset = tf.constant(str(words))
+        tf.add_to_collection(tf.GraphKeys.ASSET_FILEPATHS, asset)
+        ids = tf.contrib.lookup.index_table_from_file(asset, num_oov_buckets=1).lookup(x)
+        fill = {argument: tf.tables_initializer()} if argument else {}
+        signature = tf.saved_model.signature_def_utils.predict_signature_def({"x": x}, {"ids": ids})
+        builder = tf.saved_model.builder.SavedModelBuilder(path)
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], {"serving_default": signature}, assets_collection=[asset], **fill
+        )
+        builder.save()
+    words.unlink()
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.loader.load(session, ["serve"], path).signature_def["serving_default"]
+        feed = {signature.inputs["x"].name: ["blue", "pink", "red"]}
+        if argument:
+            assert session.run(signature.outputs["ids"].name, feed).tolist() == [2, 3, 0]
+        else:
+            with pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"):
+                session.run(signature.outputs["ids"].name, feed)
+
+
 def test_what_cannot_be_loaded(tmp_path):
     folder = saved(str(tmp_path / "model"))
     with tf.Session() as session:

@@ -20,6 +20,7 @@ from gpuplace.dtypes import DType, as_dtype, float32, variant
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
+from gpuplace.ops.sparse.sparse_tensor import check_dense
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike
 
@@ -230,8 +231,13 @@ def variant_of(value: Any) -> Tensor | None:
 
 
 def normalised(element: Any) -> Any:
-    """An element with tensors for the values in it."""
+    """An element with tensors for the values in it.
+
+    Raises:
+        TypeError: a value is sparse, or cannot be converted to a tensor.
+    """
     leaves = []
+    check_dense(flatten(element), "datasets")
     with name_scope("normalize_element"):
         for number, value in enumerate(flatten(element)):
             is_dataset = variant_of(value) is not None

@@ -20,6 +20,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
 from gpuplace.ops.data import structure
 from gpuplace.ops.data.structure import TensorSpec
+from gpuplace.ops.sparse.sparse_tensor import check_dense
 from gpuplace.ops.support import new
 
 
@@ -69,6 +70,7 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
         result = function(*element) if type(element) is tuple else function(element)
         if isinstance(result, list):
             result = tuple(result)
+        check_dense(structure.flatten(result), "datasets")
         try:
             returned = structure.spec_of_value(result)
         except (TypeError, ValueError) as error:

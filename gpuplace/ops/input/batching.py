@@ -20,6 +20,7 @@ from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner
 from gpuplace.ops.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import maximum
+from gpuplace.ops.sparse.sparse_tensor import check_dense
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -33,12 +34,14 @@ def _tensors(tensors: Any) -> list[Tensor]:
 
     Raises:
         ValueError: there are none.
+        TypeError: one is sparse.
     """
     found = (
         [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, Mapping) else list(tensors)
     )
     if not found:
         raise ValueError("Expected at least one tensor in batch().")
+    check_dense(found, "queues of batches")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.display import above
 from gpuplace.dtypes import DType, as_dtype, int64, string
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
@@ -577,7 +578,7 @@ class MutableHashTable(LookupInterface):
         value_dtype: the type of values.
         default_value: the value of keys that are not there; its shape is that of values.
         name: name of the operation.
-        checkpoint: whether its content is exported for checkpoints.
+        checkpoint: whether savers that are not given what to save also save its keys and values.
     """
 
     def __init__(
@@ -598,7 +599,8 @@ class MutableHashTable(LookupInterface):
             made = apply_op("MutableHashTableOfTensorsV2", name, value_shape=self._value_shape, **arguments)
         self._resource_handle = made.outputs[0]
         if checkpoint:
-            self.export()
+            saveable = above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
+            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
 
     @property
     def resource_handle(self) -> Tensor:
@@ -610,8 +612,9 @@ class MutableHashTable(LookupInterface):
         """The table's name."""
         return self._resource_handle.op.name.rpartition("/")[2]
 
-    def _apply(self, op_type: str, name: str | None, default_name: str, **arguments: Any) -> Operation:
-        with name_scope(name, f"{self.name}_{default_name}", [self._resource_handle, *arguments.values()]):
+    def _beside(self, op_type: str, **arguments: Any) -> Operation:
+        """An operation on the table that goes where the table is."""
+        with get_default_graph().colocate_with(self._resource_handle):
             return apply_op(op_type, table_handle=self._resource_handle, **arguments)
 
     def size(self, name: str | None = None) -> Tensor:
@@ -623,7 +626,8 @@ class MutableHashTable(LookupInterface):
         Returns:
             An int64 scalar.
         """
-        return self._apply("LookupTableSizeV2", name, "Size").outputs[0]
+        with name_scope(name, f"{self.name}_Size", [self._resource_handle]):
+            return self._beside("LookupTableSizeV2").outputs[0]
 
     def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that drops keys; those that are not there are ignored.
@@ -636,7 +640,8 @@ class MutableHashTable(LookupInterface):
             TypeError: they are of another type.
         """
         self._check_keys(keys)
-        return self._apply("LookupTableRemoveV2", name, "lookup_table_remove", keys=keys)
+        with name_scope(name, f"{self.name}_lookup_table_remove", [self._resource_handle, keys]):
+            return apply_op("LookupTableRemoveV2", table_handle=self._resource_handle, keys=keys)
 
     def lookup(self, keys: TensorLike, name: str | None = None) -> Tensor:
         """Returns the values of keys.
@@ -650,10 +655,8 @@ class MutableHashTable(LookupInterface):
         """
         with name_scope(name, f"{self.name}_lookup_table_find", [self._resource_handle, keys]):
             tensor = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
-            return apply_op(
-                "LookupTableFindV2", table_handle=self._resource_handle, keys=tensor,
-                default_value=self._default_value,
-            ).outputs[0]  # fmt: skip
+            found = self._beside("LookupTableFindV2", keys=tensor, default_value=self._default_value)
+        return found.outputs[0]
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that adds keys, or gives them other values.
@@ -666,9 +669,7 @@ class MutableHashTable(LookupInterface):
         with name_scope(name, f"{self.name}_lookup_table_insert", [self._resource_handle, keys, values]):
             keys = convert_to_tensor(keys, self._key_dtype, name="keys")
             values = convert_to_tensor(values, self._value_dtype, name="values")
-            return apply_op(
-                "LookupTableInsertV2", table_handle=self._resource_handle, keys=keys, values=values
-            )
+            return self._beside("LookupTableInsertV2", keys=keys, values=values)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Returns all keys and their values.
@@ -680,10 +681,7 @@ class MutableHashTable(LookupInterface):
             ``[n]`` of the type of keys and ``[n, *value_shape]`` of the type of values.
         """
         with name_scope(name, f"{self.name}_lookup_table_export_values", [self._resource_handle]):
-            op = apply_op(
-                "LookupTableExportV2", table_handle=self._resource_handle, Tkeys=self._key_dtype,
-                Tvalues=self._value_dtype,
-            )  # fmt: skip
+            op = self._beside("LookupTableExportV2", Tkeys=self._key_dtype, Tvalues=self._value_dtype)
         op.outputs[1].set_shape(TensorShape([None]).concatenate(self._value_shape))
         return op.outputs[0], op.outputs[1]
 

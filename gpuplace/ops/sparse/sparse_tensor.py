@@ -152,6 +152,24 @@ class SparseTensor:
         setattr(SparseTensor, operator, function)
 
 
+def check_dense(values: Any, where: str) -> None:
+    """Refuses sparse tensors where only dense ones can go.
+
+    Args:
+        values: an iterable of tensors and anything else.
+        where: what they are put into, for the error.
+
+    Raises:
+        TypeError: one of them is a sparse tensor.
+    """
+    for value in values:
+        if isinstance(value, SparseTensor | SparseTensorValue):
+            raise TypeError(
+                f"SparseTensor is not supported in {where}: make it dense with tf.sparse_tensor_to_dense, or put in its"
+                " indices, values and dense_shape as three tensors and make a tf.SparseTensor of what comes out."
+            )
+
+
 def parts_of(sparse: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:
     """Positions, values and shape."""
     return sparse.indices, sparse.values, sparse.dense_shape

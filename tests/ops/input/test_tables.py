@@ -149,6 +149,16 @@ def test_a_table_that_changes():
         assert session.run(table.size()) == 1
 
 
+def test_operations_go_where_the_table_is():
+    """All but the one that drops keys, as in TensorFlow 1.15."""
+    with tf.device("/cpu:0"):
+        table = LOOKUP.MutableHashTable(tf.int64, tf.float32, -1.0, name="t")
+    keys = tf.constant([1], tf.int64)
+    made = [table.insert(keys, [2.0]), table.lookup(keys).op, table.size().op, table.export()[0].op]
+    assert [(op.device, op.colocation_groups()) for op in made] == [("/device:CPU:0", [b"loc:@t"])] * 4
+    assert table.remove(keys).device == ""
+
+
 def test_values_that_are_vectors():
     table = LOOKUP.MutableHashTable(tf.int64, tf.float32, [0.0, -1.0])
     keys = tf.constant([2, 7], tf.int64)

@@ -133,6 +133,7 @@ def train(num_gpus, folder):
                 value, _ = sess.run([mean_loss, apply_gradients])
                 sess.run(follow)
                 assert not np.isnan(value), "Model diverged with loss = NaN"
+                print("  step %d loss %.9g" % (step, value))
             path = saver.save(sess, os.path.join(folder, "model.ckpt"), global_step=STEPS)
             coord.request_stop()
             coord.join(threads)

@@ -66,7 +66,7 @@ with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
             keep_prob: 0.75,
         }
         _, l, lr, predictions = sess.run([optimizer, loss, learning_rate, prediction], feed_dict=feed_dict)
-        print("step %d loss %.4f rate %.6f" % (step, l, lr))
+        print("step %d loss %.9g rate %.6f" % (step, l, lr))
     error = np.mean(np.argmax(predictions, 1) == feed_dict[labels_node])
     print("batch accuracy %.3f of shape %s" % (error, predictions.shape))
-    print("no dropout:", sess.run(loss, {data_node: images[:BATCH], labels_node: labels[:BATCH]}).round(4))
+    print("no dropout: loss %.9g" % sess.run(loss, {data_node: images[:BATCH], labels_node: labels[:BATCH]}))

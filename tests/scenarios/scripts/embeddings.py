@@ -36,7 +36,7 @@ with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
     print(type(g).__name__, g.indices, g.values.round(4), g.dense_shape)
     for op in (optimizer, optimizer, adam):
         sess.run(op, feed)
-        print("loss %.5f" % sess.run(loss, feed))
+        print("loss %.9g" % sess.run(loss, feed))
     print(embeddings.eval()[:3].round(4))
     print(sess.run(nearest), sess.run(values).round(4))
     print(sess.run(mod).round(4))

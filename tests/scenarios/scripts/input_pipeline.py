@@ -41,6 +41,6 @@ with tf.Session() as sess:
                 losses.append(sess.run([loss, train])[0])
             except tf.errors.OutOfRangeError:
                 break
-        print("epoch %d: %d batches, loss %.5f" % (epoch, len(losses), np.mean(losses)))
+        print("epoch %d: %d batches, loss %.9g" % (epoch, len(losses), np.mean(losses)))
     sess.run(iterator.initializer, {features: points[:8], targets: inside[:8]})
     print("accuracy %.3f" % sess.run(accuracy))

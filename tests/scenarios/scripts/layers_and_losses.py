@@ -37,6 +37,6 @@ with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     for _ in range(3):
         _, value, both = sess.run([train_op, total, parts], feed)
-        print("%.4f" % value, ["%.4f" % part for part in both])
+        print("loss %.9g" % value, ["%.9g" % part for part in both])
     print(sess.run(test_logits, feed)[0].round(3))
     print(int(np.sum([np.prod(v.shape.as_list()) for v in tf.trainable_variables()])))

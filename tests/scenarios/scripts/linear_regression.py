@@ -24,8 +24,8 @@ with tf.Session() as sess:
     for epoch in range(60):
         _, c = sess.run([optimizer, cost], feed_dict={X: train_x, Y: train_y})
         if epoch % 20 == 0:
-            print("Epoch:", "%04d" % epoch, "cost=", "{:.6f}".format(c))
+            print("Epoch:", "%04d" % epoch, "cost=", "{:.9g}".format(c))
     for x, y in zip(train_x[:5], train_y[:5]):
         sess.run(optimizer, feed_dict={X: x, Y: y})
     print("W = %.4f b = %.4f" % (sess.run(W), sess.run(b)))
-    print("cost %.6f" % cost.eval(feed_dict={X: train_x, Y: train_y}))
+    print("cost %.9g" % cost.eval(feed_dict={X: train_x, Y: train_y}))

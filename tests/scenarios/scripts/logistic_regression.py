@@ -27,7 +27,7 @@ for epoch in range(5):
         feed = {x: features[start : start + batch], y_: labels[start : start + batch]}
         _, loss = sess.run((train_step, cross_entropy), feed)
         total += loss
-    print("epoch %d loss %.5f accuracy %.3f" % (epoch, total / 4, accuracy.eval({x: features, y_: labels})))
+    print("epoch %d loss %.9g accuracy %.3f" % (epoch, total / 4, accuracy.eval({x: features, y_: labels})))
 print(W.eval().round(4))
 print(b.eval().round(4))
 sess.close()

@@ -39,5 +39,5 @@ with tf.Session() as sess:
     for step in range(61):
         _, c = sess.run([train_op, loss_op], feed_dict={X: data, Y: target})
         if step % 20 == 0:
-            print("step %d cost %.4f" % (step, c))
+            print("step %d cost %.9g" % (step, c))
     print("accuracy %.2f" % accuracy.eval({X: data, Y: target}))

@@ -33,7 +33,7 @@ class Tell(tf.train.SessionRunHook):
     def after_run(self, run_context, run_values):
         self.step += 1
         if self.step % self.every == 0:
-            print("step %d loss %.5f" % (self.step, run_values.results["loss"]))
+            print("step %d loss %.9g" % (self.step, run_values.results["loss"]))
 
     def end(self, session):
         print("end at", session.run(tf.train.get_global_step()))

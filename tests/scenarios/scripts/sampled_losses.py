@@ -38,8 +38,8 @@ with tf.Session() as sess:
     for number in range(50):
         sess.run(train)
         if number % 9 == 0:
-            print("step %d rate %.2f" % (number, sess.run(rate)), [round(float(v), 5) for v in sess.run(softmax)])
-    print([round(float(v), 4) for v in sess.run(several)], round(float(sess.run(nce)), 5))
+            print("step %d rate %.2f" % (number, sess.run(rate)), ["loss %.9g" % v for v in sess.run(softmax)])
+    print("loss", ["%.9g" % v for v in [*sess.run(several), sess.run(nce)]])
     for other in others * 20:
         sess.run(other)
     print([round(float(v), 5) for v in sess.run(w)])

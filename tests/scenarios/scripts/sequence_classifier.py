@@ -47,7 +47,7 @@ with tf.Session() as sess:
     for step in range(50):
         values = sess.run([loss, deep_loss, train, deep_train], feed)
         if step % 7 == 0 or step == 49:
-            print("step %d: %.6f %.6f" % (step, values[0], values[1]))
+            print("step %d: loss %.9g %.9g" % (step, values[0], values[1]))
     print("accuracy %.4f norm %.5f" % tuple(sess.run([correct, norm], feed)))
     final = sess.run(state, feed)
     print(type(final[0]).__name__, final[0].c.shape, final[1].shape, round(float(final[1].sum()), 4))

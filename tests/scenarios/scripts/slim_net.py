@@ -58,4 +58,4 @@ with tf.Session() as sess:
         print(v.shape, np.round(np.float64(v).ravel()[:5], 4).tolist())
     feed[is_training] = True
     for i in range(5):
-        print("%.5f %d" % tuple(sess.run([train, sl, step], feed)[1:]))
+        print("loss %.9g step %d" % tuple(sess.run([train, sl, step], feed)[1:]))

@@ -38,7 +38,7 @@ with tf.Session() as sess:
     for step in range(50):
         _, now = sess.run([train, loss], feed)
         if step % 7 == 0:
-            print("step %d loss %.6f" % (step, now))
+            print("step %d loss %.9g" % (step, now))
     print(sess.run(counts, feed).tolist(), sess.run(dense, feed).sum())
     for tensor in (part, flat, turned, joined, kept, filled):
         found = sess.run(tensor, feed)

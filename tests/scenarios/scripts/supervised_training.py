@@ -35,7 +35,7 @@ for last in (25, 50):
                 step += 1
                 if step % 10 == 0:
                     sv.summary_computed(sess, sess.run(summary))
-                    print("step %d loss %.6f" % (step, sess.run(loss)))
+                    print("step %d loss %.9g" % (step, sess.run(loss)))
                 if step == last:
                     sv.saver.save(sess, sv.save_path, global_step=sv.global_step)
                     sv.request_stop()

@@ -36,7 +36,7 @@ with tf.Session() as session:
             loss, _ = session.run([error, train])
             steps += 1
             if steps % 3 == 1:
-                print("step %d: %.5f" % (steps, loss))
+                print("step %d: loss %.9g" % (steps, loss))
     except tf.errors.OutOfRangeError:
         print("closed after %d steps, %d left" % (steps, session.run(queue.size())))
         print("closed:", bool(session.run(queue.is_closed())))

@@ -34,7 +34,7 @@ with tf.Session(config=config) as sess:
             print(os.path.basename(saver.save(sess, os.path.join(folder, "net"), global_step=step)))
     final = sess.run([loss, w1, w2], feed)
     weights_only.save(sess, os.path.join(folder, "weights"), latest_filename="weights_checkpoint")
-    print("loss", round(float(final[0]), 4))
+    print("loss %.9g" % final[0])
 print(sorted(os.listdir(folder)))
 
 latest = tf.train.latest_checkpoint(folder)

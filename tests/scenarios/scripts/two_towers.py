@@ -82,7 +82,7 @@ with tf.Graph().as_default(), tf.device("/cpu:0"):
         feed[labels] = rng.randint(3, size=8)
     for step in range(4):
         _, values = sess.run([train_op, losses], feed_dict=feed)
-        print("step %d: %s rate %.3f" % (step, " ".join("%.5f" % v for v in values), sess.run(lr)))
+        print("step %d: loss %s rate %.3f" % (step, " ".join("%.9g" % v for v in values), sess.run(lr)))
     with tf.variable_scope("local2", reuse=True):
         print(sess.run(tf.get_variable("biases")).round(5))
     print([v.op.name for v in tf.global_variables()])

@@ -43,40 +43,43 @@ import gpuplace.api.missing as _missing
 import gpuplace.lazy as _lazy
 from gpuplace import dtypes, errors
 from gpuplace.api import (
-    bitwise,
     compat,
     contrib,
-    data,
-    gfile,
-    graph_util,
-    image,
-    initializers,
-    io,
-    layers,
-    linalg,
     logging,
-    lookup,
+    nest,
+    raw_ops,
+    version,
+)
+from gpuplace.api.arithmetic import (
+    bitwise,
+    linalg,
     manip,
     math,
-    metrics,
-    nest,
-    nn,
-    python_io,
-    queue,
     random,
-    raw_ops,
-    saved_model,
     sets,
     sparse,
     strings,
-    summary,
-    test,
-    train,
-    version,
 )
 from gpuplace.api.behavior import *
+from gpuplace.api.files import (
+    gfile,
+    graph_util,
+    io,
+    python_io,
+    saved_model,
+)
+from gpuplace.api.files.graph_io import import_graph_def, make_ndarray, make_tensor_proto
 from gpuplace.api.graph_functions import *
-from gpuplace.api.graph_io import import_graph_def, make_ndarray, make_tensor_proto
+from gpuplace.api.nets import (
+    image,
+    initializers,
+    layers,
+    metrics,
+    nn,
+)
+from gpuplace.api.testing import (
+    test,
+)
 from gpuplace.api.tools import (
     explore,
     kernels,
@@ -84,6 +87,13 @@ from gpuplace.api.tools import (
     parse_log,
     timeline,
     unload_ipython_extension,
+)
+from gpuplace.api.training import (
+    data,
+    lookup,
+    queue,
+    summary,
+    train,
 )
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec

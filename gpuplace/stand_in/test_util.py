@@ -13,7 +13,7 @@ import unittest
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gpuplace.api.test_case import TestCase, main
+from gpuplace.api.testing.test_case import TestCase, main
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.ops.array.reshaping import transpose

@@ -3,7 +3,7 @@
 Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
-from gpuplace.api import rnn_cell
+from gpuplace.api.nets import rnn_cell
 from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *

@@ -42,14 +42,14 @@ def is_built_with_rocm() -> bool:
 if TYPE_CHECKING:
     from unittest import mock
 
-    from gpuplace.api.gradient_checker import compute_gradient, compute_gradient_error
-    from gpuplace.api.test_case import TestCase, get_temp_dir, main, test_src_dir_path
+    from gpuplace.api.testing.gradient_checker import compute_gradient, compute_gradient_error
+    from gpuplace.api.testing.test_case import TestCase, get_temp_dir, main, test_src_dir_path
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "unittest": "mock",
-            "gpuplace.api.gradient_checker": "compute_gradient compute_gradient_error",
-            "gpuplace.api.test_case": "TestCase get_temp_dir main test_src_dir_path",
+            "gpuplace.api.testing.gradient_checker": "compute_gradient compute_gradient_error",
+            "gpuplace.api.testing.test_case": "TestCase get_temp_dir main test_src_dir_path",
         },
     )

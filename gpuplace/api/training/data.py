@@ -5,7 +5,7 @@ Source: tensorflow/_api/v1/data, release 1.15.
 
 from typing import Any
 
-from gpuplace.api import data_experimental as experimental
+from gpuplace.api.training import data_experimental as experimental
 from gpuplace.ops.data.dataset import Dataset
 from gpuplace.ops.data.iterators import Iterator
 from gpuplace.ops.data.options import Options

@@ -5,7 +5,7 @@ Source: tensorflow/_api/v1/train, release 1.15 (names).
 
 from typing import TYPE_CHECKING
 
-from gpuplace.api.graph_io import write_graph
+from gpuplace.api.files.graph_io import write_graph
 from gpuplace.lazy import lazy_names
 from gpuplace.ops.input.batching import (
     batch,

@@ -3,8 +3,8 @@
 Source: tensorflow/_api/v1/io, release 1.15 (names).
 """
 
-from gpuplace.api import io_gfile as gfile
-from gpuplace.api.graph_io import write_graph
+from gpuplace.api.files import io_gfile as gfile
+from gpuplace.api.files.graph_io import write_graph
 from gpuplace.files.tfrecord import (
     TFRecordCompressionType,
     TFRecordOptions,

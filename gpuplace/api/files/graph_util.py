@@ -5,7 +5,7 @@ Source: tensorflow/_api/v1/graph_util, release 1.15 (names).
 
 from typing import TYPE_CHECKING
 
-from gpuplace.api.graph_io import import_graph_def
+from gpuplace.api.files.graph_io import import_graph_def
 from gpuplace.lazy import lazy_names
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Namespaces of files, and graphs in them."""

@@ -1,0 +1,1 @@
+"""Namespaces of nets: layers, initializers, images, metrics."""

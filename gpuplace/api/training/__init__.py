@@ -1,0 +1,1 @@
+"""Namespaces of training and of what feeds it."""

@@ -104,6 +104,7 @@ def timeline_html(timeline: StepTimeline) -> str:
     if timeline.copies:
         copies = html.table(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS)
         title = counted(len(timeline.copies), "copy", "copies")
-        parts.append(f"<details><summary>{title}</summary>{copies}</details>")
+        wrapped = f'<div style="overflow-wrap:anywhere">{copies}</div>'  # names of tensors are long
+        parts.append(f"<details><summary>{title}</summary>{wrapped}</details>")
     hints = "".join(f"<li>{html.escape(hint.text)}</li>" for hint in timeline.hints)
     return "".join(parts) + (f"<p><b>What to move</b></p><ul>{hints}</ul>" if hints else "")

@@ -123,12 +123,12 @@ def is_measured(cell: nbformat.NotebookNode) -> bool:
     return "measured" in cell.metadata.get("tags", ())
 
 
-def kinds(cell: nbformat.NotebookNode) -> list[tuple[str, ...]]:
-    """The types and forms of a cell's outputs, without those that need a kernel."""
-    return [
+def kinds(cell: nbformat.NotebookNode) -> set[tuple[str, ...]]:
+    """The types and forms of a cell's outputs, without those that need a kernel; a stream may come in pieces."""
+    return {
         (output.output_type, *sorted(set(output.get("data", ())) - set(LIVE)))
         for output in cell.get("outputs", ())
-    ]
+    }
 
 
 def pages(cell: nbformat.NotebookNode) -> list[str]:

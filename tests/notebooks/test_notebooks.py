@@ -42,7 +42,7 @@ def test_outputs_are_those_that_are_saved(run):
     saved, executed, _ = run
     for before, after in zip(saved.cells, executed.cells, strict=True):
         if is_measured(before):
-            assert kinds(after) == kinds(before) != [], before.source
+            assert kinds(after) == kinds(before) != set(), before.source
         elif before.cell_type == "code":
             assert texts(after) == texts(before), before.source
             assert [without_pictures(page) for page in pages(after)] == [

@@ -40,7 +40,6 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 from typing import TYPE_CHECKING, Any
 
 import gpuplace.api.missing as _missing
-import gpuplace.lazy as _lazy
 from gpuplace import dtypes, errors
 from gpuplace.api import (
     compat,
@@ -110,6 +109,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import losses
 from gpuplace.ops.array.batches import *
@@ -318,7 +318,7 @@ if TYPE_CHECKING:
         VersionDef,
     )
 else:
-    _late_name = _lazy.lazy_names(
+    _late_name = _lazy_names(
         __name__,
         {
             "gpuplace.api": "app contrib flags",

@@ -58,7 +58,8 @@ def outer_frames(trace: TracebackType | None) -> TracebackType | None:
 def hide_own_frames(error: BaseException) -> None:
     """Takes this package's frames out of the traceback of an error that is about to be raised again by ``raise``.
 
-    Its cause keeps the program's frames, such as those of a function given to ``tf.py_func``, and goes if it has none.
+    Its cause keeps the program's frames, such as those of a function given to ``tf.py_func``; one without any gives way
+    to its own.
 
     Args:
         error: what was caught.
@@ -67,13 +68,13 @@ def hide_own_frames(error: BaseException) -> None:
         return
     error.__traceback__ = outer_frames(error.__traceback__)
     cause = error.__cause__
+    trace = None
+    while cause is not None and (trace := outer_frames(cause.__traceback__)) is None:
+        cause = cause.__cause__
+    error.__cause__ = cause
     if cause is not None:
-        trace = outer_frames(cause.__traceback__)
-        if trace is None:
-            error.__cause__ = None
-        else:
-            cause.__traceback__ = trace
-            cause.__suppress_context__ = True
+        cause.__traceback__ = trace
+        cause.__suppress_context__ = True
     error.__suppress_context__ = True
 
 

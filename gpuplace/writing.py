@@ -25,9 +25,9 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, BinaryIO
 
-__all__ = ["check_writable", "write_file", "write_files"]
+__all__ = ["check_writable", "growing_file", "write_file", "write_files"]
 
 _STANDARD_STREAMS = (1, 2)
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -79,6 +79,18 @@ def write_files(contents: Mapping[str, Sequence[Any]]) -> None:
         OSError: a file cannot be written, and all are as they were.
     """
     _replace({os.path.realpath(name): (pieces, _status(name)) for name, pieces in contents.items()})
+
+
+def growing_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """A new file that others may read while it is written, record by record; an existing one is emptied.
+
+    Args:
+        path: of the file; its folder exists.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    return open(path, "wb")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

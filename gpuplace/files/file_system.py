@@ -26,6 +26,7 @@ from gpuplace.errors import (
     UnavailableError,
     UnknownError,
 )
+from gpuplace.writing import growing_file
 
 __all__ = [
     "FileStatistics", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "matching_paths", "mkdir", "op_error",
@@ -286,7 +287,7 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
     """
     _check_free(dst, overwrite)
     with with_op_errors(src), open(text_of(src), "rb") as source:
-        with with_op_errors(dst), open(text_of(dst), "wb") as target:
+        with with_op_errors(dst), growing_file(text_of(dst)) as target:
             shutil.copyfileobj(source, target)
 
 

@@ -29,6 +29,7 @@ from typing import Any
 from gpuplace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from gpuplace.files.crc32c import crc32c, mask
 from gpuplace.files.file_system import Path, text_of, with_op_errors
+from gpuplace.writing import growing_file
 
 __all__ = ["LineReader", "RecordReader", "RecordWriter", "compressor", "read_all", "read_records"]
 
@@ -140,7 +141,7 @@ class RecordWriter:
         self._path = path
         self._packer = packer
         with with_op_errors(path):
-            self._file: Any = open(text_of(path), "wb")
+            self._file: Any = growing_file(text_of(path))
 
     def write(self, record: bytes) -> None:
         """Adds a record.

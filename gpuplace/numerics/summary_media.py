@@ -87,7 +87,7 @@ def wav_file(frames: np.ndarray[Any, Any], sample_rate: float) -> bytes:
     scaled = frames * np.float32(32768)
     rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
     written = io.BytesIO()
-    with wave.open(written, "wb") as file:
+    with wave.Wave_write(written) as file:
         file.setnchannels(frames.shape[1])
         file.setsampwidth(2)
         file.setframerate(max(1, round(sample_rate)))

@@ -145,7 +145,12 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
         size = bytes_text(row.bytes_in)
         texts = [counted(row.nodes, "node")]
         if row.copies_in:
-            texts.append(words("lane_bytes" if row.bytes_in else "lane_copies", copies=copies, size=size))
+            told = (
+                words("lane_bytes", copies=copies, size=size)
+                if row.bytes_in
+                else words("lane_copies", copies=copies)
+            )
+            texts.append(told)
         task = row.device.rpartition("/device:")[0]
         lanes.append((row.device, {"texts": texts, "nodes": row.nodes, "task": task}))
     without = int((drawing.view.device < 0).sum())

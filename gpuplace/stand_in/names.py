@@ -39,6 +39,8 @@ WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
 CHILDREN = str(Path(__file__).resolve().parent / "children")
 """A folder whose ``tensorflow`` is gpuplace, for the paths of other Python processes."""
 
+ROOMS = "arithmetic|files|nets|testing|training"
+"""Folders of `gpuplace.api`, which are no part of names."""
 _EXAMPLES = "tensorflow.examples"
 """The package of tutorials, of which gpuplace has the data set."""
 
@@ -385,7 +387,8 @@ def resolve(fullname: str) -> ModuleType:
 
 
 def _missing(fullname: str) -> ModuleNotFoundError:
-    name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1|api))*\.", "", fullname)
+    folders = rf"compat\.v1|python|_api\.v1|api(?:\.(?:{ROOMS}))?"
+    name = re.sub(rf"^(?:tensorflow|gpuplace)(?:\.(?:{folders}))*\.", "", fullname)
     above: Any = importlib.import_module("gpuplace")
     for part in name.split(".")[:-1]:
         above = vars(above).get(part)

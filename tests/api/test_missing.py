@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import traceback
+from types import ModuleType
 
 import pytest
 
@@ -23,7 +24,10 @@ def tensorflow():
     yield
     tensorflow_names.uninstall()
     left = {
-        name for name in set(vars(tf)) - names if not f"{vars(tf)[name].__name__}.".startswith("gpuplace.")
+        name
+        for name in set(vars(tf)) - names
+        if isinstance(vars(tf)[name], ModuleType)
+        and not f"{vars(tf)[name].__name__}.".startswith("gpuplace.")
     }
     assert left == set()
 

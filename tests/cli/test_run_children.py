@@ -82,14 +82,14 @@ def test_modules_below_a_folder_of_that_name(gpuplace, script, tmp_path):
         import tensorflow.own, tensorflow.python.own
         import tensorflow.train.own as own
         print(input_data.NAME, tensorflow.own.NAME, tensorflow.python.own.NAME, own.NAME, callable(tf.constant))
-        import tensorflow.contrib
+        import tensorflow.nowhere
     """
     done = gpuplace("run", script(source))
     assert done.stdout == (
         "('examples/tutorials/mnist/input_data', 'gpuplace') ('own', 'gpuplace') ('python/own', 'gpuplace')"
         " ('train/own', 'gpuplace') True\n"
     ), done.stderr
-    assert "No module named 'tensorflow.contrib': gpuplace stands in for TensorFlow" in done.stderr
+    assert "No module named 'tensorflow.nowhere': gpuplace stands in for TensorFlow" in done.stderr
 
 
 def test_an_installed_tensorflow_is_not_looked_into(gpuplace, script, tmp_path):

@@ -4,6 +4,9 @@ Source: tensorflow/contrib/learn/__init__.py and tensorflow/contrib/learn/python
 1.15 (names, values).
 """
 
+import sys as _sys
+
+from gpuplace.api import missing as _missing
 from gpuplace.data_sets import learn as datasets
 
 __all__ = ["ModeKeys", "datasets"]
@@ -15,3 +18,6 @@ class ModeKeys:
     TRAIN = "train"
     EVAL = "eval"
     INFER = "infer"
+
+
+_missing.advise("contrib.learn", _sys.modules[__name__])

@@ -56,11 +56,10 @@ function laneFaceOf(box) {
 
 function laneLook(device) {
   const { label, name, nodes, copies, bytes, fill, ink } = DATA.devices[device];
-  const isKnown = bytes !== bytesText(0);
-  const told = words(isKnown ? "lane_bytes" : "lane_copies", {
-    copies: counted(copies, "copy", "copies"),
-    size: bytes,
-  });
+  const received = counted(copies, "copy", "copies");
+  const told = bytes === bytesText(0) // nothing is known of any
+    ? words("lane_copies", { copies: received })
+    : words("lane_bytes", { copies: received, size: bytes });
   const texts = [counted(nodes, "node"), ...(copies ? [told] : [])];
   const task = name.slice(0, Math.max(0, name.indexOf("/device:")));
   return { label, texts, fill, ink, task, nodes };

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -169,7 +168,7 @@ def _replace(files: Mapping[str, tuple[Sequence[Any], os.stat_result | None]]) -
 
 
 def _beside(folder: str) -> str:
-    return os.path.join(folder, f".gpuplace-{secrets.token_hex(8)}.tmp")
+    return os.path.join(folder, f".gpuplace-{os.urandom(8).hex()}.tmp")
 
 
 def _write_unnamed(name: str, pieces: Sequence[Any], old: os.stat_result | None) -> bool:

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fnmatch
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -253,6 +252,8 @@ def rmtree(path: Path) -> None:
     if not exists(path):
         raise NotFoundError.of(f"{text_of(path)} not found")
     with with_op_errors(path):
+        import shutil  # loaded when it is first needed
+
         shutil.rmtree(text_of(path))
 
 
@@ -288,6 +289,8 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
     _check_free(dst, overwrite)
     with with_op_errors(src), open(text_of(src), "rb") as source:
         with with_op_errors(dst), growing_file(text_of(dst)) as target:
+            import shutil  # loaded when it is first needed
+
             shutil.copyfileobj(source, target)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import struct
-import wave
 import zlib
 from typing import Any
 
@@ -87,6 +86,8 @@ def wav_file(frames: np.ndarray[Any, Any], sample_rate: float) -> bytes:
     scaled = frames * np.float32(32768)
     rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
     written = io.BytesIO()
+    import wave  # loaded when it is first needed
+
     with wave.Wave_write(written) as file:
         file.setnchannels(frames.shape[1])
         file.setsampwidth(2)

@@ -10,7 +10,6 @@ summary_image_op.cc, summary_audio_op.cc, summary_tensor_op.cc, release 1.15.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -253,6 +252,8 @@ def get_summary_description(node_def: Any) -> Any:
     """
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")
+    import json  # loaded when it is first needed
+
     fields = json.loads(node_def.attr["description"].s or b"{}")
     return above("gpuplace.graphdef.messages", "SummaryDescription")(type_hint=fields.get("typeHint", ""))
 

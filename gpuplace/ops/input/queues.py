@@ -6,7 +6,6 @@ Source: tensorflow/python/ops/data_flow_ops.py, release 1.15.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -373,6 +372,8 @@ class RandomShuffleQueue(QueueBase):
         if seed1 is None or seed2 is None:
             seed1, seed2 = 0, 0
         elif seed is None and shared_name is not None:  # the same one wherever the queue is shared
+            import hashlib  # loaded when it is first needed
+
             digest = hashlib.md5(f"{seed1}{shared_name}".encode(), usedforsecurity=False).hexdigest()
             seed2 = int(digest[:8], 16) & 0x7FFFFFFF
         handle = apply_op(

@@ -11,7 +11,6 @@ Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, rel
 
 from __future__ import annotations
 
-import hashlib
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -881,6 +880,8 @@ class DropoutWrapper(_Wrapper):
         if self._seed is None:
             return None
         text = f"{self._seed}{salt}_{number}".encode()
+        import hashlib  # loaded when it is first needed
+
         return int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
 
     def _dropped(self, values: Any, salt: str, keep: Any, chosen: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Classes of TensorFlow's messages that TensorBoard's copies leave out. Importing this module loads protobuf.
+r"""Classes of TensorFlow's messages that TensorBoard's copies leave out. Importing this module loads protobuf.
 
 >>> fields = (("key", 1, FIELD.TYPE_STRING, ONE), ("sizes", 2, FIELD.TYPE_INT64, MANY))
 >>> made = message_classes("example", {"Pair": fields})

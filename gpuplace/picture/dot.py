@@ -1,5 +1,6 @@
 r"""DOT text of a drawing: coloured boxes, copies dashed and labelled, control edges dotted, with a legend.
 
+>>> from gpuplace.picture.drawing import draw
 >>> from gpuplace.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
 ...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("n", "Neg", "", "/device:GPU:0")], [("a", 0, "n", 0)]

@@ -1,5 +1,6 @@
 """For every test and doctest: a process as if just started."""
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test starts without a chosen machine or release and with an empty default graph."""
     for name in PROCESS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    level = logging.getLogger("tensorflow").level
     yield
+    logging.getLogger("tensorflow").setLevel(level)
     if (process := sys.modules.get("gpuplace.memory.process_state")) is not None:
         process.use_machine(None)
         process.reset_runtime()

@@ -205,8 +205,10 @@ def test_step_functions(step):
 
 
 PROGRAM = """
+    import signal
     import logging, sys, time
     import gpuplace as tf
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     step = tf.assign_add(tf.train.get_or_create_global_step(), 1)

@@ -205,11 +205,10 @@ def test_step_functions(step):
 
 
 PROGRAM = """
-    import signal
-    import logging, sys, time
+    import logging, signal, sys, time
     import gpuplace as tf
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     step = tf.assign_add(tf.train.get_or_create_global_step(), 1)
     tf.summary.scalar("value", step)

@@ -18,7 +18,7 @@ def imported() -> set[str]:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gpuplace"):
             names = {alias.asname or alias.name for alias in node.names}
             found |= set(importlib.import_module(node.module).__all__) if names == {"*"} else names
-    return found
+    return {name for name in found if not name.startswith("_")}
 
 
 def test_all_is_complete():

@@ -39,46 +39,15 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 
 from typing import TYPE_CHECKING, Any
 
-import gpuplace.api.missing as _missing
 from gpuplace import dtypes, errors
-from gpuplace.api import (
-    compat,
-    contrib,
-    logging,
-    nest,
-    raw_ops,
-    version,
-)
-from gpuplace.api.arithmetic import (
-    bitwise,
-    linalg,
-    manip,
-    math,
-    random,
-    sets,
-    sparse,
-    strings,
-)
+from gpuplace.api import compat, logging, nest, raw_ops, version
+from gpuplace.api.arithmetic import bitwise, manip, random
 from gpuplace.api.behavior import *
-from gpuplace.api.files import (
-    gfile,
-    graph_util,
-    io,
-    python_io,
-    saved_model,
-)
 from gpuplace.api.files.graph_io import import_graph_def, make_ndarray, make_tensor_proto
 from gpuplace.api.graph_functions import *
-from gpuplace.api.nets import (
-    image,
-    initializers,
-    layers,
-    metrics,
-    nn,
-)
-from gpuplace.api.testing import (
-    test,
-)
+from gpuplace.api.missing import advise_in as _advise_in
+from gpuplace.api.missing import give_advice as _give_advice
+from gpuplace.api.nets import initializers
 from gpuplace.api.tools import (
     explore,
     kernels,
@@ -86,13 +55,6 @@ from gpuplace.api.tools import (
     parse_log,
     timeline,
     unload_ipython_extension,
-)
-from gpuplace.api.training import (
-    data,
-    lookup,
-    queue,
-    summary,
-    train,
 )
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
@@ -111,7 +73,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
-from gpuplace.ops import losses
 from gpuplace.ops.array.batches import *
 from gpuplace.ops.array.constant import *
 from gpuplace.ops.array.gather import *
@@ -121,7 +82,6 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
-from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.flow.assert_and_print import *
 from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
@@ -135,12 +95,6 @@ from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.hessians import *
 from gpuplace.ops.gradients.indexed_slices import *
 from gpuplace.ops.gradients.registry import NoGradient, NotDifferentiable, RegisterGradient, no_gradient
-from gpuplace.ops.input.csv import *
-from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
-from gpuplace.ops.input.parsing import *
-from gpuplace.ops.input.queues import *
-from gpuplace.ops.input.readers import *
-from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -155,11 +109,6 @@ from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
-from gpuplace.ops.sparse.sparse_ops import *
-from gpuplace.ops.sparse.sparse_tensor import *
-from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
-from gpuplace.ops.text.splitting import *
-from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
 from gpuplace.ops.variables.resource_variables import *
@@ -296,6 +245,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace.api import app, contrib, flags
+    from gpuplace.api.arithmetic import linalg, math, sets, sparse, strings
+    from gpuplace.api.files import gfile, graph_util, io, python_io, saved_model
+    from gpuplace.api.nets import image, layers, metrics, nn
+    from gpuplace.api.testing import test
+    from gpuplace.api.training import data, lookup, queue, summary, train
     from gpuplace.api.version import *
     from gpuplace.graphdef.messages import (
         AttrValue,
@@ -317,26 +271,94 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
+    from gpuplace.ops import losses
+    from gpuplace.ops.data.structure import TensorSpec
+    from gpuplace.ops.input.csv import *
+    from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
+    from gpuplace.ops.input.parsing import *
+    from gpuplace.ops.input.queues import *
+    from gpuplace.ops.input.readers import *
+    from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.sparse.sparse_ops import *
+    from gpuplace.ops.sparse.sparse_tensor import *
+    from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
+    from gpuplace.ops.text.splitting import *
+    from gpuplace.ops.text.strings import *
 else:
     _late_name = _lazy_names(
         __name__,
         {
             "gpuplace.api": "app contrib flags",
+            "gpuplace.api.arithmetic": "linalg math sets sparse strings",
+            "gpuplace.api.files": "gfile graph_util io python_io saved_model",
+            "gpuplace.api.nets": "image layers metrics nn",
+            "gpuplace.api.testing": "test",
+            "gpuplace.api.training": "data lookup queue summary train",
+            "gpuplace.ops": "losses",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
                 VersionDef
             """,
+            "gpuplace.ops.data.structure": """
+                TensorSpec
+            """,
+            "gpuplace.ops.input.csv": """
+                decode_csv
+            """,
+            "gpuplace.ops.input.file_ops": """
+                matching_files read_file write_file
+            """,
+            "gpuplace.ops.input.parsing": """
+                decode_json_example FixedLenFeature FixedLenSequenceFeature parse_example
+                parse_single_example parse_single_sequence_example parse_tensor serialize_tensor
+                SparseFeature VarLenFeature
+            """,
+            "gpuplace.ops.input.queues": """
+                FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
+            """,
+            "gpuplace.ops.input.readers": """
+                FixedLengthRecordReader IdentityReader ReaderBase TextLineReader TFRecordReader
+                WholeFileReader
+            """,
+            "gpuplace.ops.input.tables": """
+                initialize_all_tables tables_initializer
+            """,
+            "gpuplace.ops.sparse.sparse_ops": """
+                sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge
+                sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse
+                sparse_reduce_sum sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape
+                sparse_reshape sparse_retain sparse_segment_mean sparse_segment_sqrt_n
+                sparse_segment_sum sparse_slice sparse_softmax sparse_split
+                sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_dense
+                sparse_to_indicator sparse_transpose
+            """,
+            "gpuplace.ops.sparse.sparse_tensor": """
+                SparseTensor SparseTensorValue
+            """,
+            "gpuplace.ops.text.regex_and_encoding": """
+                decode_base64 decode_raw encode_base64 regex_replace
+            """,
+            "gpuplace.ops.text.splitting": """
+                string_split string_to_hash_bucket string_to_hash_bucket_fast
+                string_to_hash_bucket_strong
+            """,
+            "gpuplace.ops.text.strings": """
+                as_string reduce_join string_join string_length string_lower string_strip
+                string_to_number string_upper substr
+            """,
         },
     )
 
     def __getattr__(name: str) -> Any:
-        """A message class, a namespace that loads absl, or what depends on the release; else AttributeError."""
+        """What is loaded when it is first asked for, or depends on the release; else AttributeError."""
         if name in version.__all__:
             return getattr(version, name)
         if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow
             return getattr(version, name.strip("_").upper())
-        return _late_name(name)
+        found = _late_name(name)
+        _advise_in(name)
+        return found
 
 
 def __dir__() -> list[str]:
@@ -344,5 +366,4 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 
-_missing.give_advice()
-del _missing
+_give_advice()

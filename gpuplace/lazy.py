@@ -1,4 +1,4 @@
-"""Names of a module that are imported when they are first asked for, so that ``import gpuplace`` stays quick.
+"""What is imported when it is first asked for, so that ``import gpuplace`` stays quick: names, and modules of ops.
 
 >>> get = lazy_names("some", {"fractions": "Fraction as Ratio", "xml": "dom"})
 >>> get("Ratio").__name__, get("dom").__name__
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["import_waiting", "lazy_names", "meet_waiting", "wait_for_a_miss"]
 
 _NAME = re.compile(r"(\w+)(?: as (\w+))?")
 
@@ -51,3 +52,39 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return found
 
     return get
+
+
+_waiting: list[str] = []
+_importing = threading.RLock()
+
+
+def wait_for_a_miss(*modules: str) -> None:
+    """Names modules that register by op type and are imported when some registry is asked for a type it lacks.
+
+    Args:
+        *modules: full names. While such a module is imported, it must ask no registry for a type.
+    """
+    _waiting.extend(modules)
+
+
+def import_waiting() -> bool:
+    """Imports the modules that wait for a miss; whether there were any."""
+    if not _waiting:
+        return False
+    with _importing:
+        while _waiting:
+            name = _waiting[0]
+            import_module(name)
+            if name in _waiting:  # for other threads it waits until it is there
+                _waiting.remove(name)
+    return True
+
+
+def meet_waiting(registered: Callable[..., Any]) -> None:
+    """Imports the modules that wait where something from outside is registered: two for a type are found out at once.
+
+    Args:
+        registered: the function.
+    """
+    if not getattr(registered, "__module__", "").startswith("gpuplace.ops."):
+        import_waiting()

@@ -171,10 +171,23 @@ def error(space: str, name: str, known: Iterable[str] = ()) -> AttributeError:
 
 
 def give_advice() -> None:
-    """Makes the errors of gpuplace, all of which is loaded, and of its namespaces say what to do."""
+    """Makes the errors of gpuplace, and of its namespaces that are loaded, say what to do."""
     package = sys.modules["gpuplace"]
-    for space in ("", *SPACES):
-        advise(space, attrgetter(space)(package) if space else package)
+    advise("", package)
+    for space in SPACES:
+        if space in vars(package):
+            advise_in(space)
+
+
+def advise_in(name: str) -> None:
+    """Makes the errors of a namespace of gpuplace, which is loaded, and of those in it say what to do.
+
+    Args:
+        name: of something in gpuplace; nothing happens where it is no namespace.
+    """
+    for space in SPACES:
+        if space == name or space.startswith(f"{name}."):
+            advise(space, attrgetter(space)(sys.modules["gpuplace"]))
 
 
 def advise(space: str, module: ModuleType) -> None:

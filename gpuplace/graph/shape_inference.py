@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpuplace.graph.operation import Operation
+from gpuplace.lazy import import_waiting, meet_waiting
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
@@ -22,6 +23,7 @@ def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
     """Registers the decorated function for these op types; ValueError if one has a function already."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
+        meet_waiting(function)
         for op_type in op_types:
             known = _functions.setdefault(op_type, function)
             if known is not function:
@@ -40,6 +42,8 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
         ValueError: the inputs' shapes do not fit the op or each other.
     """
     function = _functions.get(op.type)
+    if function is None and import_waiting():
+        function = _functions.get(op.type)
     if function is None:
         return (UNKNOWN_SHAPE,) * num_outputs
     try:

@@ -38,6 +38,7 @@ from typing import Any, TypeVar
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.signature import signature_of
+from gpuplace.lazy import import_waiting, meet_waiting
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -179,6 +180,7 @@ def _register(
     traits: OpTraits,
     function: Function,
 ) -> Function:
+    meet_waiting(function)
     if traits != NO_TRAITS and device_types != (ANY_DEVICE_TYPE,):
         raise ValueError(f"What {op_types} are like is declared at the function that serves all device types")
     code = function.__code__
@@ -204,15 +206,32 @@ def _where(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
+def computed_by_none(*op_types: str) -> None:
+    """Says that an executor does what these ops do, so that no function for them is looked for.
+
+    Args:
+        *op_types: their names.
+    """
+    for op_type in op_types:
+        _registered.setdefault(op_type, {})
+
+
+def _of(op_type: str) -> dict[str, ComputeDef]:
+    found = _registered.get(op_type)
+    if found is None and import_waiting():
+        found = _registered.get(op_type)
+    return {} if found is None else found
+
+
 def find_compute(op_type: str, device_type: str) -> ComputeDef | None:
     """The function for an op on a device type: its own variant, else the common one, else None."""
-    by_type = _registered.get(op_type, {})
+    by_type = _of(op_type)
     return by_type.get(device_type) or by_type.get(ANY_DEVICE_TYPE)
 
 
 def traits_of(op_type: str) -> OpTraits:
     """What an op is like, as it was declared with the function that computes it."""
-    entry = _registered.get(op_type, {}).get(ANY_DEVICE_TYPE)
+    entry = _of(op_type).get(ANY_DEVICE_TYPE)
     return NO_TRAITS if entry is None else entry.traits
 
 
@@ -223,22 +242,24 @@ def ops_that_are(trait: str) -> frozenset[str]:
     >>> "Relu" in ops_that_are("elementwise")
     True
     """
+    import_waiting()
     return frozenset(op_type for op_type in _registered if getattr(traits_of(op_type), trait))
 
 
 def has_compute(op_type: str, device_type: str | None = None) -> bool:
     """Whether a function computes the op, on ``device_type`` or, without one, on any."""
-    return op_type in _registered if device_type is None else find_compute(op_type, device_type) is not None
+    return bool(_of(op_type)) if device_type is None else find_compute(op_type, device_type) is not None
 
 
 def computable_ops() -> tuple[str, ...]:
     """The ops that some function computes, sorted."""
-    return tuple(sorted(_registered))
+    import_waiting()
+    return tuple(sorted(op_type for op_type, by_type in _registered.items() if by_type))
 
 
 def compute_defs(op_type: str) -> tuple[ComputeDef, ...]:
     """All functions registered for an op, the common one first."""
-    return tuple(entry for _, entry in sorted(_registered.get(op_type, {}).items()))
+    return tuple(entry for _, entry in sorted(_of(op_type).items()))
 
 
 def bind(

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
+from gpuplace.kernels.compute import compute, computed_by_none
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
 
@@ -19,6 +19,9 @@ from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
 @compute("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
 def _pass_on(xp: Any, data: Any) -> Any:
     return data
+
+
+computed_by_none("Merge", "RefMerge", "RefSwitch", "Switch")
 
 
 @compute("LoopCond")

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gpuplace.lazy import import_waiting, meet_waiting
+
 if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation
 
@@ -37,6 +39,7 @@ def gradient(*op_types: str) -> Callable[[_Function], _Function]:
     """
 
     def register(function: _Function) -> _Function:
+        meet_waiting(function)
         for op_type in op_types:
             if op_type in _functions and _place(_functions[op_type]) != _place(function):
                 raise ValueError(f"Registering two gradient with name '{op_type}'!")
@@ -75,6 +78,8 @@ def find_gradient(op: Operation) -> GradientFunction | None:
     """
     name = op.attrs.get("_gradient_op_type", op.type)
     name = name.decode() if isinstance(name, bytes) else name
+    if name not in _functions:
+        import_waiting()
     try:
         return _functions[name]
     except KeyError:
@@ -86,6 +91,7 @@ def find_gradient(op: Operation) -> GradientFunction | None:
 
 def gradient_op_types() -> tuple[str, ...]:
     """The op types that have a gradient function, sorted."""
+    import_waiting()
     return tuple(sorted(name for name, function in _functions.items() if function is not None))
 
 
@@ -106,6 +112,7 @@ class RegisterGradient:
 
     def __call__(self, function: _Function) -> _Function:
         """Registers ``function``; KeyError if the op type has a gradient already."""
+        meet_waiting(function)
         if self._op_type in _functions:
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
         _functions[self._op_type] = function
@@ -124,6 +131,7 @@ def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TensorFlow's name
     """
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")
+    import_waiting()
     not_differentiable(op_type)
 
 

@@ -92,6 +92,27 @@ def limited(limits: StepLimits) -> Iterator[None]:
         _threads.limits = outer
 
 
+_HEARS_SIGNALS_S = 0.1
+
+
+def acquire(lock: threading.Lock) -> None:
+    """Waits for a lock in such a way that Ctrl-C ends the waiting.
+
+    In the main thread a signal that comes after Python last looked for one, and before the wait begins, would be heard
+    only after the wait, so it looks up now and then.
+
+    Args:
+        lock: the lock.
+    """
+    if lock.acquire(blocking=False):
+        return
+    if threading.current_thread() is not threading.main_thread():
+        lock.acquire()
+        return
+    while not lock.acquire(timeout=_HEARS_SIGNALS_S):
+        pass
+
+
 class Wait:
     """One kernel that waits."""
 
@@ -128,7 +149,7 @@ class Wait:
                 if not source.register(self, give_up):
                     give_up()
             if limits.deadline is None:
-                self._lock.acquire()
+                acquire(self._lock)
             elif not self._lock.acquire(timeout=max(limits.deadline - time.monotonic(), 0)):
                 assert limits.late is not None
                 raise limits.late()

@@ -29,7 +29,7 @@ from typing import Any
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
 from gpuplace.errors import CancelledError
-from gpuplace.kernels.cancellation import Cancellation, limited, step_limits
+from gpuplace.kernels.cancellation import Cancellation, acquire, limited, step_limits
 from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
@@ -68,7 +68,7 @@ class Exchange:
     def take(self, number: int) -> Any:
         """Waits for a value; each can be taken once."""
         if not self.stopped:
-            self._locks[number].acquire()
+            acquire(self._locks[number])
         if self.stopped:
             raise _Stopped
         values = self._values
@@ -156,12 +156,17 @@ class ParallelPlan(Plan):
                 restore(token)
 
         pending: list[Any] = []
+        ended: list[threading.Lock] = []
         try:
             with ACCOUNTING:
                 for lane in range(1, len(self.codes)):
                     pending.append(self._workers.start(run_lane, lane))
+                    ended.append(threading.Lock())
+                    ended[-1].acquire()
+                    pending[-1].add_done_callback(lambda _, lock=ended[-1]: lock.release())
                 fetched = run_lane(0)
-                for future in pending:
+                for number, future in enumerate(pending):
+                    acquire(ended[number])
                     future.result()
         except BaseException:  # the caller was interrupted, or no thread could be started
             exchange.fail()

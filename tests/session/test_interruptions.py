@@ -74,13 +74,16 @@ def test_ctrl_c(devices, monkeypatch):
     try:
         session.run(tf.global_variables_initializer())
 
-        def interrupt():
+        def interrupt(ends_waits):
             step.begun.wait()
-            os.kill(os.getpid(), signal.SIGINT)
+            if ends_waits:
+                os.kill(os.getpid(), signal.SIGINT)
+            else:  # as a signal that comes just before the main thread begins to wait
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
-        for _ in range(2):
+        for ends_waits in (True, False):
             step.begun.clear()
-            helper = threading.Thread(target=interrupt)
+            helper = threading.Thread(target=interrupt, args=[ends_waits])
             helper.start()
             with pytest.raises(KeyboardInterrupt):
                 session.run(step.op)

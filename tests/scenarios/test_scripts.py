@@ -64,6 +64,10 @@ WORDS_OF_2_21 = {
 """Words by which to know the lines that 2.21 says in another way."""
 
 
+TOWERS_THAT_DEQUEUE = {"cifar_towers"}
+"""Which tower takes which batch is up to the threads, so sums over towers differ in their last digit."""
+
+
 @dataclass
 class Run:
     """What became of a script."""
@@ -178,7 +182,12 @@ def placed_as_recorded(graph: Graph, name: str, position: int) -> None:
 @pytest.mark.parametrize("name", sorted(set(NAMES) - {"devices", "catching_errors"}))
 def test_prints_the_same_on_a_machine_with_gpus(name, run_script):
     """All but the devices' own script, and the one with a gather that does not check its indices on a GPU."""
-    assert lines_of(run_script(name, "2x Tesla K40c").text) == lines_of(run_script(name, "cpu").text)
+    there, here = (lines_of(run_script(name, machine).text) for machine in ("2x Tesla K40c", "cpu"))
+    if name in TOWERS_THAT_DEQUEUE:
+        assert len(there) == len(here)
+        assert all(map(agree, there, here))
+    else:
+        assert there == here
 
 
 def test_devices_of_a_machine_with_gpus(run_script):

@@ -33,6 +33,8 @@ from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
 _FOLLOWS = (METADATA, IDENTITY, GENERATOR)
+_Merged = tuple[Grouping, dict[int, list[int]], list[Conflict]]
+_REMEMBERED_NODES = 100_000
 _UNDONE = (Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED)
 """Rules that are undone by taking the culprit's request away."""
 
@@ -175,13 +177,30 @@ class WhatIf:
         """The merged component of a node, and the members of each group by root."""
         component = int(self.bindings.component[node])
         if component not in self._groupings:
-            grouping, conflicts = regroup(self.placed, component, self._member)
+            grouping, groups, conflicts = self._merged(component)
             self.conflicts += conflicts
+            self._groupings[component] = grouping, groups
+        return self._groupings[component]
+
+    def _merged(self, component: int) -> _Merged:
+        """The component merged anew; the last are remembered, as the remedies of many nodes ask for the same."""
+        of = self.bindings.component
+        asked = frozenset((node, name) for node, name in self.requests.items() if of[node] == component)
+        known: dict[tuple[int, frozenset[tuple[int, ParsedName]]], _Merged]
+        known = {} if self.kernels else self.placed.__dict__.setdefault("_merged", {})
+        key = component, asked
+        if key not in known:
+            grouping, conflicts = regroup(self.placed, component, self._member)
             groups: dict[int, list[int]] = {}
             for member in self.bindings.nodes_of(component):
                 groups.setdefault(grouping.find(member), []).append(member)
-            self._groupings[component] = grouping, groups
-        return self._groupings[component]
+            known[key] = grouping, groups, conflicts
+            nodes = sum(len(self.bindings.nodes_of(component)) for component, _ in known)
+            while len(known) > 1 and nodes > _REMEMBERED_NODES:
+                oldest = next(iter(known))
+                nodes -= len(self.bindings.nodes_of(oldest[0]))
+                del known[oldest]
+        return known[key]
 
     def _first_visited(self, node: int) -> int:
         """The member of the node's group that is visited first."""

@@ -29,7 +29,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast, elementwise, matrix, reduction
 from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.random import random_ops
-from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least, size_from
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable
@@ -236,18 +236,20 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 @shape_function("TopKV2")
 def _top_k_shape(op: Operation) -> list[TensorShape]:
     shape = require_rank_at_least(op.inputs[0].shape, 1)
-    k = constant_value(op.inputs[1])
+    k = size_from(op, 1)
     if shape.sizes is None:
         return [UNKNOWN_SHAPE] * 2
     last = shape.sizes[-1]
-    if k is not None and last is not None and last < int(k):
-        raise ValueError(f"input must have last dimension >= k = {int(k)} but is {last}")
-    return [TensorShape.of((*shape.sizes[:-1], None if k is None else int(k)))] * 2
+    if k is not None and last is not None and last < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {last}")
+    return [TensorShape.of((*shape.sizes[:-1], k))] * 2
 
 
 @compute("TopKV2", fresh=True, slow=True)
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
     count = int(k)
+    if count < 0:
+        raise InvalidArgumentError.of(f"Need k >= 0, got {count}")
     if count > x.shape[-1]:
         raise InvalidArgumentError.of(
             f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"

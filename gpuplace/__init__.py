@@ -111,6 +111,7 @@ from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
+from gpuplace.ops.variables.partitioned import *
 from gpuplace.ops.variables.resource_variables import *
 from gpuplace.ops.variables.scatter_nd import *
 from gpuplace.ops.variables.state import *
@@ -215,21 +216,23 @@ __all__ = [
     "substr",
     # Ops: variables
     "all_variables", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "AUTO_REUSE",
-    "Constant", "constant_initializer", "count_up_to", "disable_resource_variables",
-    "enable_resource_variables", "get_local_variable", "get_variable", "get_variable_scope",
+    "Constant", "constant_initializer", "count_up_to", "create_partitioned_variables", "disable_resource_variables",
+    "enable_resource_variables", "fixed_size_partitioner", "get_local_variable", "get_variable", "get_variable_scope",
     "global_variables", "global_variables_initializer", "glorot_normal_initializer",
     "glorot_uniform_initializer", "GlorotNormal", "GlorotUniform", "he_normal", "he_uniform", "Identity",
     "identity_initializer", "initialize_all_variables", "initialize_local_variables",
     "initialize_variables", "Initializer", "is_resource_variable", "is_variable_initialized",
     "lecun_normal", "lecun_uniform", "local_variables", "local_variables_initializer", "make_template",
-    "model_variables", "moving_average_variables", "no_regularizer", "Ones", "ones_initializer",
+    "min_max_variable_partitioner", "model_variables", "moving_average_variables", "no_regularizer",
+    "Ones", "ones_initializer",
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
     "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
     "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
     "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
     "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
-    "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",
+    "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope", "variable_scope",
+    "VariableAggregation", "variables_initializer",
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
     "Zeros", "zeros_initializer",
     # Ops: sparse

@@ -150,7 +150,10 @@ def _rank(op: Operation) -> Array | None:
 
 
 def _value_from_inputs(*op_types: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers ``function(op, *values)`` for op types, where all inputs are known and the result is small."""
+    """Registers ``function(op, *values)`` for op types, where all inputs are known and the result is small.
+
+    It may give None too.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def evaluate(op: Operation) -> Array | None:
@@ -160,7 +163,8 @@ def _value_from_inputs(*op_types: str) -> Callable[[Callable[..., Any]], Callabl
             values = [constant_value(tensor) for tensor in op.inputs]
             if any(value is None for value in values):
                 return None
-            return np.asarray(function(op, *values), op.outputs[0].dtype.as_numpy_dtype)
+            result = function(op, *values)
+            return None if result is None else np.asarray(result, op.outputs[0].dtype.as_numpy_dtype)
 
         _value_of(*op_types)(evaluate)
         return function
@@ -217,9 +221,14 @@ _value_from_inputs("Pack")(lambda op, *values: np.stack(values, op.attrs.get("ax
 _value_from_inputs("Concat")(lambda op, axis, *values: np.concatenate(values, int(axis)))
 _value_from_inputs("ConcatV2")(lambda op, *values: np.concatenate(values[:-1], int(values[-1])))
 _value_from_inputs("Fill")(lambda op, dims, value: np.full(dims, value))
-_value_from_inputs("Prod")(
-    lambda op, x, axis: np.prod(x, axis=tuple(np.atleast_1d(axis)), keepdims=op.attrs["keep_dims"])
-)
+for _op_type, _reduce in (("Prod", np.prod), ("Sum", np.sum), ("Max", np.max), ("Min", np.min)):
+    _value_from_inputs(_op_type)(
+        lambda op, x, axis, reduce=_reduce: (
+            reduce(x, axis=tuple(np.atleast_1d(axis).tolist()), keepdims=op.attrs["keep_dims"])
+            if x.size
+            else None
+        )
+    )
 _value_from_inputs("Add", "AddV2")(lambda op, x, y: x + y)
 _value_from_inputs("Sub")(lambda op, x, y: x - y)
 _value_from_inputs("Mul")(lambda op, x, y: x * y)

@@ -85,6 +85,8 @@ class Graph(Collections):
         self._kernel_labels: dict[str, str] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._container = ""
+        self._variable_creators: tuple[tuple[int, Any], ...] = ()
+        """Functions that variables are made through, the last one first, each with its priority."""
         self._finalized = False
         self._version = 0
         self._last_id = 0

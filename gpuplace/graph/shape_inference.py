@@ -49,7 +49,7 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
     try:
         shapes = function(op)
     except ValueError as error:
-        given = ", ".join(brackets(tensor.shape, "<unknown>") for tensor in op.inputs)
+        given = ", ".join(brackets(tensor.shape, "?") for tensor in op.inputs)
         raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
     if len(shapes) != num_outputs:
         raise AssertionError(

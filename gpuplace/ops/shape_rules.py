@@ -8,6 +8,7 @@ Source: tensorflow/core/framework/shape_inference.cc, release 1.15.
 
 from __future__ import annotations
 
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
@@ -50,6 +51,70 @@ def require_rank_at_least(shape: TensorShape, rank: int) -> TensorShape:
     if shape.ndims is not None and shape.ndims < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {shape.ndims}")
     return shape
+
+
+def require_rank_at_most(shape: TensorShape, rank: int) -> TensorShape:
+    """``shape``; ValueError if it has more than ``rank`` dimensions."""
+    if shape.ndims is not None and shape.ndims > rank:
+        raise ValueError(f"Shape must be at most rank {rank} but is rank {shape.ndims}")
+    return shape
+
+
+def require_axis(shape: TensorShape, axis: int) -> None:
+    """ValueError unless ``shape`` has the dimension ``axis``, counted from the end where it is negative."""
+    require_rank_at_least(shape, -axis if axis < 0 else axis + 1)
+
+
+def size_from(op: Operation, index: int) -> int | None:
+    """The size that a scalar input gives; None where it is not known. ValueError if it is no scalar, or negative."""
+    require_rank(op.inputs[index].shape, 0)
+    value = constant_value(op.inputs[index])
+    if value is None:
+        return None
+    if int(value) < 0:
+        raise ValueError(
+            f"Dimension size, given by scalar input {index}, must be non-negative but is {int(value)}"
+        )
+    return int(value)
+
+
+def require_updates_at(indices: TensorShape, updates: TensorShape, whole: TensorShape, name: str) -> None:
+    """ValueError unless updates fit index vectors into ``whole``, which messages call ``name``.
+
+    Source: tensorflow/core/framework/common_shape_fns.cc (ScatterNdUpdateShape), release 1.15.
+    """
+    require_rank_at_least(indices, 1)
+    require_rank_at_least(updates, 1)
+    if whole.num_elements() == 0 and (indices.num_elements() or updates.num_elements()):
+        raise ValueError("Indices and updates specified for empty output shape")
+    if indices.sizes is None or updates.sizes is None or indices.sizes[-1] is None:
+        return
+    outer, depth = len(indices.sizes) - 1, indices.sizes[-1]
+    try:
+        merge_shapes(TensorShape.of(indices.sizes[:outer]), TensorShape.of(updates.sizes[:outer]))
+    except ValueError as error:
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={brackets(indices)} must match the outer {outer} dimensions"
+            f" of updates.shape={brackets(updates)}: {error}"
+        ) from None
+    if whole.sizes is None:
+        return
+    try:
+        merge_shapes(TensorShape.of(whole.sizes[depth:]), TensorShape.of(updates.sizes[outer:]))
+    except ValueError as error:
+        raise ValueError(
+            f"The inner {len(whole.sizes) - depth} dimensions of {name}.shape={brackets(whole)} must match the inner"
+            f" {len(updates.sizes) - outer} dimensions of updates.shape={brackets(updates)}: {error}"
+        ) from None
+
+
+def merge_prefix(shape: TensorShape, start: TensorShape) -> tuple[TensorShape, TensorShape]:
+    """``shape`` and ``start`` where the former begins with the latter; ValueError if it cannot."""
+    if shape.sizes is None or start.sizes is None:
+        return shape, start
+    require_rank_at_least(shape, len(start.sizes))
+    merged = tuple(map(merge_sizes, shape.sizes, start.sizes))
+    return TensorShape.of((*merged, *shape.sizes[len(merged) :])), TensorShape.of(merged)
 
 
 def same_as_input(op: Operation) -> list[TensorShape]:

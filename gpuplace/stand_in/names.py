@@ -96,7 +96,10 @@ MODULES = {
 
 _FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
 _NN = ("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation")
-_VARIABLES = ("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state")
+_VARIABLES = (
+    *("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state"),
+    "ops.variables.partitioned",
+)
 
 NAMES = {
     "client.session": (),

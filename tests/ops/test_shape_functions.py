@@ -16,8 +16,8 @@ from gpuplace.ops.support import new
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
-def placeholder(shape: Any) -> tf.Tensor:
-    return tf.placeholder(tf.float32, shape)
+def placeholder(shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
+    return tf.placeholder(dtype, shape)
 
 
 @st.composite
@@ -179,7 +179,45 @@ ERRORS = [
     (lambda: tf.squeeze(placeholder([2]), [0]), "Can not squeeze dim[0], expected a dimension of 1, got 2"),
     (lambda: tf.split(placeholder([3]), 2), "Dimension size must be evenly divisible by 2 but is 3"),
     (lambda: tf.concat([placeholder([2, 3]), placeholder([2])], 0), "Shape must be rank 1 but is rank 2"),
-    (lambda: tf.transpose(placeholder([2, 3]), [0]), "Dimension must be 1 but is 2"),
+    (lambda: tf.transpose(placeholder([2, 3]), [0]), "Dimension must be 2 but is 1"),
+    (lambda: tf.scatter_nd([[0], [1]], placeholder([3, 2]), [5, 2]),
+     "The outer 1 dimensions of indices.shape=[2,1] must match the outer 1 dimensions of updates.shape=[3,2]:"
+     " Dimension 0 in both shapes must be equal, but are 2 and 3. Shapes are [2] and [3]. for 'ScatterNd'"),
+    (lambda: tf.scatter_nd([[0], [1]], placeholder([2, 3]), [5, 2]),
+     "The inner 1 dimensions of output.shape=[5,2] must match the inner 1 dimensions of updates.shape=[2,3]"),
+    (lambda: tf.scatter_nd([[0], [1]], placeholder([2, 3]), [0, 3]), "Indices and updates specified for empty output"),
+    (lambda: tf.scatter_nd(0, placeholder([2]), [5]), "Shape must be at least rank 1 but is rank 0"),
+    (lambda: tf.scatter_nd_update(tf.Variable([1.0]), [[0], [0]], [2.0]), "The outer 1 dimensions of indices.shape"),
+    (lambda: tf.scatter_nd_add(tf.Variable([1.0], use_resource=True), [[0]], [[2.0]]), "The inner 0 dimensions"),
+    (lambda: tf.tensor_scatter_add(placeholder([5, 2]), [[0]], placeholder([1, 3])), "The inner 1 dimensions"),
+    (lambda: tf.dynamic_stitch([[0], [1, 2]], [[1], [2]]), "Dimensions must be equal, but are 1 and 2"),
+    (lambda: tf.dynamic_stitch([[0], [1]], [[[1]], [[2, 3]]]), "Dimension 0 in both shapes must be equal, but are 1"),
+    (lambda: tf.dynamic_stitch([[0], [1]], [[[1]], [2]]), "Shapes must be equal rank, but are 1 and 0"),
+    (lambda: tf.pad(placeholder([2, 3]), placeholder([2, 3], tf.int32)), "Dimension must be 2 but is 3"),
+    (lambda: tf.pad(placeholder(None), placeholder([2], tf.int32)),
+     "Shape must be rank 2 but is rank 1 for 'Pad' (op: 'Pad') with input shapes: ?, [2]."),
+    (lambda: tf.pad(placeholder([2, 3]), placeholder([3, 2], tf.int32)), "Shape must be rank 3 but is rank 2"),
+    (lambda: tf.concat([placeholder(None), placeholder([])], placeholder([], tf.int32)), "Can't concatenate scalars"),
+    (lambda: tf.concat([placeholder([2, 3])] * 2, -3), "Shape must be at least rank 3 but is rank 2"),
+    (lambda: tf.concat([placeholder([2, 3])] * 2, [0]), "Shape must be rank 0 but is rank 1"),
+    (lambda: tf.reverse(placeholder([2, 3]), [0, -2]), "axis 0 specified more than once."),
+    (lambda: tf.reverse(placeholder([2, 3]), [2]), "'axis'[0] = 2 is out of valid range [0, 1"),
+    (lambda: tf.reduce_sum(placeholder([2, 3]), [[0], [1]]), "Shape must be at most rank 1 but is rank 2"),
+    (lambda: tf.reverse_sequence(placeholder([2, 3]), [1, 1], seq_axis=0, batch_axis=3),
+     "batch_dim must be < input rank: 3 vs. 2"),
+    (lambda: tf.reverse_sequence(placeholder([2, 3]), [1] * 4, seq_axis=1, batch_axis=0),
+     "Dimensions must be equal, but are 2 and 4"),
+    (lambda: tf.unsorted_segment_sum(placeholder([2, 3]), [0] * 3, 4), "Dimensions must be equal, but are 2 and 3"),
+    (lambda: tf.unsorted_segment_sum(placeholder([2, 3]), [0, 0], [4]), "Shape must be rank 0 but is rank 1"),
+    (lambda: tf.unsorted_segment_sum(placeholder([2, 3]), [0, 0], -1),
+     "Dimension size, given by scalar input 2, must be non-negative but is -1"),
+    (lambda: tf.sparse_segment_sum(placeholder([2]), [0], [0], num_segments=-1),
+     "Cannot specify a negative value for num_segments"),
+    (lambda: tf.split(placeholder([4]), 2, axis=[0, 0]), "Input must be scalar but has rank 1"),
+    (lambda: tf.gather([1, 2, 3], [0], axis=-5), "Shape must be at least rank 5 but is rank 1"),
+    (lambda: tf.matrix_set_diag(placeholder([1, 1]), placeholder([])), "Shape must be at least rank 1 but is rank 0"),
+    (lambda: tf.diag_part(placeholder([2, 3])), "Dimensions must be equal, but are 2 and 3"),
+    (lambda: tf.nn.top_k(placeholder([3]), -1), "given by scalar input 1, must be non-negative but is -1"),
     (lambda: tf.one_hot([0], 2, axis=3), "axis must be >= -1 and <= 1, got 3"),
     (lambda: tf.range(0, 3, 0), "Requires delta != 0"),
     (lambda: tf.norm(placeholder([2]), ord="max"), "'ord' must be a supported vector norm"),
@@ -199,3 +237,25 @@ def test_what_is_said_when_the_graph_is_built(build: Any, sentence: str) -> None
     with pytest.raises(ValueError) as caught:
         build()
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("build", "sizes"),
+    [
+        (
+            lambda: tf.dynamic_stitch(
+                [placeholder([], tf.int32), [1]], [placeholder([3]), placeholder(None)]
+            ),
+            [None, 3],
+        ),
+        (lambda: tf.pad(placeholder([2, 3]), tf.stack([[1, 2], placeholder([2], tf.int32)])), [5, None]),
+        (lambda: tf.tile(placeholder([None, 1]), tf.stack([placeholder([], tf.int32), 7])), [None, 7]),
+        (lambda: tf.transpose(placeholder(None), placeholder([1], tf.int32)), None),
+        (lambda: tf.sequence_mask([1, 3, 2]), [3, 3]),
+        (lambda: tf.reverse_sequence(placeholder([None, 3]), placeholder([4], tf.int64), 1, 0), [4, 3]),
+    ],
+    ids=range(6),
+)
+def test_shapes_that_follow_from_values_known_in_part(build: Any, sizes: Any) -> None:
+    shape = build().shape
+    assert (None if shape.ndims is None else shape.as_list()) == sizes

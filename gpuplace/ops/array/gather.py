@@ -24,7 +24,7 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes, require_axis, require_rank, require_updates_at
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
@@ -173,6 +173,7 @@ def _gather_shape(op: Operation) -> Any:
 @shape_function("GatherV2")
 def _gather_v2_shape(op: Operation) -> Any:
     params, indices = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
+    require_rank(op.inputs[2].shape, 0)
     axis, batch = constant_value(op.inputs[2]), op.attrs["batch_dims"]
     if params is None or indices is None:
         return (UNKNOWN_SHAPE,)
@@ -180,8 +181,7 @@ def _gather_v2_shape(op: Operation) -> Any:
     if axis is None:
         rank = len(params) + len(indices) - 1 - batch
         return (TensorShape.of((None,) * rank),)
-    if not -len(params) <= int(axis) < len(params):
-        raise ValueError(f"Shape must be at least rank {int(axis) + 1} but is rank {len(params)}")
+    require_axis(op.inputs[0].shape, int(axis))
     at = int(axis) % len(params)
     if batch > at:
         raise ValueError(f"batch_dims ({batch}) must be less than or equal to axis ({at})")
@@ -380,7 +380,9 @@ def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) ->
 
 @shape_function("ScatterNd")
 def _scatter_nd_shape(op: Operation) -> Any:
-    return (constant_value_as_shape(op.inputs[2]),)
+    shape = constant_value_as_shape(op.inputs[2])
+    require_updates_at(op.inputs[0].shape, op.inputs[1].shape, shape, "output")
+    return (shape,)
 
 
 @gradient("ScatterNd")
@@ -432,13 +434,25 @@ def tensor_scatter_add(
     return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
 
 
-@compute("TensorScatterUpdate", "TensorScatterAdd")
+@compute("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub")
 def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
-    return scattered_nd(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
+    how = ctx.op.type
+    given = -updates if how == "TensorScatterSub" else updates
+    return scattered_nd(xp, xp.array(tensor), indices, given, ctx, add=how != "TensorScatterUpdate")
 
 
-@shape_function("TensorScatterUpdate", "TensorScatterAdd")
+@compute("ScatterNdNonAliasingAdd")
+def _scatter_nd_non_aliasing_add(xp: Any, input: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
+    if input.dtype == bool:
+        raised = scattered_nd(xp, input.astype("int64"), indices, updates.astype("int64"), ctx, add=True)
+        return raised != 0
+    return scattered_nd(xp, xp.array(input), indices, updates, ctx, add=True)
+
+
+@shape_function("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "ScatterNdNonAliasingAdd")
 def _tensor_scatter_shape(op: Operation) -> Any:
+    name = "input" if op.type == "ScatterNdNonAliasingAdd" else "output"
+    require_updates_at(op.inputs[1].shape, op.inputs[2].shape, op.inputs[0].shape, name)
     return (op.inputs[0].shape,)
 
 
@@ -448,9 +462,14 @@ def _tensor_scatter_update_grad(op: Operation, grad: Tensor) -> tuple[Tensor, No
     return tensor_scatter_update(grad, op.inputs[1], zeros), None, gather_nd(grad, op.inputs[1])
 
 
-@gradient("TensorScatterAdd")
+@gradient("TensorScatterAdd", "ScatterNdNonAliasingAdd")
 def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
     return new("Identity", input=grad), None, gather_nd(grad, op.inputs[1])
+
+
+@gradient("TensorScatterSub")
+def _tensor_scatter_sub_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+    return new("Identity", input=grad), None, -gather_nd(grad, op.inputs[1])
 
 
 # Masks and choices

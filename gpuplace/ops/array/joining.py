@@ -23,7 +23,7 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes, require_axis, require_rank
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -104,18 +104,16 @@ def _concat_shape(op: Operation) -> Any:
     ranks = {shape.ndims for shape in shapes if shape.ndims is not None}
     if len(ranks) > 1:
         raise ValueError(f"Shape must be rank {min(ranks)} but is rank {max(ranks)}")
+    require_rank(at.shape, 0)
     axis = constant_value(at)
     if not ranks:
         return (UNKNOWN_SHAPE,)
     rank = ranks.pop()
-    if axis is None:
-        return (TensorShape.of((None,) * rank),)
     if rank == 0:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
-    if not -rank <= int(axis) < rank:
-        raise ValueError(
-            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {int(axis)}"
-        )
+    if axis is None:
+        return (TensorShape.of((None,) * rank),)
+    require_axis(TensorShape.of((None,) * rank), int(axis))
     along = int(axis) % rank
     total: int | None = 0
     rest = TensorShape.of((None,) * rank)
@@ -436,6 +434,8 @@ def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split
 @shape_function("Split")
 def _split_shape(op: Operation) -> Any:
     sizes, axis, count = op.inputs[1].shape.sizes, constant_value(op.inputs[0]), op.attrs["num_split"]
+    if axis is not None and axis.ndim:
+        raise ValueError(f"Input must be scalar but has rank {axis.ndim}")
     if sizes is None or axis is None:
         return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None,) * len(sizes)),) * count
     if not -len(sizes) <= int(axis) < len(sizes):
@@ -445,7 +445,10 @@ def _split_shape(op: Operation) -> Any:
     at = int(axis) % len(sizes)
     length = sizes[at]
     if length is not None and length % count:
-        raise ValueError(f"Dimension size must be evenly divisible by {count} but is {length}")
+        raise ValueError(
+            f"Dimension size must be evenly divisible by {count} but is {length}\n\tNumber of ways to split should"
+            " evenly divide the split dimension"
+        )
     part = None if length is None else length // count
     return (TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])),) * count
 

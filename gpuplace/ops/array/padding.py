@@ -19,6 +19,7 @@ from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets, broadcast_shapes
 from gpuplace.typing import ShapeLike, SizesLike, TensorLike
@@ -212,18 +213,19 @@ def _tile(xp: Any, input: Any, multiples: Any) -> Any:
 
 @shape_function("Tile")
 def _tile_shape(op: Operation) -> Any:
-    sizes, counts = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
-    if sizes is None or counts is None:
-        rank = op.inputs[0].shape.ndims
-        if rank is None and op.inputs[1].shape.ndims == 1:
-            rank = op.inputs[1].shape.sizes[0]  # type: ignore[index]
-        return (UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank),)
-    if counts.ndim != 1 or len(sizes) != counts.size:
-        raise ValueError(f"Shape must be rank {counts.size} but is rank {len(sizes)}")
+    require_rank(op.inputs[1].shape, 1)
+    counts = constant_value_as_shape(op.inputs[1]).sizes
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE if counts is None else TensorShape.of((None,) * len(counts)),)
+    if counts is None:
+        return (TensorShape.of((None,) * len(sizes)),)
+    require_rank(TensorShape.of(counts), len(sizes))
     return (
         TensorShape.of(
             tuple(
-                None if length is None else length * int(n) for length, n in zip(sizes, counts, strict=True)
+                None if length is None or n is None else length * n
+                for length, n in zip(sizes, counts, strict=True)
             )
         ),
     )
@@ -330,20 +332,33 @@ def _mirror_pad(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
 
 @shape_function("Pad", "PadV2", "MirrorPad")
 def _pad_shape(op: Operation) -> Any:
-    sizes, pairs = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    rows, columns = require_rank(op.inputs[1].shape, 2).sizes or (None, None)
+    if columns not in (2, None):
+        raise ValueError(f"Dimension must be 2 but is {columns}")
+    given = op.inputs[0].shape
+    sizes = given.sizes if rows is None else require_rank(given, rows).sizes
+    pairs = constant_value(op.inputs[1])
     if sizes is None:
-        rows = op.inputs[1].shape.sizes[0] if op.inputs[1].shape.ndims == 2 else None  # type: ignore[index]
-        return (UNKNOWN_SHAPE if rows is None else TensorShape.of((None,) * rows),)
+        return (UNKNOWN_SHAPE,)
     if pairs is None:
-        return (TensorShape.of((None,) * len(sizes)),)
-    if pairs.shape != (len(sizes), 2):
-        raise ValueError(f"Shape must be rank {pairs.shape[0]} but is rank {len(sizes)}")
+        return (TensorShape.of(_padded_sizes(sizes, op.inputs[1])),)
     if (pairs < 0).any():
         raise ValueError("Paddings must be non-negative")
     return (
         TensorShape.of(
             tuple(None if n is None else n + int(sum(pair)) for n, pair in zip(sizes, pairs, strict=True))
         ),
+    )
+
+
+def _padded_sizes(sizes: tuple[int | None, ...], paddings: Tensor) -> tuple[int | None, ...]:
+    """The sizes after padding by as much as is known, for paddings stacked of rows of which some are known."""
+    rows: list[Any] = [None] * len(sizes)
+    if paddings.op.type == "Pack" and not paddings.op.attrs["axis"]:
+        rows = [constant_value(row) for row in paddings.op.inputs]
+    return tuple(
+        None if size is None or row is None else size + int(row.sum())
+        for size, row in zip(sizes, rows, strict=True)
     )
 
 

@@ -14,7 +14,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.shape_rules import merge_prefix, merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -58,18 +58,23 @@ def _dynamic_partition(xp: Any, data: Any, partitions: Any, *, num_partitions: i
     if wrong.any():
         at = int(xp.argmax(wrong.reshape(-1)))
         value = int(partitions.reshape(-1)[at])
-        raise InvalidArgumentError.of(f"partitions[{at}] = {value} is not in [0, {num_partitions})")
+        place = (
+            ",".join(str(int(index)) for index in xp.unravel_index(at, partitions.shape))
+            if partitions.ndim
+            else ""
+        )
+        where = f"[{place}]" if place else ""
+        raise InvalidArgumentError.of(f"partitions{where} = {value} is not in [0, {num_partitions})")
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     return tuple(rows[partitions.reshape(-1) == index] for index in range(num_partitions))
 
 
 @shape_function("DynamicPartition")
 def _dynamic_partition_shape(op: Operation) -> Any:
-    data, rank = op.inputs[0].shape.sizes, op.inputs[1].shape.ndims
-    if data is None or rank is None:
+    data, partitions = merge_prefix(op.inputs[0].shape, op.inputs[1].shape)
+    if data.sizes is None or partitions.sizes is None:
         return (UNKNOWN_SHAPE,) * op.attrs["num_partitions"]
-    merge_shapes(TensorShape.of(data[:rank]), op.inputs[1].shape)
-    return (TensorShape.of((None, *data[rank:])),) * op.attrs["num_partitions"]
+    return (TensorShape.of((None, *data.sizes[len(partitions.sizes) :])),) * op.attrs["num_partitions"]
 
 
 @gradient("DynamicPartition")
@@ -119,15 +124,19 @@ def _dynamic_stitch(xp: Any, indices: list[Any], data: list[Any]) -> Any:
 def _dynamic_stitch_shape(op: Operation) -> Any:
     count = len(op.inputs) // 2
     indices = [constant_value(tensor) for tensor in op.inputs[:count]]
-    index_rank, data = op.inputs[0].shape.ndims, op.inputs[count].shape.sizes
-    if index_rank is None or data is None:
+    inner = UNKNOWN_SHAPE
+    for index, value in zip(op.inputs[:count], op.inputs[count:], strict=True):
+        whole, start = merge_prefix(value.shape, index.shape)
+        if start.sizes is not None and whole.sizes is not None:
+            inner = merge_shapes(inner, TensorShape.of(whole.sizes[len(start.sizes) :]))
+    if inner.sizes is None:
         return (UNKNOWN_SHAPE,)
     length = None
     if not any(index is None for index in indices):
         length = 1 + max(
             (int(index.max()) for index in indices if index is not None and index.size), default=-1
         )
-    return (TensorShape.of((length, *data[index_rank:])),)
+    return (TensorShape.of((length, *inner.sizes)),)
 
 
 @gradient("DynamicStitch", "ParallelDynamicStitch")

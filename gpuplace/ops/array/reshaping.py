@@ -411,11 +411,13 @@ def _transpose_shape(op: Operation) -> Any:
     sizes, perm = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None:
         count = op.inputs[1].shape.num_elements() if perm is None else perm.size
-        return (UNKNOWN_SHAPE if count is None else TensorShape.of((None,) * count),)
+        unknown = count is None or perm is None and count == 1
+        return (UNKNOWN_SHAPE if unknown else TensorShape.of((None,) * count),)
+    count = op.inputs[1].shape.num_elements()
+    if count is not None and count != len(sizes):
+        raise ValueError(f"Dimension must be {len(sizes)} but is {count}")
     if perm is None:
         return (TensorShape.of((None,) * len(sizes)),)
-    if perm.size != len(sizes):
-        raise ValueError(f"Dimension must be {perm.size} but is {len(sizes)}")
     if any(not -len(sizes) <= axis < len(sizes) for axis in perm.tolist()):
         wrong = next(axis for axis in perm.tolist() if not -len(sizes) <= axis < len(sizes))
         raise ValueError(f"perm dim {wrong} is out of range of input rank {len(sizes)}")

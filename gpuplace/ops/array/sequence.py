@@ -24,6 +24,7 @@ from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_max, reduce_prod
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -72,7 +73,18 @@ def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
     return xp.ascontiguousarray(xp.flip(tensor, tuple(axes))) if axes else tensor
 
 
-shape_function("ReverseV2")(same_shape)
+@shape_function("ReverseV2")
+def _reverse_shape(op: Operation) -> Any:
+    shape, axes = op.inputs[0].shape, constant_value(op.inputs[1])
+    require_rank(op.inputs[1].shape, 1)
+    seen = set()
+    for index, axis in enumerate([] if axes is None or shape.ndims is None else axes.tolist()):
+        if not -shape.ndims <= axis < shape.ndims:
+            raise ValueError(f"'axis'[{index}] = {axis} is out of valid range [0, {shape.ndims - 1}")
+        if axis % shape.ndims in seen:
+            raise ValueError(f"axis {axis % shape.ndims} specified more than once.")
+        seen.add(axis % shape.ndims)
+    return (shape,)
 
 
 @gradient("ReverseV2")
@@ -138,7 +150,18 @@ def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, *, seq_dim: int, ba
     return xp.ascontiguousarray(xp.moveaxis(moved[rows, source], (0, 1), (batch_dim, seq_dim)))
 
 
-shape_function("ReverseSequence")(same_shape)
+@shape_function("ReverseSequence")
+def _reverse_sequence_shape(op: Operation) -> Any:
+    shape, lengths = op.inputs[0].shape, require_rank(op.inputs[1].shape, 1)
+    axes = {name: op.attrs[name] for name in ("batch_dim", "seq_dim")}
+    if shape.sizes is None:
+        return (shape,)
+    for name, axis in axes.items():
+        if axis >= len(shape.sizes):
+            raise ValueError(f"{name} must be < input rank: {axis} vs. {len(shape.sizes)}")
+    batch = axes["batch_dim"]
+    size = merge_sizes(shape.sizes[batch], lengths.sizes[0])  # type: ignore[index]
+    return (TensorShape.of((*shape.sizes[:batch], size, *shape.sizes[batch + 1 :])),)
 
 
 @gradient("ReverseSequence")

@@ -50,7 +50,7 @@ def variable(
         collections: where to collect it; None: among the global variables.
         caching_device: where it is read for its consumers.
         device: where it is requested, as for ``tf.device``.
-        partitioner: none is supported.
+        partitioner: as for ``get_variable``.
         custom_getter: what gets it instead of ``get_variable``.
         use_resource: make a resource variable.
 
@@ -105,7 +105,7 @@ def model_variable(
         collections: where else to collect it.
         caching_device: where it is read for its consumers.
         device: where it is requested, as for ``tf.device``.
-        partitioner: none is supported.
+        partitioner: as for ``get_variable``.
         custom_getter: what gets it instead of ``get_variable``.
         use_resource: make a resource variable.
 

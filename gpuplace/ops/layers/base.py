@@ -29,6 +29,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nest import flatten
+from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
@@ -259,7 +260,7 @@ class Layer:
             trainable: collect it among the trainable variables; None: yes.
             constraint: a function from the value to a value, applied by optimizers after an update.
             use_resource: make a resource variable; None: as the scope says.
-            partitioner: none is supported.
+            partitioner: as for ``get_variable``; each part has a regularization loss of its own.
             **kwargs: ``synchronization`` and ``aggregation``, kept with the variable.
 
         Returns:
@@ -287,11 +288,13 @@ class Layer:
                     use_resource=use_resource or scope.use_resource,
                     **kwargs,
                 )
-                if regularizer is not None and id(variable) not in before:
-                    with graph.name_scope(f"{name}/Regularizer"):
-                        loss = regularizer(variable)
-                    if loss is not None:
-                        self.add_loss(loss)
+                parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+                for part in parts if regularizer is not None else ():
+                    if id(part) not in before:
+                        with graph.name_scope(f"{name}/Regularizer"):
+                            loss = regularizer(part)
+                        if loss is not None:
+                            self.add_loss(loss)
         self._keep(variable, trainable and self.trainable)
         return variable
 

@@ -5,7 +5,7 @@ Source: tensorflow/python/ops/check_ops.py, release 1.15 (arguments, messages).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow.assert_and_print import Assert
-from gpuplace.ops.flow.control import no_op
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.flow.control import group, no_op, with_dependencies
 from gpuplace.ops.support import new
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -45,36 +46,36 @@ def _compare(
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
-        text = message or ""
         if data is None:
             data = [
-                text,
                 f"Condition x {symbol} y did not hold element-wise:",
                 f"x ({x.name}) = ",
                 x,
                 f"y ({y.name}) = ",
                 y,
             ]
+        data = [*([] if message is None else [message]), *data]
+        condition = _all(new(op_type, x=x, y=y))
         value_x, value_y = constant_value(x), constant_value(y)
-        if value_x is not None and value_y is not None:
-            if not bool(np.all(known(value_x, value_y))):
-                raise InvalidArgumentError.of(
-                    f"{text}\nCondition x {symbol} y did not hold.\nx ({x.name}) = \n{value_x}\n"
-                    f"y ({y.name}) = \n{value_y}".lstrip()
-                )
-            return no_op("static_checks_determined_all_ok")
-        return _assert_all(new(op_type, x=x, y=y), data, summarize)
+        if value_x is not None and value_y is not None and not np.all(known(value_x, value_y)):
+            raise InvalidArgumentError.of("\n".join(map(_shown, data)))
+        return Assert(condition, data, summarize=summarize)
 
 
-def _assert_all(holds: Tensor, data: Any, summarize: Any) -> Operation:
+def _shown(item: Any) -> str:
+    """An item of what a failure shows, where it is said when the graph is built."""
+    value = constant_value(item) if isinstance(item, Tensor) else None
+    return str(item if value is None else value)
+
+
+def _all(holds: Tensor) -> Tensor:
     rank = holds.shape.ndims
     axes: Any = (
         make_constant(list(range(rank)), "int32")
         if rank is not None
         else new("Range", start=0, limit=new("Rank", input=holds), delta=1)
     )
-    condition = new("All", input=holds, reduction_indices=axes)
-    return Assert(condition, data, summarize=summarize)
+    return new("All", input=holds, reduction_indices=axes)
 
 
 def assert_equal(
@@ -104,6 +105,9 @@ def assert_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
+    with name_scope(name, "assert_equal", [x, y, data]):
+        if x is y:
+            return no_op()
     return _compare("==", "assert_equal", x, y, data, summarize, message, name)
 
 
@@ -273,9 +277,7 @@ def _against_zero(
         shown = [message or "", f"Condition {sentence} did not hold element-wise:", f"x ({x.name}) = ", x]
         inner = "assert_less" if symbol == "<" else "assert_less_equal"
         first, second = (zero, x) if sentence in ("x > 0", "x >= 0") else (x, zero)
-        return _compare(
-            symbol, inner, first, second, shown if data is None else data, summarize, message, None
-        )
+        return _compare(symbol, inner, first, second, shown if data is None else data, summarize, None, None)
 
 
 def assert_positive(
@@ -425,41 +427,50 @@ def assert_near(
             message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}", f"x ({x.name}) = ", x,
             f"y ({y.name}) = ", y,
         ]  # fmt: skip
-        return _assert_all(
-            new("LessEqual", x=difference, y=limit), shown if data is None else data, summarize
-        )
+        holds = _all(new("LessEqual", x=difference, y=limit))
+        return Assert(holds, shown if data is None else data, summarize=summarize)
 
 
 # Ranks and types
 
 
 def _rank_check(
-    default_name: str, x: Any, rank: Any, holds: Callable[[int, int], bool], op_type: str, static_text: str,
-    data: Any, summarize: Any, message: Any, name: str | None,
+    default_name: str, x: Any, ranks: Sequence[Any], holds: Callable[[int, list[int]], bool],
+    condition: Callable[[Tensor, list[Tensor]], Tensor], kind: str, data: Any, summarize: Any, message: Any,
+    name: str | None,
 ) -> Operation:  # fmt: skip
+    """Checks the rank of ``x`` by ``holds`` where it and all ``ranks`` are known, by ``condition`` when it runs."""
     text = message or ""
-    with name_scope(name, default_name, [x, *(data or [])]):
+    with name_scope(name, default_name, [x, *ranks, *(data or [])]):
         x = convert_to_tensor(x, name="x")
-        rank = convert_to_tensor(rank, "int32", name="rank")
-        known = constant_value(rank)
-        if known is not None and known.ndim:
-            raise ValueError("Rank must be a scalar.")
-        if known is not None and x.shape.ndims is not None:
-            if not holds(x.shape.ndims, int(known)):
-                raise ValueError(
-                    f"{text}.  Tensor {x.name} must have rank {static_text}{int(known)}.  Received rank"
-                    f" {x.shape.ndims}, shape {x.shape}"
-                )
-            return no_op("static_checks_determined_all_ok")
+        given = [convert_to_tensor(rank, name="rank") for rank in ranks]
         shown = [
             text,
-            f"Tensor {x.name} must have rank {static_text}",
-            rank,
+            f"Tensor {x.name} must have rank{kind}",
+            *given,
             "Received shape: ",
             new("Shape", input=x),
         ]
-        condition = new(op_type, x=new("Rank", input=x), y=rank)
-        return Assert(condition, shown if data is None else data, summarize=summarize)
+        for rank in given:
+            assert_type(rank, "int32")
+        known = [constant_value(rank) for rank in given]
+        if any(value is not None and value.ndim for value in known):
+            raise ValueError("Rank must be a scalar.")
+        sizes = [int(value) for value in known if value is not None]
+        if len(sizes) == len(known) and x.shape.ndims is not None:
+            if not holds(x.shape.ndims, sizes):
+                wanted = tuple(sizes) if default_name == "assert_rank_in" else sizes[0]
+                raise ValueError(
+                    f"{text}.  Tensor {x.name} must have rank{kind} {wanted}.  Received rank {x.shape.ndims}, shape"
+                    f" {x.shape}"
+                )
+            return no_op("static_checks_determined_all_ok")
+        right = condition(new("Rank", input=x), given)
+        for rank, value in zip(given, known, strict=True):
+            if value is None:
+                check = assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", rank])
+                right = with_dependencies([check], right)
+        return Assert(right, shown if data is None else data, summarize=summarize)
 
 
 def assert_rank(
@@ -488,7 +499,16 @@ def assert_rank(
         InvalidArgumentError: when it runs: the rank is wrong.
     """
     return _rank_check(
-        "assert_rank", x, rank, lambda a, b: a == b, "Equal", "", data, summarize, message, name
+        "assert_rank",
+        x,
+        [rank],
+        lambda actual, wanted: actual == wanted[0],
+        lambda actual, wanted: new("Equal", x=actual, y=wanted[0]),
+        "",
+        data,
+        summarize,
+        message,
+        name,
     )
 
 
@@ -520,10 +540,10 @@ def assert_rank_at_least(
     return _rank_check(
         "assert_rank_at_least",
         x,
-        rank,
-        lambda a, b: a >= b,
-        "GreaterEqual",
-        "at least ",
+        [rank],
+        lambda actual, wanted: actual >= wanted[0],
+        lambda actual, wanted: new("GreaterEqual", x=actual, y=wanted[0]),
+        " at least",
         data,
         summarize,
         message,
@@ -556,25 +576,155 @@ def assert_rank_in(
         ValueError: the rank is known and wrong.
         InvalidArgumentError: when it runs: the rank is wrong.
     """
-    with name_scope(name, "assert_rank_in", [x, *(data or [])]):
-        x = convert_to_tensor(x, name="x")
-        if x.shape.ndims is not None and all(isinstance(rank, int) for rank in ranks):
-            if x.shape.ndims not in ranks:
-                raise ValueError(
-                    f"{message or ''}.  Tensor {x.name} must have rank in {tuple(ranks)}.  Received rank"
-                    f" {x.shape.ndims}, shape {x.shape}"
-                )
-            return no_op("static_checks_determined_all_ok")
-        actual = new("Rank", input=x)
-        matches = [new("Equal", x=actual, y=rank) for rank in ranks]
-        shown = [
-            message or "",
-            f"Tensor {x.name} must have rank in {tuple(ranks)}",
-            "Received shape: ",
-            new("Shape", input=x),
-        ]
-        any_match = new("Any", input=new("Pack", values=matches), reduction_indices=[0])
-        return Assert(any_match, shown if data is None else data, summarize=summarize)
+    return _rank_check(
+        "assert_rank_in",
+        x,
+        list(ranks),
+        lambda actual, wanted: actual in wanted,
+        _is_one_of,
+        " in",
+        data,
+        summarize,
+        message,
+        name,
+    )
+
+
+def _is_one_of(actual: Tensor, ranks: list[Tensor]) -> Tensor:
+    if not ranks:
+        return make_constant(False)
+    result = new("Equal", x=ranks[0], y=actual)
+    for rank in ranks[1:]:
+        result = new("LogicalOr", x=result, y=new("Equal", x=rank, y=actual))
+    return result
+
+
+def assert_shapes(
+    shapes: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that fails unless tensors have the shapes given; one symbol stands for one size everywhere.
+
+    >>> import gpuplace as tf
+    >>> x, y = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None])
+    >>> check = tf.debugging.assert_shapes([(x, ("N", 2)), (y, ("N",))])
+    >>> tf.Session().run(check, {x: [[1, 2]], y: [3]})
+
+    Args:
+        shapes: a list of pairs of a tensor and its shape, or a dict. A shape is a list of sizes, each a number, a
+            symbol, or None or ``"."`` for any; ``...`` or ``"*"`` in front stands for any number of dimensions. A
+            scalar counts as a vector of one element. None in the place of a shape: any.
+        data: a list of tensors and texts that the failure shows.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation; it does nothing where the shapes are known.
+
+    Raises:
+        ValueError: a shape is known and wrong, is no list, or has ``...`` elsewhere than in front.
+        InvalidArgumentError: when it runs: a shape is wrong.
+    """
+    pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
+    text = message or ""
+    with name_scope(name, "assert_shapes", [*(x for x, _ in pairs), *(data or [])]):
+        wanted = [(convert_to_tensor(x), _symbols(x, shape, text)) for x, shape in pairs if shape is not None]
+        sizes = [_sizes_of(x) for x, _ in wanted]
+        checks = [_check_length(x, symbols, data, summarize, message) for x, symbols in wanted]
+        specified: dict[Any, tuple[Any, Tensor, int]] = {}
+        failures = []
+        for (x, symbols), actual in zip(wanted, sizes, strict=True):
+            from_the_end = len(symbols) if symbols and symbols[0] in _ANY_RANK else 0
+            for index, symbol in enumerate(symbols):
+                axis = index - from_the_end
+                if symbol in _ANY_RANK or symbol in _ANY_SIZE:
+                    continue
+                if not _is_size(symbol) and symbol not in specified:
+                    specified[symbol] = (actual[axis], x, axis)
+                    continue
+                if _is_size(symbol):
+                    size, why = int(symbol), "Specified explicitly"
+                else:
+                    size, other, at = specified[symbol]
+                    why = f"Specified by tensor {other.name} dimension {at}"
+                found = actual[axis]
+                if not isinstance(found, Tensor) and not isinstance(size, Tensor):
+                    if found != size:
+                        raise ValueError(
+                            f"{text}.  {why}.  Tensor {x.name} dimension {axis} must have size {size}.  Received size"
+                            f" {found}, shape {x.shape}"
+                        )
+                    continue
+                holds = new("Equal", x=convert_to_tensor(found), y=convert_to_tensor(size))
+                shown = [
+                    text,
+                    why,
+                    f"Tensor {x.name} dimension",
+                    axis,
+                    "must have size",
+                    size,
+                    "Received shape: ",
+                ]
+                shown.append(new("Shape", input=x))
+                failures.append(Assert(holds, shown if data is None else data, summarize=summarize))
+        with get_default_graph().control_dependencies([check for check in checks if check is not None]):
+            return group(*failures)
+
+
+_ANY_RANK, _ANY_SIZE = (..., "*"), (None, ".")
+"""Symbols for any number of dimensions, and for one of any size."""
+
+
+def _symbols(x: Any, shape: Any, text: str) -> tuple[Any, ...]:
+    """The symbols of a shape; ValueError if they are none."""
+    name = getattr(x, "name", "")
+    if not hasattr(shape, "__iter__") and not hasattr(shape, "__getitem__"):
+        raise ValueError(
+            f"{text}.  Tensor {name}.  Specified shape must be an iterable.  An iterable has the attribute `__iter__`"
+            f" or `__getitem__`.  Received specified shape: {shape}"
+        )
+    symbols = tuple(shape)
+    for index, symbol in enumerate(symbols[1:], 1):
+        if symbol in _ANY_RANK:
+            raise ValueError(
+                f"{text}.  Tensor {name} specified shape index {index}.  Symbol `...` or `*` for a variable number of"
+                " unspecified dimensions is only allowed as the first entry"
+            )
+    return symbols
+
+
+def _is_size(symbol: Any) -> bool:
+    """Whether a symbol is a number."""
+    try:
+        int(symbol)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _sizes_of(x: Tensor) -> Any:
+    """The size of each dimension: numbers where they are known, tensors elsewhere; a scalar is a vector of one."""
+    shape = new("Shape", input=x)
+    if x.shape.ndims is None:
+        is_scalar = new("Equal", x=new("Rank", input=x), y=0)
+        return cond(is_scalar, lambda: make_constant([1], "int32"), lambda: shape)
+    return [shape[axis] if size is None else size for axis, size in enumerate(x.shape.as_list())] or [1]
+
+
+def _check_length(
+    x: Tensor, symbols: tuple[Any, ...], data: Any, summarize: Any, message: Any
+) -> Operation | None:
+    """What checks that ``x`` has as many dimensions as there are symbols."""
+    count = len(symbols)
+    if count and symbols[0] in _ANY_RANK:
+        return assert_rank_at_least(x, count - 1, data, summarize, message) if count > 2 else None
+    if count < 2:
+        return assert_rank_in(x, [0, 1], data, summarize, message)
+    return assert_rank(x, count, data, summarize, message)
 
 
 def assert_type(
@@ -595,7 +745,7 @@ def assert_type(
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype.base_dtype is not wanted:
-            raise TypeError(f"{message or ''}  {tensor.op.name} must be of type {wanted!r}")
+            raise TypeError(f"{message or ''}  {tensor.name} must be of type {wanted!r}")
         return no_op("statically_determined_correct_type")
 
 

@@ -20,7 +20,7 @@ from gpuplace.numerics.flops import product_flops
 from gpuplace.numerics.pieces import is_small_product, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
-from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import broadcast, conjugate, new, shape_tensor, sum_to
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -449,6 +449,7 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
         return (UNKNOWN_SHAPE,)
     if len(sizes) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
+    require_rank_at_least(diagonal, 1)
     merge_shapes(TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:]))), diagonal)
     return (op.inputs[0].shape,)
 
@@ -585,7 +586,7 @@ def _diag_part_shape(op: Operation) -> Any:
     if len(sizes) % 2 or not sizes:
         raise ValueError(f"Input must have even and non-zero rank, input rank is {len(sizes)}")
     half = len(sizes) // 2
-    return (merge_shapes(TensorShape.of(sizes[:half]), TensorShape.of(sizes[half:])),)
+    return (TensorShape.of(tuple(map(merge_sizes, sizes[:half], sizes[half:]))),)
 
 
 @gradient("DiagPart")

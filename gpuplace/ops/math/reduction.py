@@ -27,6 +27,7 @@ from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
+from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.ops.support import conjugate, like, new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -98,6 +99,7 @@ def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
 
 @shape_function("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "EuclideanNorm")
 def _reduction_shape(op: Operation) -> Any:
+    require_rank_at_most(op.inputs[1].shape, 1)
     sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
     if sizes is None:
         return (UNKNOWN_SHAPE,)

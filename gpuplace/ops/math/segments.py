@@ -12,7 +12,6 @@ from typing import Any
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -21,6 +20,7 @@ from gpuplace.ops.array.constant import ones as make_ones
 from gpuplace.ops.array.gather import gather, where
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import merge_prefix, require_rank, require_rank_at_least, size_from
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -148,6 +148,29 @@ def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) ->
     return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
 
 
+def check_sorted_ids(xp: Any, ids: Any, count: int) -> None:
+    """InvalidArgumentError, as TensorFlow's loop over the segments finds it, unless ids are sorted and in range.
+
+    Args:
+        xp: the array library.
+        ids: a vector.
+        count: number of rows of the result.
+    """
+    if count < 0:
+        raise InvalidArgumentError.of("segment ids must be >= 0")
+    if not ids.size or int(ids[0]) >= 0 and int(ids[-1]) < count and not (ids[1:] < ids[:-1]).any():
+        return
+    changes = xp.flatnonzero(ids[1:] != ids[:-1]).tolist()
+    for end in [*changes, ids.shape[0] - 1]:
+        this = int(ids[end])
+        if end + 1 < ids.shape[0] and this > int(ids[end + 1]):
+            raise InvalidArgumentError.of("segment ids are not increasing")
+        if not 0 <= this < count:
+            raise InvalidArgumentError.of(
+                f"Segment id {this} out of range [0, {count}), possibly because 'segment_ids' input is not sorted."
+            )
+
+
 @compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", fresh=True)
 def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
     if segment_ids.ndim != 1:
@@ -156,20 +179,15 @@ def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
         raise InvalidArgumentError.of("segment_ids should be the same size as dimension 0 of input.")
     if not segment_ids.size:
         return xp.zeros((0, *data.shape[1:]), data.dtype)
-    if (segment_ids[1:] < segment_ids[:-1]).any():
-        raise InvalidArgumentError.of("segment ids are not increasing")
-    if int(segment_ids[0]) < 0:
-        raise InvalidArgumentError.of("segment ids must be >= 0")
+    check_sorted_ids(xp, segment_ids, int(segment_ids[-1]) + 1)
     how = ctx.op.type[len("Segment") :]
     return _combined(xp, how, data, segment_ids, int(segment_ids[-1]) + 1, 1 if how == "Prod" else 0)
 
 
 @shape_function("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
 def _segment_shape(op: Operation) -> Any:
-    sizes = op.inputs[0].shape.sizes
-    ids = op.inputs[1].shape
-    if ids.ndims not in (1, None):
-        raise ValueError(f"Shape must be rank 1 but is rank {ids.ndims}")
+    sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    require_rank(op.inputs[1].shape, 1)
     return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None, *sizes[1:])),)
 
 
@@ -297,10 +315,11 @@ def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *
 
 @shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def _unsorted_segment_shape(op: Operation) -> Any:
-    data, rank, count = op.inputs[0].shape.sizes, op.inputs[1].shape.ndims, constant_value(op.inputs[2])
-    if data is None or rank is None:
+    data, ids, count = op.inputs[0].shape, op.inputs[1].shape, size_from(op, 2)
+    if data.sizes is None or ids.ndims is None:
         return (UNKNOWN_SHAPE,)
-    return (TensorShape.of((None if count is None else int(count), *data[rank:])),)
+    merge_prefix(data, ids)
+    return (TensorShape.of((count, *data.sizes[ids.ndims :])),)
 
 
 def _gather_or_zero(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
@@ -28,8 +29,9 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast, elementwise, matrix, reduction
 from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.random import random_ops
-from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least, size_from
 from gpuplace.ops.support import new
+from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import TensorLike
@@ -234,18 +236,20 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 @shape_function("TopKV2")
 def _top_k_shape(op: Operation) -> list[TensorShape]:
     shape = require_rank_at_least(op.inputs[0].shape, 1)
-    k = constant_value(op.inputs[1])
+    k = size_from(op, 1)
     if shape.sizes is None:
         return [UNKNOWN_SHAPE] * 2
     last = shape.sizes[-1]
-    if k is not None and last is not None and last < int(k):
-        raise ValueError(f"input must have last dimension >= k = {int(k)} but is {last}")
-    return [TensorShape.of((*shape.sizes[:-1], None if k is None else int(k)))] * 2
+    if k is not None and last is not None and last < k:
+        raise ValueError(f"input must have last dimension >= k = {k} but is {last}")
+    return [TensorShape.of((*shape.sizes[:-1], k))] * 2
 
 
 @compute("TopKV2", fresh=True, slow=True)
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
     count = int(k)
+    if count < 0:
+        raise InvalidArgumentError.of(f"Need k >= 0, got {count}")
     if count > x.shape[-1]:
         raise InvalidArgumentError.of(
             f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
@@ -480,28 +484,25 @@ def embedding_lookup(
            [1, 2]], dtype=int32)
 
     Args:
-        params: a table ``[rows, ...]`` of any dtype, or a list of tables that the rows are spread over. A resource
-            variable is read row by row.
+        params: a table ``[rows, ...]`` of any dtype, or a list of tables or a partitioned variable that the rows are
+            spread over. A resource variable is read row by row.
         ids: the numbers of rows, int32 or int64, of any shape.
         partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
         name: name of the operation.
         validate_indices: ignored, as in TensorFlow.
-        max_norm: not supported; None.
+        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
 
     Returns:
         A tensor of the dtype of ``params`` and the shape ``ids.shape + params.shape[1:]``.
 
     Raises:
         TypeError: ``ids`` has another dtype.
-        ValueError: there is no table, the rows of two differ in shape, the strategy is another one or needs known
-            sizes, or ``max_norm`` is given.
+        ValueError: there is no table, the rows of two differ in shape, or the strategy is another one.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    tables = list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
     if not tables:
         raise ValueError("Need at least one param")
-    if max_norm is not None:
-        raise ValueError("max_norm is not supported: clip the result with tf.clip_by_norm")
     with name_scope(name, "embedding_lookup", [*tables, ids]) as scope:
         tables = [
             table if isinstance(table, ResourceVariable) else convert_to_tensor(table, name="params")
@@ -509,14 +510,14 @@ def embedding_lookup(
         ]
         ids = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
-            return reshaping.identity(_rows_of(tables[0], ids, scope))
+            return reshaping.identity(_rows_of(tables[0], ids, scope, max_norm))
         flat = reshaping.reshape(ids, [-1])
         order = constant.range(reshaping.size(flat))
         part, row = _spread(tables, flat, partition_strategy)
         part = cast.cast(part, "int32")
         ids_of = rearranging.dynamic_partition(row, part, len(tables))
         places = rearranging.dynamic_partition(order, part, len(tables))
-        found = [_rows_of(table, at, None) for table, at in zip(tables, ids_of, strict=True)]
+        found = [_rows_of(table, at, None, None) for table, at in zip(tables, ids_of, strict=True)]
         arguments: dict[str, Any] = {"indices": places, "data": found}
         rows = new("ParallelDynamicStitch", scope, **arguments)
         inner = tables[0].get_shape()[1:]
@@ -525,14 +526,41 @@ def embedding_lookup(
         sizes: Any = reshaping.shape(tables[0])[1:] if not inner.is_fully_defined() else inner.as_list()
         rows = reshaping.reshape(rows, joining.concat([reshaping.shape(ids), sizes], 0))
         rows.set_shape(ids.shape.concatenate(inner))
-        return rows
+        return _clipped(rows, ids, max_norm)
 
 
-def _rows_of(table: Any, ids: Tensor, name: str | None) -> Tensor:
+def _rows_of(table: Any, ids: Tensor, name: str | None, max_norm: float | None) -> Tensor:
     with get_default_graph().colocate_with(table.op):
         if isinstance(table, ResourceVariable):
-            return table.sparse_read(ids, name=name)
-        return gather.gather(table, ids, name=name)
+            rows = table.sparse_read(ids, name=name)
+        else:
+            rows = gather.gather(table, ids, name=name)
+        return _clipped(rows, ids, max_norm)
+
+
+def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
+    """The rows that were found for ``ids``, none longer than ``max_norm``."""
+    if max_norm is None:
+        return rows
+    first, last = ids.shape.ndims, rows.shape.ndims
+    if first and last:
+        return reduction.clip_by_norm(rows, max_norm, axes=list(range(first, last)))
+    axes = constant.range(first or reshaping.rank(ids), last or reshaping.rank(rows))
+    return reduction.clip_by_norm(rows, max_norm, axes=axes)
+
+
+def _total_rows(tables: list[Any], dtype: DType) -> Tensor:
+    """How many rows several tables have."""
+    known = [table.get_shape()[0].value for table in tables]
+    if None not in known:
+        return constant.constant(sum(known), dtype)
+    sizes = []
+    for table, size in zip(tables, known, strict=True):
+        if size is None:
+            with get_default_graph().colocate_with(table.op):
+                size = reshaping.shape(table)[0]
+        sizes.append(size)
+    return reduction.reduce_sum(cast.cast(joining.stack(sizes), dtype))
 
 
 def _spread(tables: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
@@ -542,10 +570,7 @@ def _spread(tables: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tens
         return ids % count, ids // count
     if strategy != "div":
         raise ValueError("Unrecognized partition strategy: " + strategy)
-    sizes = [table.get_shape()[0].value for table in tables]
-    if None in sizes:
-        raise ValueError("partition_strategy='div' needs tables of known sizes")
-    total = constant.constant(sum(sizes), ids.dtype)
+    total = _total_rows(tables, ids.dtype)
     each, extras = total // count, total % count
     part = elementwise.maximum(ids // (each + 1), (ids - extras) // each)
     row = new("Select", condition=part < extras, t=ids % (each + 1), e=(ids - extras) % each)

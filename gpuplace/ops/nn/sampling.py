@@ -32,6 +32,7 @@ from gpuplace.ops.nn.entropy import sigmoid_cross_entropy_with_logits, softmax_c
 from gpuplace.ops.nn.misc import embedding_lookup
 from gpuplace.ops.random.random_ops import generator_of, get_seed
 from gpuplace.ops.support import new
+from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -335,7 +336,7 @@ def _logits(
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Logits and labels of the true and the drawn classes."""
-    tables = list(weights) if isinstance(weights, list | tuple) else [weights]
+    tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
     labels, inputs = convert_to_tensor(labels), convert_to_tensor(inputs)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
         labels = cast(labels, "int64")

@@ -39,6 +39,7 @@ from gpuplace.ops.sparse.sparse_ops import (
     sparse_segment_sum,
 )
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, parts_of
+from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.shapes import TensorShape
 
@@ -76,7 +77,7 @@ def embedding_lookup_sparse(
         name: name of the scope of the ops.
         combiner: ``"sum"``; ``"mean"``, by the sum of the weights; or ``"sqrtn"``, by the root of the sum of their
             squares. None: ``"mean"``.
-        max_norm: not supported; None.
+        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
 
     Returns:
         ``[batch, ...]``, of the type of ``params``; float32 for float16.
@@ -89,7 +90,7 @@ def embedding_lookup_sparse(
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINED:
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
-    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    tables = list(params) if isinstance(params, (list, tuple, PartitionedVariable)) else [params]
     if not isinstance(sp_ids, SparseTensor):
         raise TypeError("sp_ids must be SparseTensor")
     if sp_weights is not None:
@@ -141,7 +142,7 @@ def safe_embedding_lookup_sparse(
         default_id: the row for what has no ids; None: zeros.
         name: name of the scope of the ops.
         partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
-        max_norm: not supported; None.
+        max_norm: the largest Euclidean norm that a row may have; longer ones are scaled down. None: any.
 
     Returns:
         ``[..., size]``: the shape of ``sparse_ids`` without its last axis, then the size of a row.
@@ -153,7 +154,8 @@ def safe_embedding_lookup_sparse(
     """
     if embedding_weights is None or (isinstance(embedding_weights, (list, tuple)) and not embedding_weights):
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
-    tables = list(embedding_weights) if isinstance(embedding_weights, (list, tuple)) else [embedding_weights]
+    several = isinstance(embedding_weights, (list, tuple, PartitionedVariable))
+    tables = list(embedding_weights) if several else [embedding_weights]
     dtype = None if sparse_weights is None else sparse_weights.dtype
     tables = [
         table

@@ -30,8 +30,9 @@ from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.math.segments import check_sorted_ids
 from gpuplace.ops.math.unary import square
-from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -815,10 +816,7 @@ def _sparse_segment(
         raise InvalidArgumentError.of("segment ids must be >= 0")
     if num_segments is not None and last > count:
         raise InvalidArgumentError.of("segment ids must be < num_segments")
-    if len(segment_ids) and int(segment_ids[0]) < 0:
-        raise InvalidArgumentError.of("segment ids must be >= 0")
-    if (segment_ids[1:] < segment_ids[:-1]).any():
-        raise InvalidArgumentError.of("segment ids are not increasing")
+    check_sorted_ids(xp, segment_ids, count)
     outside = (indices < 0) | (indices >= data.shape[0])
     if outside.any():
         at = int(xp.argmax(outside))
@@ -834,10 +832,21 @@ def _sparse_segment(
 
 @shape_function(*_SEGMENTS, *(f"{op}WithNumSegments" for op in _SEGMENTS))
 def _sparse_segment_shape(op: Operation) -> Any:
-    sizes = op.inputs[0].shape.sizes
+    return _segments_shape(op, "num_segments")
+
+
+def _segments_shape(op: Operation, name: str) -> Any:
+    """Rows like those of the first input, as many as the last input, called ``name``, says where there is one."""
+    sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    merge_shapes(require_rank(op.inputs[1].shape, 1), require_rank(op.inputs[2].shape, 1))
+    count = None
+    if len(op.inputs) > 3:
+        require_rank(op.inputs[3].shape, 0)
+        count = constant_value(op.inputs[3])
+    if count is not None and int(count) < 0:
+        raise ValueError(f"Cannot specify a negative value for {name}")
     if sizes is None:
         return (UNKNOWN_SHAPE,)
-    count = constant_value(op.inputs[3]) if len(op.inputs) > 3 else None
     return (TensorShape.of((None if count is None else int(count), *sizes[1:])),)
 
 
@@ -860,16 +869,22 @@ def _sparse_segment_mean_grad(op: Operation, grad: Tensor) -> list[Any]:
 def _sparse_segment_grad(
     xp: Any, grad: Any, indices: Any, segment_ids: Any, output_dim0: Any, *, ctx: Any
 ) -> Any:
-    weights = _weights(xp, ctx.op.type, segment_ids, grad.shape[0], grad.dtype)
+    segments, rows = grad.shape[0], int(output_dim0)
+    if len(indices) != len(segment_ids):
+        raise InvalidArgumentError.of("segment_ids and indices should have same size.")
+    if len(segment_ids) and int(segment_ids[-1]) >= segments:
+        raise InvalidArgumentError.of("Invalid number of segments")
+    for name, values, limit in (("Segment id", segment_ids, segments), ("Index", indices, rows)):
+        outside = (values < 0) | (values >= limit)
+        if outside.any():
+            wrong = int(values[int(xp.argmax(outside))])
+            raise InvalidArgumentError.of(f"{name} {wrong} out of range [0, {limit}).")
+    weights = _weights(xp, ctx.op.type, segment_ids, segments, grad.dtype)
     scaled = grad / weights.reshape(-1, *(1,) * (grad.ndim - 1))
-    shape = (int(output_dim0), *grad.shape[1:])
+    shape = (rows, *grad.shape[1:])
     return apply_at(xp, "add", xp.zeros(shape, grad.dtype), indices, scaled[segment_ids])
 
 
 @shape_function("SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad")
 def _sparse_segment_grad_shape(op: Operation) -> Any:
-    rows = constant_value(op.inputs[3])
-    sizes = op.inputs[0].shape.sizes
-    if sizes is None:
-        return (UNKNOWN_SHAPE,)
-    return (TensorShape.of((None if rows is None else int(rows), *sizes[1:])),)
+    return _segments_shape(op, "output_dim0")

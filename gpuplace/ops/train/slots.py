@@ -12,7 +12,7 @@ from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
-from gpuplace.ops.variables.variables import RefVariable, Variable
+from gpuplace.ops.variables.variables import RefVariable, SaveSliceInfo, Variable
 from gpuplace.shapes import TensorShape
 
 
@@ -103,4 +103,12 @@ def _create(
                 validate_shape=validate_shape,
             )
         scope.partitioner = partitioner
+    whole = primary._save_slice_info if isinstance(primary, Variable) else None
+    if whole is not None:
+        own_name = slot.op.name.removeprefix(f"{primary.op.name}/")
+        slot._set_save_slice_info(
+            SaveSliceInfo(
+                f"{whole.full_name}/{own_name}", whole.full_shape, whole.var_offset, whole.var_shape
+            )
+        )
     return slot

@@ -460,6 +460,13 @@ class Identity(Initializer):
             if sizes[0] != sizes[1]:
                 zeros = constant.zeros(sizes, dtype, name="zeros")
                 diagonal = apply_op("MatrixSetDiag", "MatrixSetDiag", input=zeros, diagonal=ones).outputs[0]
+        if partition_info is not None:
+            diagonal = apply_op(
+                "Slice",
+                input=diagonal,
+                begin=partition_info.var_offset,
+                size=[int(size) for size in as_shape(shape)],
+            ).outputs[0]
         return elementwise.multiply(self.gain, diagonal, name="mul")
 
 

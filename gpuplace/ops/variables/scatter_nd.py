@@ -14,8 +14,10 @@ from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array.gather import scattered_nd
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_updates_at
+from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.ops.variables.resource_variables import ResourceVariable
-from gpuplace.shapes import TensorShape, brackets
+from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = ["scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
@@ -123,23 +125,14 @@ def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, 
 @shape_function(*_REFERENCES)
 def _reference_shape(op: Operation) -> list[TensorShape]:
     ref, indices, updates = (tensor.shape for tensor in op.inputs)
-    depth = None if indices.ndims in (None, 0) else indices[-1].value
-    if depth is not None and ref.ndims is not None:
-        if depth > ref.ndims:
-            raise ValueError(
-                f"The index vectors of shape {brackets(indices)} are longer than the rank of {brackets(ref)}"
-            )
-        expected = indices[:-1].concatenate(ref[depth:])
-        if not updates.is_compatible_with(expected):
-            raise ValueError(
-                "Must have updates.shape = indices.shape[:-1] + ref.shape[indices.shape[-1]:], got updates.shape "
-                f"{brackets(updates)}, indices.shape {brackets(indices)}, ref.shape {brackets(ref)}"
-            )
+    require_updates_at(indices, updates, ref, "input")
     return [ref]
 
 
 @shape_function(*_RESOURCES)
 def _no_outputs(op: Operation) -> list[TensorShape]:
+    _, indices, updates = (tensor.shape for tensor in op.inputs)
+    require_updates_at(indices, updates, handle_shape(op.inputs[0]), "input")
     return []
 
 

@@ -18,23 +18,31 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from gpuplace.dtypes import as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_of
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
-from gpuplace.ops.variables.variables import _SCOPE_KEY, VariableAggregation, VariableSynchronization
+from gpuplace.ops.variables.variables import (
+    _SCOPE_KEY,
+    VariableAggregation,
+    VariableSynchronization,
+    trainable_with,
+)
+from gpuplace.shapes import as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "AUTO_REUSE",
     "VariableScope",
+    "create_partitioned_variables",
     "get_local_variable",
     "get_variable",
     "get_variable_scope",
     "no_regularizer",
+    "variable_creator_scope",
     "variable_op_scope",
     "variable_scope",
 ]
@@ -66,7 +74,7 @@ class VariableScope:
         initializer: default initializer; None: Glorot's uniform one.
         regularizer: default regularizer, a function from a variable to a loss.
         caching_device: where variables are read for their consumers, a device name or function.
-        partitioner: default partitioner; none is supported.
+        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts a dimension.
         custom_getter: the function through which variables are got.
         name_scope: the name scope that was opened with it; the attribute is ``original_name_scope``.
         dtype: default element type.
@@ -132,7 +140,7 @@ class VariableScope:
         """Sets the default partitioner.
 
         Args:
-            partitioner: None; with another one ``get_variable`` raises ValueError.
+            partitioner: a function from ``shape`` and ``dtype`` to the number of parts a dimension, or None.
         """
         self.partitioner = partitioner
 
@@ -216,7 +224,7 @@ class VariableScope:
             trainable: collect it among the trainable variables; None: True.
             collections: list of names of collections; None: the global variables.
             caching_device: where to read it for its consumers; None: as the scope says.
-            partitioner: not supported.
+            partitioner: into how many parts each dimension is cut; None: as the scope says.
             validate_shape: require a known shape of the initial value.
             use_resource: make a resource variable; None: as the scope says.
             custom_getter: a function to call instead; None: the scope's.
@@ -342,7 +350,8 @@ def get_variable(
         trainable: collect it among the trainable variables; None: True.
         collections: list of names of collections; None: the global variables.
         caching_device: where to read it for its consumers, a device name or function.
-        partitioner: not supported.
+        partitioner: a function from ``shape`` and ``dtype`` to the number of parts a dimension, such as
+            ``fixed_size_partitioner``; the variable is then stored as several; None: as the scope says.
         validate_shape: require a known shape of the initial value.
         use_resource: make a resource variable; None: as the scope says.
         custom_getter: a function that is called with ``getter`` and all arguments instead.
@@ -351,12 +360,12 @@ def get_variable(
         aggregation: kept.
 
     Returns:
-        The variable, a ``Variable`` of either class.
+        The variable, a ``Variable`` of either class; with a partitioner a ``PartitionedVariable``, which has the parts.
 
     Raises:
         ValueError: it exists and the scope does not share variables; it does not exist and the scope only shares; shape
-            or type differ from the existing one's; there is no known shape to make one of; or a shape is given beside a
-            value, or a partitioner.
+            or type differ from the existing one's; there is no known shape to make one of; a shape is given beside a
+            value; or the partitioner's answer does not fit the shape.
     """
     return get_variable_scope().get_variable(
         _store(_STORE_KEY, VariableStore),
@@ -376,6 +385,66 @@ def get_variable(
         synchronization=synchronization,
         aggregation=aggregation,
     )
+
+
+def create_partitioned_variables(
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: InitializerLike | None,
+    dtype: DTypeLike = float32,
+    trainable: bool | None = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a partitioned variable: ``get_variable`` with a partitioner in a scope of its own.
+
+    >>> [part.name for part in create_partitioned_variables([4, 3], [2, 1], None, name="table")]
+    ['table/part_0:0', 'table/part_1:0']
+
+    Args:
+        shape: the sizes of the whole.
+        slicing: the number of parts a dimension, one at most above 1.
+        initializer: a function from shape and dtype to a tensor, or the value of the whole; None: the scope's.
+        dtype: element type.
+        trainable: collect the parts among the trainable variables; None: True.
+        collections: list of names of collections; None: the global variables.
+        name: the scope; None: ``PartitionedVariable``, made unique.
+        reuse: whether to share; None: as the outer scope says.
+
+    Returns:
+        A list of variables.
+
+    Raises:
+        ValueError: ``slicing`` does not fit ``shape``, which needs a dimension at least; or as for ``get_variable``.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    if not shape:
+        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
+    with (
+        variable_scope(name, "PartitionedVariable", reuse=reuse) as scope,
+        get_default_graph().name_scope(None),
+    ):
+        return list(
+            _store(_STORE_KEY, VariableStore).get_partitioned(
+                scope.name,
+                as_shape(shape),
+                scope.initializer if initializer is None else initializer,
+                lambda **_: slicing,
+                dtype=as_dtype(dtype),
+                reuse=scope.reuse,
+                regularizer=scope.regularizer,
+                trainable=trainable_with(VariableSynchronization.AUTO, trainable),
+                collections=collections,
+                caching_device=scope.caching_device,
+                use_resource=scope.use_resource,
+                constraint=scope.constraint,
+            )
+        )
 
 
 def get_local_variable(
@@ -443,7 +512,7 @@ def variable_scope(
             follow.
         regularizer: default regularizer.
         caching_device: default caching device.
-        partitioner: default partitioner; none is supported.
+        partitioner: default partitioner, a function from ``shape`` and ``dtype`` to the number of parts a dimension.
         custom_getter: default custom getter; wraps the outer scope's.
         reuse: True to share existing variables, ``AUTO_REUSE`` to share or make them; None or False inherits.
         dtype: default element type.
@@ -505,7 +574,7 @@ def _opened(
         if auxiliary_name_scope:
             if wanted:
                 opened = stack.enter_context(graph.name_scope(wanted))
-        elif name_or_scope is None:
+        else:
             opened = (graph.get_name_scope() + "/") if graph.get_name_scope() else ""
         store = _scope_store()
         if is_scope:
@@ -587,3 +656,33 @@ def variable_op_scope(
         TypeError: as for ``variable_scope``.
     """
     return variable_scope(name_or_scope, default_name=default_name, values=values, **kwargs)
+
+
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator: Function, priority: int = 100) -> Iterator[None]:
+    """Makes the variables of the ``with`` block through a function, those of ``get_variable`` too.
+
+    >>> def untrained(next_creator, **kwargs):
+    ...     return next_creator(**{**kwargs, "trainable": False})
+    >>> with variable_creator_scope(untrained):
+    ...     get_variable("frozen", [2]).trainable
+    False
+
+    Args:
+        variable_creator: called with ``next_creator`` and, by keyword, all arguments of ``Variable``; returns the
+            variable, which ``next_creator(**kwargs)`` makes.
+        priority: creators with a higher one are called first; of equal ones, the innermost.
+
+    Raises:
+        RuntimeError: the block ends while one that began within it has not.
+    """
+    graph = get_default_graph()
+    outer = graph._variable_creators
+    inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda one: one[0]))
+    graph._variable_creators = inner
+    try:
+        yield
+    finally:
+        if graph._variable_creators is not inner:
+            raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
+        graph._variable_creators = outer

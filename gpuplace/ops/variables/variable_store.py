@@ -13,12 +13,21 @@ from typing import Any
 
 from gpuplace.callers import is_own
 from gpuplace.dtypes import DType, as_dtype
-from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import Frame
+from gpuplace.graph.operation import Frame, Tensor
+from gpuplace.ops.array import slicing
 from gpuplace.ops.variables.init_ops import GlorotUniform, Initializer, Zeros
+from gpuplace.ops.variables.partitioned import (
+    PartitionedVariable,
+    Partitioner,
+    PartitionInfo,
+    partitions_of,
+    slices_of,
+)
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import (
+    SaveSliceInfo,
     Variable,
     VariableAggregation,
     VariableSynchronization,
@@ -41,6 +50,8 @@ class VariableStore:
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
+        """The wholes whose parts are among ``variables``."""
 
     def get_variable(
         self,
@@ -106,16 +117,168 @@ class VariableStore:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
+        arguments: dict[str, Any] = {
+            "dtype": as_dtype(dtype),
+            "regularizer": regularizer,
+            "reuse": reuse,
+            "trainable": trainable,
+            "collections": collections,
+            "caching_device": caching_device,
+            "validate_shape": validate_shape,
+            "use_resource": use_resource,
+            "constraint": constraint,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
         is_scalar = isinstance(shape, (list, tuple)) and not shape
-        if partitioner is not None and not is_scalar:
+        if partitioner is not None and not is_scalar and not callable(partitioner):
+            raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
+        cut = partitioner is not None and not is_scalar
+        if cut or partitioner is None and reuse is True and name in self.partitioned:
+            with get_default_graph().name_scope(None):
+                return self.get_partitioned(name, as_shape(shape), initializer, partitioner, **arguments)
+        if f"{name}/part_0" in self.variables:
             raise ValueError(
-                f"Variable {name} has a partitioner, and partitioned variables are not supported: make one variable "
-                "per part, or leave the partitioner out"
+                "No partitioner was provided, but a partitioned version of the variable was found: "
+                f"{name}/part_0. Perhaps a variable of the same name was already created with partitioning?"
             )
+        return self._get_single(name, shape, initializer, None, **arguments)
+
+    def get_partitioned(
+        self,
+        name: str,
+        shape: TensorShape,
+        initializer: Any,
+        partitioner: Partitioner | None,
+        *,
+        dtype: DType,
+        reuse: Any,
+        **arguments: Any,
+    ) -> PartitionedVariable:
+        """A variable of several slices that exists, or a new one, as ``reuse`` says.
+
+        Args:
+            name: the full name of the whole; the slices are ``part_0``, ``part_1``, ... below it.
+            shape: the shape of the whole.
+            initializer: a function from shape and dtype to a tensor, or the value of the whole; None: as for other
+                variables.
+            partitioner: into how many parts each dimension is cut; None: as the existing one is.
+            dtype: its element type.
+            reuse: True, False, None or ``AUTO_REUSE``.
+            **arguments: the others that ``get_variable`` has.
+
+        Raises:
+            ValueError: as for other variables, or the partitioner's answer does not fit.
+        """
+        if name in self.variables:
+            raise ValueError(
+                "A partitioner was provided, but an unpartitioned version of the variable was found: "
+                f"{name}.  Perhaps a variable of the same name was already created without partitioning?"
+            )
+        if isinstance(initializer, Tensor):
+            shape = shape.merge_with(initializer.shape)
+        partitions = None if reuse and partitioner is None else partitions_of(partitioner, shape, dtype)
+        found = self.partitioned.get(name)
+        if found is not None:
+            self._check_partitioned(found, shape, dtype, reuse, partitions)
+            return found
+        if reuse is True or partitions is None:
+            raise ValueError(
+                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        sizes = [int(size) for size in shape]
+        slices = slices_of(sizes, partitions)
+        self._check_parts(name, len(slices))
+        if initializer is None:
+            initializer = _default_initializer(name, dtype)
+        parts = []
+        for index, (offset, part_sizes) in enumerate(slices):
+            full_name = f"{name}/part_{index}"
+            part_initializer, part_shape = initializer, None
+            if callable(initializer):
+                part_shape = part_sizes
+            else:
+                with get_default_graph().name_scope(f"{full_name}/PartitionedInitializer"):
+                    whole = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
+                    part_initializer = slicing.slice(whole, offset, part_sizes)
+                dtype = part_initializer.dtype.base_dtype
+            part = self._get_single(
+                full_name,
+                part_shape,
+                part_initializer,
+                PartitionInfo(sizes, offset),
+                dtype=dtype,
+                reuse=reuse,
+                **arguments,
+            )
+            part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_sizes))
+            parts.append(part)
+        made = PartitionedVariable(name, shape, dtype, parts, partitions)
+        self.partitioned[name] = made
+        return made
+
+    def _check_partitioned(
+        self,
+        found: PartitionedVariable,
+        shape: TensorShape,
+        dtype: DType,
+        reuse: Any,
+        partitions: list[int] | None,
+    ) -> None:
+        """ValueError unless an existing whole may be shared and is what is asked for."""
+        name = found.name
+        if reuse is False:
+            raise ValueError(
+                f"Partitioned variable with name {name} already exists. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        start = f"Trying to reuse partitioned variable {name}, but specified"
+        if not shape.is_compatible_with(found.get_shape()):
+            raise ValueError(f"{start} shape {shape} and found shape {found.get_shape()}.")
+        if not dtype.is_compatible_with(found.dtype):
+            raise ValueError(f"{start} dtype {dtype.name} and found dtype {found.dtype.name}.")
+        if partitions is not None and found._get_partitions() != partitions:
+            raise ValueError(
+                f"{start} partitions {partitions} and found partitions {found._get_partitions()}."
+            )
+
+    def _check_parts(self, name: str, count: int) -> None:
+        """ValueError where variables named like parts exist, and they are not ``count``."""
+        if f"{name}/part_0" not in self.variables:
+            return
+        start = (
+            "Partitioner returned a different partitioning than what was already found.  Partitioner returned "
+            f"{count} shards, and shard {name}/part_0 was found, but"
+        )
+        if f"{name}/part_{count - 1}" not in self.variables:
+            raise ValueError(f"{start} {name}/part_{count - 1} was not.")
+        if f"{name}/part_{count}" in self.variables:
+            raise ValueError(f"{start} so was the extra shard {name}/part_{count}.")
+
+    def _get_single(
+        self,
+        name: str,
+        shape: Any,
+        initializer: Any,
+        partition_info: PartitionInfo | None,
+        *,
+        dtype: DType,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
         from_value = initializer is not None and not callable(initializer)
         if shape is not None and from_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        dtype, wanted = as_dtype(dtype), as_shape(shape)
+        wanted = as_shape(shape)
         if name in self.variables:
             return self._existing(name, wanted, dtype, reuse)
         if reuse is True:
@@ -125,7 +288,7 @@ class VariableStore:
             )
         if initializer is None:
             initializer = _default_initializer(name, dtype)
-        initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype)
+        initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype, partition_info)
         variable = Variable(
             initial_value,
             name=name,
@@ -168,14 +331,16 @@ class VariableStore:
         return found
 
 
-def _initial_value(initializer: Any, from_value: bool, shape: TensorShape, dtype: DType) -> tuple[Any, Any]:
+def _initial_value(
+    initializer: Any, from_value: bool, shape: TensorShape, dtype: DType, partition_info: PartitionInfo | None
+) -> tuple[Any, Any]:
     """What ``Variable`` gets as initial value and type."""
     if from_value:
         return initializer, None
     if inspect.isclass(initializer):
         initializer = initializer()
     if shape.is_fully_defined():
-        return _Call(initializer, shape, dtype), dtype.base_dtype
+        return _Call(initializer, shape, dtype, partition_info), dtype.base_dtype
     if not _required_arguments(initializer):
         return initializer, None
     raise ValueError(
@@ -187,13 +352,16 @@ def _initial_value(initializer: Any, from_value: bool, shape: TensorShape, dtype
 class _Call:
     """An initializer with the shape and type of one variable."""
 
-    def __init__(self, initializer: Any, shape: TensorShape, dtype: DType) -> None:
+    def __init__(
+        self, initializer: Any, shape: TensorShape, dtype: DType, partition_info: PartitionInfo | None
+    ) -> None:
         self.initializer, self.shape, self.dtype = initializer, shape, dtype
+        self.partition_info = partition_info
 
     def __call__(self) -> Any:
         arguments: dict[str, Any] = {"dtype": self.dtype}
         if _takes(self.initializer, "partition_info"):
-            arguments["partition_info"] = None
+            arguments["partition_info"] = self.partition_info
         elif not _takes(self.initializer, "dtype") and not _required_arguments(self.initializer):
             return self.initializer()
         return self.initializer(self.shape.as_list(), **arguments)

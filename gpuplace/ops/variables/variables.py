@@ -13,6 +13,8 @@ Source: tensorflow/python/ops/variables.py, release 1.15.
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -160,7 +162,23 @@ def trainable_with(synchronization: VariableSynchronization, trainable: bool | N
     return synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
 
 
-class Variable:
+class _VariableType(type):
+    """The class of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = get_default_graph()._variable_creators
+        make: Callable[..., Any] = super().__call__
+        if cls is not Variable or not creators:
+            return make(*args, **kwargs)
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        del given.arguments["self"]
+        for _, creator in creators:
+            make = functools.partial(creator, make)
+        return make(**given.arguments)
+
+
+class Variable(metaclass=_VariableType):
     """A tensor that keeps its value between runs.
 
     >>> import gpuplace as tf

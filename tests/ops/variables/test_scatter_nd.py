@@ -52,12 +52,12 @@ def test_ops_and_what_does_not_fit():
     v, r = tf.Variable(START), tf.Variable(START, use_resource=True)
     assert tf.scatter_nd_add(v, [[0]], [[1.0] * 4]).op.type == "ScatterNdAdd"
     assert tf.scatter_nd_update(r, [[0]], [[1.0] * 4]).op.type == "ResourceScatterNdUpdate"
-    with pytest.raises(ValueError, match="Must have updates.shape"):
+    with pytest.raises(ValueError, match="The inner 1 dimensions of input.shape"):
         tf.scatter_nd_add(v, [[0]], [1.0])
-    with pytest.raises(ValueError, match="longer than the rank"):
-        tf.scatter_nd_add(v, [[0, 0, 0]], [1.0])
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be <= output rank; saw: 3 vs. 2"):
+            session.run(tf.scatter_nd_add(v, [[0, 0, 0]], [1.0]))
         for variable in (v, r):
             with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into shape"):
                 session.run(tf.scatter_nd_add(variable, [[3, 0]], [1.0]))

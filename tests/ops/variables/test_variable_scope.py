@@ -131,7 +131,6 @@ def test_custom_getters_nest():
             {"initializer": [1.0], "dtype": tf.int32},
             "Initializer type '.*float32.*' and explicit dtype '.*int32.*'",
         ),
-        ({"shape": [4], "partitioner": lambda **_: [2]}, "partitioned variables are not supported"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments, message):

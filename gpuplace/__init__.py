@@ -184,7 +184,8 @@ __all__ = [
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
-    "get_default_graph", "get_default_session", "Graph", "GraphKeys", "InteractiveSession", "name_scope",
+    "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
+    "InteractiveSession", "is_tensor", "name_scope",
     "op_scope", "Operation", "OpError", "register_tensor_conversion_function", "reset_default_graph",
     "Session", "Tensor",
     # Messages, which load protobuf when they are first asked for

@@ -125,6 +125,7 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "input_producer",
     "inverse_time_decay",
     "latest_checkpoint",
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
         update_checkpoint_state,
     )
     from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
+    from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
     from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
     from gpuplace.saving.saver import Saver
     from gpuplace.training.hooks import (
@@ -231,6 +233,7 @@ else:
                 latest_checkpoint remove_checkpoint update_checkpoint_state
             """,
             "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
+            "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
             "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
             "gpuplace.saving.saver": "Saver",
             "gpuplace.training.hooks": """

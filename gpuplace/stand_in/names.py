@@ -249,6 +249,8 @@ ALIASES = {
     ("framework.tensor_util", "constant_value"): "get_static_value",
     ("framework.tensor_util", "MakeNdarray"): "make_ndarray",
     ("data.ops.dataset_ops", "DatasetV1"): "Dataset",
+    ("training.training_util", "_get_or_create_global_step_read"): "global_step_read",
+    ("training.training_util", "_increment_global_step"): "increment_global_step",
     ("ops.lookup_ops", "StaticHashTableV1"): "StaticHashTable",
     ("ops.lookup_ops", "StaticVocabularyTableV1"): "StaticVocabularyTable",
     ("ops.nn_ops", "softmax_v2"): "softmax",

@@ -99,3 +99,21 @@ def metrics_of_the_best_classes(tf):
     tf.metrics.precision_at_top_k(several, classes, name="given")
     tf.metrics.recall_at_top_k(labels, tf.cast(classes, tf.int64), 2, None, None, "values", ["updates"])
     tf.metrics.precision_at_k(tf.sparse_placeholder(tf.int64, [3, 4]), scores, 2)
+
+
+@program
+def metrics_of_means(tf):
+    truth, found = tf.constant([[1.0, 0.0], [0.6, 0.8]]), tf.constant([[0.8, 0.6], [0.0, 1.0]])
+    tf.metrics.mean_cosine_distance(truth, found, 1)
+    tf.metrics.mean_cosine_distance(
+        truth, found, 1, tf.constant([[1.0], [0.5]]), ["values"], ["updates"], "cosine"
+    )
+    tf.metrics.mean_relative_error(truth, found, tf.constant([[2.0, 0.0], [1.0, 4.0]]))
+    tf.metrics.mean_relative_error(truth, found, truth, weights=[[1.0, 0.0]], name="relative")
+    tf.metrics.percentage_below(truth, 0.7)
+    tf.metrics.percentage_below(truth, 0.7, weights=found, name="below")
+    tf.metrics.mean_tensor(truth)
+    tf.metrics.mean_tensor(truth, tf.constant([[1.0], [0.0]]), name="each")
+    tf.metrics.mean_per_class_accuracy(tf.constant([0, 1, 2, 1]), tf.constant([0, 1, 1, 1]), 3)
+    classes = tf.placeholder(tf.int64, [None, 2])
+    tf.metrics.mean_per_class_accuracy(classes, classes, 3, weights=tf.ones([3, 2]), name="classes")

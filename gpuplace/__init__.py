@@ -244,7 +244,7 @@ __all__ = [
     "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
     "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "imag", "invert",
     "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
-    "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
+    "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
     "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matvec",
     "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",

@@ -134,7 +134,8 @@ __all__ = [
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
-    "get_default_graph", "get_default_session", "Graph", "GraphKeys", "InteractiveSession", "name_scope",
+    "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
+    "InteractiveSession", "is_tensor", "name_scope",
     "op_scope", "Operation", "OpError", "register_tensor_conversion_function", "reset_default_graph",
     "Session", "Tensor",
     # Messages, which load protobuf when they are first asked for
@@ -193,7 +194,7 @@ __all__ = [
     "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
     "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "imag", "invert",
     "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
-    "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
+    "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
     "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matvec",
     "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",

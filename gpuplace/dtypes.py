@@ -14,6 +14,7 @@ Source: tensorflow/core/framework/types.proto and tensorflow/python/framework/dt
 
 from __future__ import annotations
 
+import numbers
 from builtins import bool as _python_bool
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -52,6 +53,11 @@ __all__ = [  # what `tf.` offers; helpers are imported by name
     "variant",
 ]
 
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
+"""Classes of numbers, Python's and NumPy's, for ``isinstance``."""
+
 _REF_OFFSET = 100
 _HASH_OFFSET = 0x7F5A0000
 """Keeps a type apart from its number in sets and dictionaries: an attribute that is the int 1 is not float32."""
@@ -67,12 +73,10 @@ class DType:
         size: bytes of an element (1 for string, resource and variant).
 
     Args:
-        name: TensorFlow's name.
-        number: its number in ``types.proto``; above 100 for a reference type.
-        numpy_type: NumPy's scalar type.
-        kind: ``"f"`` floating, ``"c"`` complex, ``"i"`` or ``"u"`` integer, ``"b"`` bool, ``"q"`` quantized; others
-            have no arithmetic.
-        size: bytes of an element.
+        type_enum: its number in ``types.proto``; above 100 for a reference type. The type with it is returned.
+
+    Raises:
+        TypeError: there is no such type.
     """
 
     __slots__ = (
@@ -91,7 +95,24 @@ class DType:
     base_dtype: DType
     _as_ref: DType
 
-    def __init__(self, name: str, number: int, numpy_type: Any, kind: str, size: int) -> None:
+    def __new__(cls, type_enum: int) -> DType:
+        """Finds the type."""
+        found = _BY_NUMBER.get(int(type_enum))
+        if found is None:
+            raise TypeError(f"type_enum is not a valid types_pb2.DataType: {type_enum}")
+        return found
+
+    def _fill(self, name: str, number: int, numpy_type: Any, kind: str, size: int) -> DType:
+        """Says what a new type is like.
+
+        Args:
+            name: TensorFlow's name.
+            number: its number in ``types.proto``; above 100 for a reference type.
+            numpy_type: NumPy's scalar type.
+            kind: ``"f"`` floating, ``"c"`` complex, ``"i"`` or ``"u"`` integer, ``"b"`` bool, ``"q"`` quantized;
+                others have no arithmetic.
+            size: bytes of an element.
+        """
         self.name = name
         self.as_datatype_enum = number
         self.as_numpy_dtype = numpy_type
@@ -99,6 +120,7 @@ class DType:
         self.size = size
         self._kind = kind
         self.is_ref_dtype = number > _REF_OFFSET
+        return self
 
     @property
     def enum_name(self) -> str:
@@ -226,8 +248,8 @@ _BY_NUMPY: dict[np.dtype[Any], DType] = {}
 
 def _define(name: str, number: int, numpy_type: Any, kind: str, size: int | None = None) -> DType:
     size = np.dtype(numpy_type).itemsize if size is None else size
-    base = DType(name, number, numpy_type, kind, size)
-    reference = DType(f"{name}_ref", number + _REF_OFFSET, numpy_type, kind, size)
+    base = object.__new__(DType)._fill(name, number, numpy_type, kind, size)
+    reference = object.__new__(DType)._fill(f"{name}_ref", number + _REF_OFFSET, numpy_type, kind, size)
     base.base_dtype = reference.base_dtype = base
     base._as_ref = reference._as_ref = reference
     for dtype in (base, reference):
@@ -288,6 +310,10 @@ class UnknownDType(DType):
 
     __slots__ = ()
 
+    def __new__(cls, number: int) -> UnknownDType:
+        """Makes a type."""
+        return object.__new__(cls)
+
     def __init__(self, number: int) -> None:
         if number == 0:
             name = "INVALID"
@@ -295,7 +321,7 @@ class UnknownDType(DType):
             name = f"unknown dtype enum ({number - _REF_OFFSET})_ref"
         else:
             name = f"unknown dtype enum ({number})"
-        super().__init__(name, number, object, "v", 1)
+        self._fill(name, number, object, "v", 1)
         self.base_dtype = self
         self._as_ref = UnknownDType(number + _REF_OFFSET) if 0 <= number < _REF_OFFSET else self
 

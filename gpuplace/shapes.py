@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
+from gpuplace.display import above
 from gpuplace.typing import ShapeLike
 
 
@@ -23,11 +24,11 @@ class Dimension:
     """The size of one axis, in elements; ``value`` is None where it is unknown.
 
     Args:
-        value: an integer from 0 up, a ``Dimension``, or None.
+        value: an integer from 0 up, a number that equals one, its digits as text, a ``Dimension``, or None.
 
     Raises:
         TypeError: it is nothing of the kind.
-        ValueError: it is negative.
+        ValueError: it is negative, not whole, or text of something else.
     """
 
     __slots__ = ("_value",)
@@ -40,14 +41,16 @@ class Dimension:
         if isinstance(value, Dimension):
             self._value = value._value
             return
+        if hasattr(value, "as_datatype_enum"):
+            raise TypeError(f"Cannot convert {value} to Dimension")
         try:
-            number = operator.index(value)
+            number = int(value)
         except TypeError:
-            if not isinstance(value, (str, bytes)):
-                raise TypeError(
-                    f"Dimension value must be integer or None or have an __index__ method, got {value!r}"
-                ) from None
-            raise TypeError(f"Dimension value must be integer or None, got {value!r}") from None
+            raise TypeError(
+                f"Dimension value must be integer or None or have an __index__ method, got {value!r}"
+            ) from None
+        if number != value and not isinstance(value, str | bytes):
+            raise ValueError(f"Ambiguous dimension: {value}")
         if number < 0:
             raise ValueError(f"Dimension {number} must be >= 0")
         self._value = number
@@ -120,6 +123,9 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return other if self._value is None else self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dimension, (self._value,)
+
     def _combine(self, other: Any, function: Any) -> Any:
         try:
             that = as_dimension(other)._value
@@ -151,6 +157,12 @@ class Dimension:
     def __rfloordiv__(self, other: Any) -> Dimension:
         return self._combine(other, lambda a, b: b // a)
 
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise TypeError(_no_division(self, other))
+
+    def __rtruediv__(self, other: Any) -> NoReturn:
+        raise TypeError(_no_division(other, self))
+
     def __mod__(self, other: Any) -> Dimension:
         return self._combine(other, operator.mod)
 
@@ -174,6 +186,11 @@ class Dimension:
         return self._order(other, operator.ge)
 
 
+def _no_division(left: object, right: object) -> str:
+    kinds = f"{type(left).__name__!r} and {type(right).__name__!r}"
+    return f"unsupported operand type(s) for /: {kinds}, please use // instead"
+
+
 def as_dimension(value: Any) -> Dimension:
     """Returns ``value`` as a ``Dimension``.
 
@@ -181,6 +198,31 @@ def as_dimension(value: Any) -> Dimension:
         value: a ``Dimension``, an integer, or None.
     """
     return value if isinstance(value, Dimension) else Dimension(value)
+
+
+def dimension_value(dimension: Dimension | int | None) -> int | None:
+    """Returns the size of a dimension, in elements; None where it is unknown.
+
+    Args:
+        dimension: a ``Dimension``, an integer, or None.
+    """
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """Returns one dimension of a shape, an unknown one where the rank is unknown.
+
+    >>> dimension_at_index(TensorShape([2, None]), 0)
+    Dimension(2)
+
+    Args:
+        shape: the shape.
+        index: number of the dimension; below zero it counts from the end.
+
+    Raises:
+        IndexError: there is no such dimension.
+    """
+    return Dimension(None) if shape.sizes is None else Dimension(shape.sizes[index])
 
 
 MAX_DIMENSIONS = 254
@@ -296,6 +338,13 @@ class TensorShape:
 
     def __hash__(self) -> int:
         return hash(self._sizes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorShape, (self.dims,)
+
+    def as_proto(self) -> Any:
+        """The shape as a ``TensorShapeProto``, in which an unknown size is -1."""
+        return above("gpuplace.graphdef.attr_values", "shape_to_proto")(self)
 
     def is_fully_defined(self) -> bool:
         """True where rank and every size are known."""

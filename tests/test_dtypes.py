@@ -170,3 +170,9 @@ def test_the_short_way_of_as_array_gives_what_the_long_one_gives(value, dtype, m
     else:
         assert (short.dtype, short.shape) == (long.dtype, long.shape)
         np.testing.assert_array_equal(short, long)
+
+
+def test_a_type_is_found_by_its_number():
+    assert dtypes.DType(1) is dtypes.float32 and dtypes.DType(101) is dtypes.float32._as_ref
+    with pytest.raises(TypeError, match="type_enum is not a valid types_pb2.DataType: 99"):
+        dtypes.DType(99)

@@ -1,10 +1,13 @@
 """Partial shapes."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpuplace as tf
 from gpuplace.shapes import Dimension, TensorShape, as_shape, broadcast_shapes, unknown_shape
 
 SIZES = st.none() | st.lists(st.none() | st.integers(0, 5), max_size=4)
@@ -29,6 +32,35 @@ def test_making_and_showing():
 def test_refused(bad):
     with pytest.raises((TypeError, ValueError)):
         TensorShape(bad)
+
+
+def test_whole_numbers_and_digits_are_sizes():
+    assert Dimension("12") == 12 == Dimension(12.0) == Dimension(b"12")
+    assert TensorShape(["3", 4.0]).as_list() == [3, 4]
+    for value, error in (("_", ValueError), (1.5, ValueError), ([1], TypeError), (tf.float32, TypeError)):
+        with pytest.raises(error):
+            Dimension(value)
+    for division in (lambda: Dimension(6) / 2, lambda: 6 / Dimension(2), lambda: Dimension(6) / Dimension(2)):
+        with pytest.raises(
+            TypeError, match=r"unsupported operand type\(s\) for /: .*, please use // instead"
+        ):
+            division()
+
+
+@pytest.mark.parametrize("sizes", [None, [], [2, None], [0, 5]])
+def test_shapes_become_messages_and_are_pickled(sizes):
+    shape = TensorShape(sizes)
+    assert TensorShape(shape.as_proto()).sizes == shape.sizes == pickle.loads(pickle.dumps(shape)).sizes
+    assert shape.as_proto().unknown_rank == (sizes is None)
+    for size in shape.dims or []:
+        assert pickle.loads(pickle.dumps(size)).value == size.value
+
+
+def test_sizes_of_single_dimensions():
+    shape = TensorShape([2, None])
+    assert [tf.compat.dimension_value(one) for one in (shape[0], shape[1], 3, None)] == [2, None, 3, None]
+    assert tf.compat.dimension_at_index(shape, -2).value == 2
+    assert tf.compat.dimension_at_index(TensorShape(None), 7).value is None
 
 
 def test_unknown_rank_has_no_list():

@@ -1,13 +1,32 @@
-"""``tf.compat``: text conversions, and gpuplace itself as ``tf.compat.v1``.
+"""``tf.compat``: text conversions, types of numbers, sizes of dimensions, and gpuplace itself as ``tf.compat.v1``.
 
 Source: tensorflow/python/util/compat.py, release 1.15.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v1"]
+from gpuplace.dtypes import complex_types, integral_types, real_types
+from gpuplace.shapes import dimension_at_index, dimension_value
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "dimension_at_index",
+    "dimension_value",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+    "v1",
+]
+
+bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") -> bytes:
@@ -62,6 +81,15 @@ def as_str_any(value: object) -> str:
         value: anything.
     """
     return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: Any) -> Any:
+    """Returns a path as text; what is no path as it is.
+
+    Args:
+        path: anything, perhaps with ``__fspath__``.
+    """
+    return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
 if TYPE_CHECKING:

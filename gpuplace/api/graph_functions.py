@@ -5,13 +5,18 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
+from gpuplace.graph.operation import Tensor
 from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesScope, DeviceBlock, make_device_scope
-from gpuplace.typing import DeviceLike, OperationLike
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import DeviceLike, OperationLike, TensorLike
 
 __all__ = [
     "add_to_collection",
@@ -22,8 +27,39 @@ __all__ = [
     "device",
     "get_collection",
     "get_collection_ref",
+    "get_static_value",
+    "init_scope",
+    "is_tensor",
     "op_scope",
 ]
+
+
+def is_tensor(x: object) -> bool:
+    """Whether something is a tensor or a variable, sparse tensors and ``IndexedSlices`` included.
+
+    Args:
+        x: anything.
+    """
+    return isinstance(x, Tensor | SparseTensor | IndexedSlices | Variable)
+
+
+def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
+    """The value of a tensor if it depends on nothing fed or stored, an array; else None.
+
+    Args:
+        tensor: a tensor; anything that is not part of a graph is its own value.
+        partial: of tensors stacked along the first axis, give an array of what is known, with None for the others.
+    """
+    return static_value(tensor, partial)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Operations made in the ``with`` block belong to no control flow and wait for nothing."""
+    graph = get_default_graph()
+    scope = graph.get_name_scope()
+    with graph.name_scope(f"{scope}/" if scope else None), graph.control_dependencies(None):
+        yield
 
 
 def device(device_name_or_function: DeviceLike) -> DeviceBlock:

@@ -77,6 +77,24 @@ def constant_value(tensor: Tensor) -> Array | None:
     return value
 
 
+def static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor if it does not depend on anything fed or stored; None where it does, and for a variable.
+
+    Args:
+        tensor: a tensor; anything that is not part of a graph is its own value.
+        partial: of tensors stacked along the first axis, give an array of what is known, with None for the others.
+    """
+    if not isinstance(tensor, Tensor):
+        return None if hasattr(tensor, "graph") else tensor
+    if partial and tensor.op.type == "Pack" and not tensor.op.attrs.get("axis", 0):
+        values = [constant_value(item) for item in tensor.op.inputs]
+        if any(value is not None for value in values) and any(value is None for value in values):
+            known = np.empty(len(values), object)
+            known[:] = [value if value is None or value.ndim else value.item() for value in values]
+            return known
+    return constant_value(tensor)
+
+
 def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:
     """Registers what gives the value of an operation of these types, or None."""
 
@@ -233,5 +251,7 @@ _value_from_inputs("Add", "AddV2")(lambda op, x, y: x + y)
 _value_from_inputs("Sub")(lambda op, x, y: x - y)
 _value_from_inputs("Mul")(lambda op, x, y: x * y)
 _value_from_inputs("Maximum")(lambda op, x, y: np.maximum(x, y))
+_value_from_inputs("Equal")(lambda op, x, y: x == y)
+_value_from_inputs("NotEqual")(lambda op, x, y: x != y)
 _value_from_inputs("FloorDiv")(lambda op, x, y: np.floor_divide(x, np.where(y == 0, 1, y)))
 _value_from_inputs("FloorMod")(lambda op, x, y: np.mod(x, np.where(y == 0, 1, y)))

@@ -131,7 +131,10 @@ def convert_to_tensor(
             if result is not NotImplemented:
                 return result
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
-        return _pack(value, wanted or _common_dtype(value), name or "packed")
+        found = _common_dtype(value)
+        chosen = wanted or (found if preferred_dtype is None else as_dtype(preferred_dtype))
+        parts = value if chosen in (None, found) else _with_casts(value, chosen)
+        return _pack(parts, chosen, name or "packed")
     if wanted is None and preferred_dtype is not None:
         with contextlib.suppress(TypeError, ValueError):
             return make_constant(value, preferred_dtype, name=name)
@@ -155,6 +158,22 @@ def _common_dtype(value: Sequence[Any]) -> DType | None:
         elif _is_tensor_like(item):
             return as_dtype(item.dtype).base_dtype
     return None
+
+
+def _with_casts(values: Sequence[Any], dtype: DType) -> list[Any]:
+    """Nested lists whose tensors are cast to a type; leaves that are no tensors stay, to be converted to it."""
+    result = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            value = _with_casts(value, dtype)
+        elif _is_tensor_like(value) and as_dtype(value.dtype).base_dtype is not dtype:
+            value = convert_to_tensor(value)
+            attrs = {"SrcT": value.dtype.base_dtype, "DstT": dtype, "Truncate": False}
+            op_def = op_registry().lookup("Cast")
+            made = get_default_graph().create_op("Cast", [value], name="Cast", attrs=attrs, op_def=op_def)
+            value = made.outputs[0]
+        result.append(value)
+    return result
 
 
 def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:

@@ -10,7 +10,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
-from gpuplace.graphdef.messages import AttrValue, OpDefProto
+from gpuplace.graphdef.messages import AttrValue, OpDefProto, TensorShapeProto
 from gpuplace.graphdef.tensor_proto import encode_tensor, tensor_value
 from gpuplace.shapes import TensorShape
 
@@ -148,6 +148,17 @@ def _append(proto: Any, item: Any) -> None:
         _encode_function(item, proto.func.add())
     else:
         raise TypeError(f"A list attribute cannot hold {item!r}")
+
+
+def shape_to_proto(shape: TensorShape) -> Any:
+    """A shape as a ``TensorShapeProto``, in which an unknown size is -1.
+
+    Args:
+        shape: the shape.
+    """
+    proto = TensorShapeProto()
+    _encode_shape(shape, proto)
+    return proto
 
 
 def _encode_shape(shape: TensorShape, proto: Any) -> None:

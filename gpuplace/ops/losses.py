@@ -13,11 +13,13 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
+from gpuplace.ops.math import reduction as sums
 from gpuplace.ops.nn.entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -32,6 +34,7 @@ __all__ = [
     "absolute_difference",
     "add_loss",
     "compute_weighted_loss",
+    "cosine_distance",
     "get_losses",
     "get_regularization_loss",
     "get_regularization_losses",
@@ -39,6 +42,7 @@ __all__ = [
     "hinge_loss",
     "huber_loss",
     "log_loss",
+    "mean_pairwise_squared_error",
     "mean_squared_error",
     "sigmoid_cross_entropy",
     "softmax_cross_entropy",
@@ -142,8 +146,8 @@ def _mean(loss: Tensor, count: Tensor) -> Tensor:
     return elementwise.div_no_nan(reduction.reduce_sum(loss), count, name="value")
 
 
-def _num_present(losses: Tensor, weights: Tensor) -> Tensor:
-    """How many losses have a weight that is not zero."""
+def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
+    """How many losses have a weight that is not zero; or how many of each row."""
     with name_scope(None, "num_present", [losses, weights]) as scope:
         present = new(
             "Select",
@@ -152,7 +156,14 @@ def _num_present(losses: Tensor, weights: Tensor) -> Tensor:
             e=constant.ones_like(weights),
         )
         present = broadcast_weights(present, losses)
+        if per_batch:
+            return reduction.reduce_sum(present, _all_but_first(present), keepdims=True, name=scope)
         return reduction.reduce_sum(present, name=scope)
+
+
+def _all_but_first(values: Tensor) -> Tensor:
+    """The axes of values but the first, an integer vector."""
+    return constant.range(1, reshaping.rank(values))
 
 
 def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
@@ -642,3 +653,91 @@ def sparse_softmax_cross_entropy(
             labels = reshaping.squeeze(labels, [-1])
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: TensorLike,
+    predictions: TensorLike,
+    axis: int | None = None,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Tensor:
+    """The mean of one minus the cosine between vectors of length 1.
+
+    Args:
+        labels: vectors along one axis, cast to float32.
+        predictions: of the same shape, cast to float32.
+        axis: that axis.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or theirs, 1 along the axis.
+        scope: name scope; None: ``cosine_distance_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+        dim: the old name of ``axis``.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``, of size 1 along the axis.
+
+    Raises:
+        ValueError: ``axis``, ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not
+            broadcast, or there is no such reduction.
+    """
+    along = dim if axis is None else axis
+    if along is None:
+        raise ValueError("You must specify 'axis'.")
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as name:
+        predictions, labels = _compatible(predictions, labels)
+        cosines: Any = sums.reduce_sum(
+            elementwise.multiply(predictions, labels), axis=(along,), keepdims=True
+        )
+        return compute_weighted_loss(1 - cosines, weights, name, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Tensor:
+    """The sum over rows of the mean square of the differences between the errors of two elements of a row.
+
+    Args:
+        labels: numbers, ``[batch, ...]``, cast to float32.
+        predictions: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor that broadcasts to a number for each row.
+        scope: name scope; None: ``mean_pairwise_squared_error``.
+        loss_collection: name of the collection that gets the loss, or None.
+
+    Returns:
+        A float32 scalar.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, or ``weights`` does not broadcast.
+    """
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
+        share: Any = cast.cast(weights, "float32")
+        predictions, labels = cast.cast(predictions, "float32"), cast.cast(labels, "float32")
+        with get_default_graph().control_dependencies([assert_broadcastable(share, labels)]):
+            predictions.shape.assert_is_compatible_with(labels.shape)
+            errors = elementwise.subtract(predictions, labels)
+            axes = _all_but_first(errors)
+            squares = sums.reduce_sum(unary.square(errors), axes, keepdims=True)
+            count: Any = _num_present(errors, share, per_batch=True)
+
+            def mean(total: Tensor, pairs: Any) -> Any:
+                return 2.0 * elementwise.div_no_nan(total, elementwise.maximum(pairs, 0), name="value")
+
+            of_squares = mean(squares, count - 1)
+            total = sums.reduce_sum(errors, axes, keepdims=True)
+            of_sums = mean(unary.square(total), elementwise.multiply(count, count - 1))
+            loss = sums.reduce_sum(elementwise.multiply(of_squares - of_sums, share))
+            is_weighted = comparison.greater(sums.reduce_sum(count), 0)
+            result = where(is_weighted, loss, constant.zeros_like(loss), name="value")
+            add_loss(result, loss_collection)
+            return result

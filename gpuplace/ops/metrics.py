@@ -59,7 +59,7 @@ def collect(value: Any, keys: Keys) -> None:
         get_default_graph().add_to_collection(key, value)
 
 
-def _squeezed(labels: Any, predictions: Any) -> tuple[Any, Any]:
+def without_extra_axis(labels: Any, predictions: Any) -> tuple[Any, Any]:
     """Labels and predictions without the last axis, of size 1, that only one of them has."""
     with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
@@ -84,7 +84,7 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
     """The same ranks, by axes of size 1 left out or added at the end."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
-        labels, predictions = _squeezed(labels, predictions)
+        labels, predictions = without_extra_axis(labels, predictions)
         predictions.shape.assert_is_compatible_with(labels.shape)
     if weights is None:
         return predictions, labels, None

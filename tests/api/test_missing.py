@@ -151,6 +151,21 @@ def test_imports_of_a_script_say_it_too(line, text):
         ("from tensorflow.python.layers import core\nname = core.Dense", "layers.Dense"),
         ("from tensorflow.python.layers.base import Layer as name", "layers.Layer"),
         ("from tensorflow.python.layers.utils import smart_cond as name", ""),
+        (
+            "from tensorflow.python.ops.rnn_cell_impl import LSTMStateTuple as name",
+            "nn.rnn_cell.LSTMStateTuple",
+        ),
+        ("from tensorflow.python.ops.lookup_ops import HashTable as name", "contrib.lookup.HashTable"),
+        ("from tensorflow.python.ops.lookup_ops import StaticHashTableV1 as name", "lookup.StaticHashTable"),
+        (
+            "from tensorflow.python.ops.data_flow_ops import StagingArea as name",
+            "contrib.staging.StagingArea",
+        ),
+        ("from tensorflow.python.data.ops.dataset_ops import Dataset as name", "data.Dataset"),
+        ("from tensorflow.core.example.example_pb2 import Example as name", "train.Example"),
+        ("from tensorflow.python.summary.writer.writer import FileWriter as name", "summary.FileWriter"),
+        ("from tensorflow.python.training.moving_averages import assign_moving_average as name", ""),
+        ("from tensorflow.python.framework.tensor_util import constant_value as name", "get_static_value"),
     ],
 )
 def test_modules_inside_contrib_and_layers_have_the_names_of_their_namespace(tensorflow, line, same):

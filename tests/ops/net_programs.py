@@ -99,3 +99,53 @@ def metrics_of_the_best_classes(tf):
     tf.metrics.precision_at_top_k(several, classes, name="given")
     tf.metrics.recall_at_top_k(labels, tf.cast(classes, tf.int64), 2, None, None, "values", ["updates"])
     tf.metrics.precision_at_k(tf.sparse_placeholder(tf.int64, [3, 4]), scores, 2)
+
+
+@program
+def metrics_of_means(tf):
+    truth, found = tf.constant([[1.0, 0.0], [0.6, 0.8]]), tf.constant([[0.8, 0.6], [0.0, 1.0]])
+    tf.metrics.mean_cosine_distance(truth, found, 1)
+    tf.metrics.mean_cosine_distance(
+        truth, found, 1, tf.constant([[1.0], [0.5]]), ["values"], ["updates"], "cosine"
+    )
+    tf.metrics.mean_relative_error(truth, found, tf.constant([[2.0, 0.0], [1.0, 4.0]]))
+    tf.metrics.mean_relative_error(truth, found, truth, weights=[[1.0, 0.0]], name="relative")
+    tf.metrics.percentage_below(truth, 0.7)
+    tf.metrics.percentage_below(truth, 0.7, weights=found, name="below")
+    tf.metrics.mean_tensor(truth)
+    tf.metrics.mean_tensor(truth, tf.constant([[1.0], [0.0]]), name="each")
+    tf.metrics.mean_per_class_accuracy(tf.constant([0, 1, 2, 1]), tf.constant([0, 1, 1, 1]), 3)
+    classes = tf.placeholder(tf.int64, [None, 2])
+    tf.metrics.mean_per_class_accuracy(classes, classes, 3, weights=tf.ones([3, 2]), name="classes")
+
+
+@program
+def statistics(tf):
+    x, weights = tf.constant([[1.0, 2.0], [3.0, 5.0]]), tf.constant([[1.0], [3.0]])
+    rows = tf.placeholder(tf.float32, [None, 2])
+    tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0], shift=1.0))
+    tf.nn.normalize_moments(
+        *tf.nn.sufficient_statistics(rows, [0, 1], keep_dims=True, name="sums"), name="moments"
+    )
+    tf.nn.weighted_moments(x, [0], weights)
+    tf.nn.weighted_moments(tf.placeholder(tf.float16, [None, 2]), [0, 1], 2.0, keep_dims=True, name="half")
+    tf.nn.log_poisson_loss(x, rows)
+    tf.nn.log_poisson_loss(x, rows, compute_full_loss=True, name="poisson")
+    channels = [tf.constant([1.0, 2.0]) for _ in range(4)]
+    tf.nn.batch_norm_with_global_normalization(tf.ones([1, 2, 2, 2]), *channels, 0.001, True)
+    tf.nn.batch_norm_with_global_normalization(tf.ones([1, 2, 2, 2]), *channels, 0.001, False, name="plain")
+    tf.lbeta(rows)
+    tf.math.reciprocal_no_nan(rows)
+
+
+@program
+def losses_of_vectors(tf):
+    x, y = tf.constant([[1.0, 0.0], [0.6, 0.8]]), tf.placeholder(tf.float32, [None, 2])
+    tf.losses.cosine_distance(x, y, 1)
+    tf.losses.cosine_distance(
+        x, y, weights=[[1.0], [0.5]], reduction=tf.losses.Reduction.NONE, scope="cosine", dim=1
+    )
+    tf.losses.mean_pairwise_squared_error(x, x)
+    tf.losses.mean_pairwise_squared_error(
+        y, x, tf.constant([[1.0], [0.0]]), scope="pairs", loss_collection="others"
+    )

@@ -320,3 +320,33 @@ def learning_rates(tf):
     tf.train.natural_exp_decay(0.1, step, 100, 0.9)
     tf.train.polynomial_decay(0.1, step, 100, power=2.0)
     tf.train.cosine_decay(0.1, step, 100)
+
+
+@program
+def learning_rates_with_waves(tf):
+    step = tf.train.get_or_create_global_step()
+    tf.train.polynomial_decay(0.1, step, 100, 0.01, cycle=True)
+    tf.train.linear_cosine_decay(0.1, step, 100, alpha=0.1)
+    tf.train.noisy_linear_cosine_decay(0.1, step, 100, initial_variance=0.5, name="noisy")
+    tf.train.cosine_decay_restarts(0.1, step, 100)
+    tf.train.cosine_decay_restarts(0.1, step, 100, 1.0, 0.5, 0.1, name="restarts")
+
+
+@program
+def filled_with_sizes_that_are_not_known(tf):
+    rows = tf.placeholder(tf.int32, [])
+    tf.zeros([rows, 10])
+    tf.ones((3, 4, rows, 2), tf.float64, name="many")
+    tf.zeros([tf.size(tf.constant([1, 2]))], tf.int32)
+    tf.zeros(tf.stack([rows, 10]))
+    tf.ones([tf.placeholder(tf.int64, []), 10])
+
+
+@program
+def lists_of_tensors_that_are_cast(tf):
+    long, short = tf.placeholder(tf.int64, []), tf.placeholder(tf.int32, [])
+    tf.convert_to_tensor([long, 10], tf.float32)
+    tf.convert_to_tensor([tf.Variable(1, name="v"), 10], tf.int64)
+    tf.reshape(tf.constant([1, 2]), [long, short])
+    tf.fill([long, 10], 1.0)
+    tf.tile([1, 2], [long])

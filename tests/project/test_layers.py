@@ -60,6 +60,7 @@ TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 # What a class shows or writes by a layer above its own: a method of it imports that layer when it is called.
 UPWARDS: dict[str, set[str]] = {
     "gpuplace.display": {"gpuplace.jupyter.reprs"},
+    "gpuplace.shapes": {"gpuplace.graphdef.attr_values"},
     "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},

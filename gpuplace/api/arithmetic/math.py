@@ -7,6 +7,7 @@ from gpuplace.ops.array.sequence import argmax, argmin, bincount, cumprod, cumsu
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.math.check_ops import is_non_decreasing, is_strictly_increasing
 from gpuplace.ops.math.comparison import *
+from gpuplace.ops.math.division import reciprocal_no_nan
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.elementwise import div_no_nan as divide_no_nan
 from gpuplace.ops.math.matrix import *
@@ -28,11 +29,11 @@ __all__ = [
     "div", "div_no_nan", "divide", "divide_no_nan", "equal", "erf", "erfc", "exp", "expm1", "floor",
     "floor_div", "floordiv", "floormod", "greater", "greater_equal", "imag", "in_top_k", "invert",
     "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing",
-    "l2_normalize", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid",
+    "l2_normalize", "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
     "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matvec", "maximum",
     "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal", "polyval", "pow",
-    "real", "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "real", "realdiv", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
     "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh",

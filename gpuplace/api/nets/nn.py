@@ -15,6 +15,7 @@ from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
+from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
@@ -23,6 +24,7 @@ __all__ = [
     "atrous_conv2d",
     "avg_pool",
     "avg_pool2d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
@@ -48,6 +50,7 @@ __all__ = [
     "l2_normalize",
     "leaky_relu",
     "local_response_normalization",
+    "log_poisson_loss",
     "log_softmax",
     "log_uniform_candidate_sampler",
     "lrn",
@@ -55,6 +58,7 @@ __all__ = [
     "max_pool2d",
     "moments",
     "nce_loss",
+    "normalize_moments",
     "raw_rnn",
     "relu",
     "relu6",
@@ -75,11 +79,13 @@ __all__ = [
     "static_bidirectional_rnn",
     "static_rnn",
     "static_state_saving_rnn",
+    "sufficient_statistics",
     "swish",
     "tanh",
     "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
     "with_space_to_batch",
     "xw_plus_b",
     "zero_fraction",

@@ -42,9 +42,12 @@ from gpuplace.ops.train.global_step import (
 from gpuplace.ops.train.gradient_descent import GradientDescentOptimizer
 from gpuplace.ops.train.learning_rates import (
     cosine_decay,
+    cosine_decay_restarts,
     exponential_decay,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
+    noisy_linear_cosine_decay,
     piecewise_constant,
     piecewise_constant_decay,
     polynomial_decay,
@@ -115,6 +118,7 @@ __all__ = [
     "batch_join",
     "checkpoint_exists",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "export_meta_graph",
@@ -125,10 +129,12 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "input_producer",
     "inverse_time_decay",
     "latest_checkpoint",
     "limit_epochs",
+    "linear_cosine_decay",
     "list_variables",
     "load_checkpoint",
     "load_variable",
@@ -138,6 +144,7 @@ __all__ = [
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
     "natural_exp_decay",
+    "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
@@ -180,6 +187,7 @@ if TYPE_CHECKING:
         update_checkpoint_state,
     )
     from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
+    from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
     from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
     from gpuplace.saving.saver import Saver
     from gpuplace.training.hooks import (
@@ -231,6 +239,7 @@ else:
                 latest_checkpoint remove_checkpoint update_checkpoint_state
             """,
             "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
+            "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
             "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
             "gpuplace.saving.saver": "Saver",
             "gpuplace.training.hooks": """

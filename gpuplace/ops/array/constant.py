@@ -6,7 +6,9 @@ sequence_ops.cc, one_hot_op.cc, release 1.15.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -147,6 +149,9 @@ def _placeholder_with_default_grad(op: Operation, grad: Tensor) -> Tensor:
 def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: str) -> Tensor:
     with name_scope(name, default_name, [shape]) as scope:
         if not isinstance(shape, Tensor):
+            if isinstance(shape, list | tuple) and any(isinstance(size, Tensor) for size in shape):
+                # As in release 1.15, the number of elements is compared with the limit, by ops that nothing uses.
+                functools.reduce(operator.mul, shape) < _SMALL  # noqa: B015
             try:
                 sizes = as_shape(shape).as_list()
                 if None in sizes:

@@ -134,6 +134,24 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return new("DivNoNan", scope, x=x, y=y)
 
 
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """Returns ``1 / x``, and 0 where ``x`` is 0.
+
+    Args:
+        x: floating or complex, of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: the op does not take the type.
+    """
+    with name_scope(name, "reciprocal_no_nan", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return div_no_nan(convert_to_tensor(1, x.dtype.base_dtype, name="one"), x, name=scope)
+
+
 @compute("DivNoNan", elementwise=True)
 def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(y == 0, xp.zeros_like(y), xp.true_divide(x, y))

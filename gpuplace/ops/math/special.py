@@ -20,16 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.masks import chosen
 from gpuplace.numerics.pieces import mapped
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math import reduction
 from gpuplace.ops.support import after, like, new, same_shape
 from gpuplace.typing import TensorLike
 
-__all__ = ["erf", "erfc", "lgamma", "digamma"]
+__all__ = ["erf", "erfc", "lbeta", "lgamma", "digamma"]
 
 _NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2,
@@ -218,6 +220,26 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``x``.
     """
     return new("Lgamma", name, x=x)
+
+
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the logarithm of the absolute value of the beta function of vectors along the last axis.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.exp(tf.lbeta([1.0, 2.0]))))
+    0.5
+
+    Args:
+        x: floating, ``[..., n]``; of no numbers it is minus infinity.
+        name: name scope.
+
+    Returns:
+        A tensor of that type, ``[...]``.
+    """
+    with name_scope(name, "lbeta", [x]):
+        values: Any = convert_to_tensor(x, name="x")
+        product: Any = reduction.reduce_sum(lgamma(values), axis=[-1])
+        return product - lgamma(reduction.reduce_sum(values, axis=[-1]))
 
 
 _through_double(lgamma_values, "Lgamma", fresh=True)

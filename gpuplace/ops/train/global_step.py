@@ -13,6 +13,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variable_scope import get_variable
 from gpuplace.ops.variables.variables import Variable, VariableAggregation
 from gpuplace.typing import TensorLike
@@ -147,3 +148,26 @@ def global_step_read(graph: Graph | None = None) -> Any:
         value = step.initialized_value() if isinstance(step, Variable) else step
         graph.add_to_collection(_READ, value + 0)
     return graph.get_collection(_READ)[0]
+
+
+def increment_global_step(increment: int, graph: Graph | None = None) -> Any:
+    """An operation that adds to the global step after all who watch the step have read it.
+
+    Args:
+        increment: how much.
+        graph: the graph; None: the default one.
+
+    Returns:
+        What ``assign_add`` returns.
+
+    Raises:
+        ValueError: there is no global step.
+    """
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    if step is None:
+        raise ValueError("There is no global step: make one with tf.train.get_or_create_global_step().")
+    read = global_step_read(graph)
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(f"{step.op.name}/"):
+        with graph.control_dependencies([read]):
+            return assign_add(step, increment)

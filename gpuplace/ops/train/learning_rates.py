@@ -14,7 +14,9 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.case import case
-from gpuplace.ops.math import cast, elementwise, unary
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.math import cast, comparison, elementwise, unary
+from gpuplace.ops.random import random_ops
 from gpuplace.typing import TensorLike, VariableLike
 
 
@@ -146,25 +148,27 @@ def polynomial_decay(
         decay_steps: after how many steps the last one is reached.
         end_learning_rate: the last one, a scalar.
         power: the power, a scalar; 1: along a straight line.
-        cycle: whether it starts again; not supported.
+        cycle: whether it starts again every time, each time taking as much longer as the first time took.
         name: name of the operation that adds.
 
     Returns:
         A scalar of the dtype of ``learning_rate``.
 
     Raises:
-        ValueError: ``global_step`` is None, or ``cycle``.
+        ValueError: ``global_step`` is None.
     """
     _check_step(global_step, "polynomial_decay")
-    if cycle:
-        raise ValueError("cycle=True is not supported in polynomial_decay")
     with name_scope(name, "PolynomialDecay") as scope:
         rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
         end = cast.cast(end_learning_rate, rate.dtype)
         exponent = cast.cast(power, rate.dtype)
-        step = cast.cast(global_step, rate.dtype)
+        step: Any = cast.cast(global_step, rate.dtype)
         steps = cast.cast(decay_steps, rate.dtype)
-        step = elementwise.minimum(step, decay_steps)
+        if cycle:
+            times = cond(comparison.equal(step, 0), lambda: 1.0, lambda: unary.ceil(step / decay_steps))
+            steps = elementwise.multiply(steps, times)
+        else:
+            step = elementwise.minimum(step, decay_steps)
         way = elementwise.divide(step, steps)
         left = elementwise.multiply(rate - end, elementwise.pow(1 - way, exponent))
         return elementwise.add(left, end, name=scope)
@@ -201,6 +205,143 @@ def cosine_decay(
         wave: Any = unary.cos(constant.constant(math.pi) * way)
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)
+
+
+def cosine_decay_restarts(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    first_decay_steps: TensorLike,
+    t_mul: TensorLike = 2.0,
+    m_mul: TensorLike = 1.0,
+    alpha: TensorLike = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Half cosine waves from ``learning_rate`` to ``alpha`` times that, each longer and lower than the one before.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        first_decay_steps: length of the first wave, in steps.
+        t_mul: length of a wave as a multiple of the one before, a scalar.
+        m_mul: height of a wave as a multiple of the one before, a scalar.
+        alpha: the last one of a wave as a share of its first, a scalar.
+        name: name of the operation that multiplies.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "cosine decay restarts")
+    with name_scope(name, "SGDRDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        first_steps: Any = cast.cast(first_decay_steps, rate.dtype)
+        lowest: Any = cast.cast(alpha, rate.dtype)
+        longer: Any = cast.cast(t_mul, rate.dtype)
+        lower: Any = cast.cast(m_mul, rate.dtype)
+        passed: Any = cast.cast(global_step, rate.dtype) / first_steps
+
+        def of_equal_length() -> tuple[Any, Any]:
+            number = unary.floor(passed)
+            return number, passed - number
+
+        def of_growing_length() -> tuple[Any, Any]:
+            base = 1.0 - longer
+            number: Any = unary.floor(unary.log(1.0 - passed * base) / unary.log(longer))
+            before = (1.0 - longer**number) / (1.0 - longer)
+            return number, (passed - before) / longer**number
+
+        number, way = cond(comparison.equal(longer, 1.0), of_equal_length, of_growing_length)
+        height = lower**number
+        wave: Any = 0.5 * height * (1.0 + unary.cos(constant.constant(math.pi) * way))
+        return elementwise.multiply(rate, (1 - lowest) * wave + lowest, name=scope)
+
+
+def linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    decay_steps: TensorLike,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate * ((alpha + left) * wave + beta)``, where ``left`` falls from 1 to 0 along a cosine wave.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps the last one is reached.
+        num_periods: how many times the wave, from 1 down to 0 and back, is run through, a scalar.
+        alpha: what is added to the part of the steps that is left, a scalar.
+        beta: what is added to the product, a scalar.
+        name: name of the operation that multiplies.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "linear cosine decay")
+    with name_scope(name, "LinearCosineDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps: Any = cast.cast(decay_steps, rate.dtype)
+        periods, more, offset = (cast.cast(value, rate.dtype) for value in (num_periods, alpha, beta))
+        step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
+        left = (steps - step) / steps
+        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    decay_steps: TensorLike,
+    initial_variance: TensorLike = 1.0,
+    variance_decay: TensorLike = 0.55,
+    num_periods: TensorLike = 0.5,
+    alpha: TensorLike = 0.0,
+    beta: TensorLike = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """As ``linear_cosine_decay``, with normal noise of falling variance added to the part that is left.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps the last one is reached.
+        initial_variance: variance of the noise at the first step, a scalar.
+        variance_decay: the variance is divided by this power of one more than the steps done, a scalar.
+        num_periods: as for ``linear_cosine_decay``.
+        alpha: as for ``linear_cosine_decay``.
+        beta: as for ``linear_cosine_decay``.
+        name: name of the operation that multiplies.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "noisy linear cosine decay")
+    with name_scope(name, "NoisyLinearCosineDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps: Any = cast.cast(decay_steps, rate.dtype)
+        numbers = (initial_variance, variance_decay, num_periods, alpha, beta)
+        first_variance, power, periods, more, offset = (cast.cast(one, rate.dtype) for one in numbers)
+        step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
+        left: Any = (steps - step) / steps
+        spread = unary.sqrt(first_variance / elementwise.pow(1.0 + step, power))
+        left = left + random_ops.random_normal(left.shape, stddev=spread)
+        return _along_a_wave(rate, left, step / steps, periods, more, offset, scope)
+
+
+def _along_a_wave(rate: Any, left: Any, way: Any, periods: Any, more: Any, offset: Any, name: str) -> Tensor:
+    """The rate times the part that is left, along a cosine wave."""
+    turns = 2.0 * periods * way
+    wave: Any = 0.5 * (1.0 + unary.cos(constant.constant(math.pi) * turns))
+    return elementwise.multiply(rate, (more + left) * wave + offset, name=name)
 
 
 def piecewise_constant(

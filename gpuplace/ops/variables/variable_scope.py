@@ -316,6 +316,11 @@ def _scope_store() -> _ScopeStore:
     return _store(_SCOPE_KEY, _ScopeStore)
 
 
+def variables_by_name() -> dict[str, Any]:
+    """The variables of the default graph that ``get_variable`` made, by their full name."""
+    return _store(_STORE_KEY, VariableStore).variables
+
+
 def get_variable_scope() -> VariableScope:
     """The current variable scope of the default graph, a ``VariableScope``."""
     return _scope_store().variable_scope

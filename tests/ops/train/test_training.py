@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.ops.train.global_step import global_step_read, increment_global_step
 
 MACHINE = pytest.mark.parametrize(
     "machine",
@@ -157,11 +158,25 @@ def test_learning_rates():
         tf.train.inverse_time_decay(1.0, step, 10, 0.5),
         tf.train.polynomial_decay(1.0, step, 10, 0.1, power=2.0),
         tf.train.cosine_decay(1.0, step, 30, alpha=0.1),
+        tf.train.polynomial_decay(1.0, step, 10, 0.1, cycle=True),
+        tf.train.linear_cosine_decay(1.0, step, 30, alpha=0.1),
+        tf.train.cosine_decay_restarts(1.0, step, 10, m_mul=0.5),
+        tf.train.cosine_decay_restarts(1.0, step, 10, t_mul=1.0, alpha=0.2),
     ]
     with tf.Session() as session:
         found = session.run(rates, {step: 15})
-    expected = [0.5**1.5, 0.5, np.exp(-0.75), 1 / 1.75, 0.1, 0.55]
+    expected = [0.5**1.5, 0.5, np.exp(-0.75), 1 / 1.75, 0.1, 0.55, 0.325, 0.301]
+    expected += [0.25 * (1 + np.cos(np.pi / 4)), 0.6]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_the_global_step_is_counted_after_it_was_read():
+    with pytest.raises(ValueError, match="There is no global step"):
+        increment_global_step(1)
+    tf.train.create_global_step()
+    count = increment_global_step(3)
+    with tf.train.MonitoredTrainingSession() as session:
+        assert [int(session.run([global_step_read(), count])[0]) for _ in range(3)] == [0, 3, 6]
 
 
 def test_moving_averages():

@@ -1,0 +1,220 @@
+"""Means and variances of weighted values, or put together from sums; the loss of a Poisson distribution.
+
+Source: tensorflow/python/ops/nn_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.dtypes import float16, float32
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import constant, gather, reshaping
+from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
+from gpuplace.ops.nn.norm import batch_normalization
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "batch_norm_with_global_normalization", "log_poisson_loss", "normalize_moments", "sufficient_statistics",
+    "weighted_moments",
+]  # fmt: skip
+
+
+def sufficient_statistics(
+    x: TensorLike,
+    axes: Sequence[int],
+    shift: TensorLike | None = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """What a mean and a variance can be computed of: a count and two sums.
+
+    Args:
+        x: numbers of any shape.
+        axes: the axes that are summed over.
+        shift: what is taken away before, close to the mean, so that little precision is lost; None: nothing.
+        keep_dims: the old name of ``keepdims``.
+        name: name scope.
+        keepdims: whether the axes stay, with size 1.
+
+    Returns:
+        How many elements each sum has, a scalar; the sum; the sum of squares; and ``shift`` as a tensor, or None.
+    """
+    axes = sorted(set(axes))
+    keep = bool(keep_dims) if keepdims is None else keepdims
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        values: Any = convert_to_tensor(x, name="x")
+        sizes = values.shape.sizes
+        if sizes is not None and all(sizes[axis] is not None for axis in axes):
+            count = constant.constant(math.prod(sizes[axis] or 0 for axis in axes), dtype=values.dtype)
+        else:
+            chosen = gather.gather(cast.cast(reshaping.shape(values), values.dtype), axes)
+            count = reduction.reduce_prod(chosen, name="count")
+        if shift is None:
+            away, sums, squares = None, values, unary.square(values)
+        else:
+            away = convert_to_tensor(shift, name="shift")
+            sums, squares = elementwise.subtract(values, away), elementwise.squared_difference(values, away)
+        total = reduction.reduce_sum(sums, axes, keepdims=keep, name="mean_ss")
+        return count, total, reduction.reduce_sum(squares, axes, keepdims=keep, name="var_ss"), away
+
+
+def normalize_moments(
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of what ``sufficient_statistics`` gives.
+
+    Args:
+        counts: how many elements each sum has.
+        mean_ss: the sums.
+        variance_ss: the sums of squares.
+        shift: what was taken away before; None: nothing.
+        name: name scope.
+
+    Returns:
+        Two tensors of the shape of the sums.
+    """
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        share = unary.reciprocal(counts, name="divisor")
+        if shift is None:
+            mean = shifted = elementwise.multiply(mean_ss, share, name="mean")
+        else:
+            shifted = elementwise.multiply(mean_ss, share, name="shifted_mean")
+            mean = elementwise.add(shifted, shift, name="mean")
+        squares = elementwise.multiply(variance_ss, share)
+        return mean, elementwise.subtract(squares, unary.square(shifted), name="variance")
+
+
+def weighted_moments(
+    x: TensorLike,
+    axes: Sequence[int],
+    frequency_weights: TensorLike,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of values that have weights.
+
+    Args:
+        x: floating, of any shape.
+        axes: the axes that are averaged over.
+        frequency_weights: a weight for each, or fewer that broadcast.
+        name: name scope.
+        keep_dims: the old name of ``keepdims``.
+        keepdims: whether the axes stay, with size 1.
+
+    Returns:
+        Two tensors of the dtype of ``x``; float16 is averaged as float32.
+    """
+    keep = bool(keep_dims) if keepdims is None else keepdims
+    with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
+        values: Any = convert_to_tensor(x, name="x")
+        weights: Any = convert_to_tensor(frequency_weights, name="frequency_weights")
+        given = values.dtype
+        if given.base_dtype is float16:
+            values = cast.cast(values, float32)
+        if weights.dtype.base_dtype is not values.dtype.base_dtype:
+            weights = cast.cast(weights, values.dtype)
+        total = reduction.reduce_sum(weights * values, axes, name="weighted_input_sum", keepdims=True)
+        spread = weights + constant.zeros_like(values)
+        weight = reduction.reduce_sum(spread, axes, name="sum_of_weights", keepdims=True)
+        share = unary.reciprocal(weight, name="inv_weight_sum")
+        mean: Any = elementwise.multiply(total, share)
+        squares = weights * elementwise.squared_difference(values, mean)
+        distance = reduction.reduce_sum(squares, axes, name="weighted_distsq", keepdims=True)
+        variance: Any = elementwise.multiply(distance, share)
+        if not keep:
+            mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
+        if given.base_dtype is float16:
+            mean, variance = cast.cast(mean, given), cast.cast(variance, given)
+        return mean, variance
+
+
+def log_poisson_loss(
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """Minus the logarithm of a Poisson distribution's likelihood.
+
+    Args:
+        targets: what was counted.
+        log_input: logarithms of the distribution's means, of the type and shape of ``targets``.
+        compute_full_loss: add what depends on ``targets`` alone, by Stirling's formula.
+        name: name scope.
+
+    Returns:
+        A tensor of that type and shape.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        means: Any = convert_to_tensor(log_input, name="log_input")
+        counts: Any = convert_to_tensor(targets, name="targets")
+        if not means.shape.is_compatible_with(counts.shape):
+            raise ValueError(
+                f"log_input and targets must have the same shape ({means.shape} vs {counts.shape})"
+            )
+        loss: Any = unary.exp(means) - means * counts
+        if compute_full_loss:
+            half: Any = constant.constant(0.5, dtype=loss.dtype)
+            circle: Any = constant.constant(2 * math.pi, dtype=loss.dtype)
+            formula = counts * unary.log(counts) - counts + half * unary.log(circle * counts)
+            zeros, ones = constant.zeros_like(counts), constant.ones_like(counts)
+            few = comparison.logical_and(counts >= zeros, counts <= ones)
+            loss = loss + gather.where(few, zeros, formula)
+        result: Tensor = loss
+        return result
+
+
+def batch_norm_with_global_normalization(
+    t: TensorLike | None = None,
+    m: TensorLike | None = None,
+    v: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    gamma: TensorLike | None = None,
+    variance_epsilon: float | None = None,
+    scale_after_normalization: bool | None = None,
+    name: str | None = None,
+    input: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
+) -> Tensor:
+    """``batch_normalization`` in an older form.
+
+    Args:
+        t: the values, ``[batch, height, width, channels]``.
+        m: means of the channels.
+        v: variances of the channels.
+        beta: what is added.
+        gamma: the factor.
+        variance_epsilon: a small number added to the variance.
+        scale_after_normalization: whether there is the factor.
+        name: name scope.
+        input: another name of ``t``.
+        mean: another name of ``m``.
+        variance: another name of ``v``.
+
+    Returns:
+        A tensor of the type and shape of ``t``.
+
+    Raises:
+        ValueError: an argument has both names.
+    """
+    for new, one, old, other in (
+        ("input", input, "t", t),
+        ("mean", mean, "m", m),
+        ("variance", variance, "v", v),
+    ):
+        if one is not None and other is not None:
+            raise ValueError(f"Cannot specify both '{old}' and '{new}'")
+    values, means, variances = (b if a is None else a for a, b in ((t, input), (m, mean), (v, variance)))
+    factor = gamma if scale_after_normalization else None
+    return batch_normalization(values, means, variances, beta, factor, variance_epsilon, name)

@@ -139,3 +139,6 @@ RANDOM_OPS = frozenset(
     """.split()
 )
 """Ops that are stateful for their random numbers alone."""
+
+CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
+"""Activations of whose inputs a summary says what share is below zero."""

@@ -60,6 +60,9 @@ MODULES = {
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.slim.python.slim.learning": "gpuplace.training.learning",
+    "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
+    "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
     "tensorflow.python.framework.device": "gpuplace.device.spec",
     "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
@@ -232,7 +235,7 @@ CONTRIB = {
             "loss",
         ),
     ),
-    "slim.python.slim": ("slim", "evaluation", "learning", "model_analyzer", "queues", "summaries"),
+    "slim.python.slim": ("slim", "evaluation", "model_analyzer", "queues", "summaries"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
@@ -276,6 +279,9 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 
 PACKAGES = {
     "tensorflow.contrib.learn.python",
+    "tensorflow.contrib.training.python",
+    "tensorflow.contrib.training.python.training",
+    "tensorflow.python.debug",
     "tensorflow.contrib.learn.python.learn",
     *(package.rpartition(".")[0] for package in _CONTRIB_PACKAGES),
     "tensorflow.core",
@@ -370,7 +376,7 @@ def _sources(module: str) -> list[str] | None:
     if module in NAMES:
         inner = NAMES[module]
     elif module.startswith(TRAINING) and module.count(".") == 1:
-        inner = ("api.training.train",)
+        inner = (f"ops.train.{module.removeprefix(TRAINING)}", "api.training.train")
     elif _GRADIENTS.fullmatch(module):
         inner = ("ops.gradients.registry",)
     else:

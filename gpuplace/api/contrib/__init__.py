@@ -10,12 +10,23 @@ from gpuplace.api import missing as _missing
 from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, staging
 from gpuplace.lazy import lazy_names as _lazy_names
 
-__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging", "tensorboard"]
+__all__ = [
+    "framework",
+    "layers",
+    "learn",
+    "lookup",
+    "rnn",
+    "seq2seq",
+    "slim",
+    "staging",
+    "tensorboard",
+    "training",
+]
 
 if TYPE_CHECKING:
-    from gpuplace.api.contrib import learn, tensorboard
+    from gpuplace.api.contrib import learn, tensorboard, training
 else:  # data sets and messages are loaded when they are first asked for
-    __getattr__ = _lazy_names(__name__, {"gpuplace.api.contrib": "learn tensorboard"})
+    __getattr__ = _lazy_names(__name__, {"gpuplace.api.contrib": "learn tensorboard training"})
 
 
 _missing.advise("contrib", _sys.modules[__name__])

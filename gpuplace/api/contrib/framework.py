@@ -3,6 +3,9 @@
 Source: tensorflow/contrib/framework, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING
+
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops import nest
 from gpuplace.ops.contrib.arg_scope import *
 from gpuplace.ops.contrib.variables import *
@@ -14,9 +17,27 @@ from gpuplace.ops.train.global_step import (
     get_or_create_global_step,
 )
 
+if TYPE_CHECKING:
+    from gpuplace.saving.assigning import (
+        assign_from_checkpoint,
+        assign_from_checkpoint_fn,
+        assign_from_values,
+        assign_from_values_fn,
+    )
+else:
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.saving.assigning": """
+                assign_from_checkpoint assign_from_checkpoint_fn assign_from_values assign_from_values_fn
+            """
+        },
+    )
+
 # fmt: off
 __all__ = [
     "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "assert_global_step",
+    "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
     "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
     "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
     "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "local_variable",

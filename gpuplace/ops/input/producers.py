@@ -5,7 +5,7 @@ Source: tensorflow/python/training/input.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 from gpuplace.dtypes import float32, int64, string
@@ -132,7 +132,7 @@ def string_input_producer(
         InvalidArgumentError: at run time, the vector is empty.
     """
     empty = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):  # type: ignore[arg-type]
+    if isinstance(string_tensor, Sized) and not len(string_tensor):
         raise ValueError(empty)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = convert_to_tensor(string_tensor, dtype=string)

@@ -1,0 +1,17 @@
+"""``tf.contrib.training``: hyperparameters, and the op that trains.
+
+Source: tensorflow/contrib/training/__init__.py, release 1.15 (names).
+"""
+
+import sys as _sys
+
+from gpuplace.api import missing as _missing
+from gpuplace.ops.contrib.gradients import *
+from gpuplace.training.hparams import HParams, parse_values
+
+__all__ = [
+    "HParams", "add_gradients_summaries", "clip_gradient_norms", "clip_gradient_norms_fn", "create_train_op",
+    "multiply_gradients", "parse_values",
+]  # fmt: skip
+
+_missing.advise("contrib.training", _sys.modules[__name__])

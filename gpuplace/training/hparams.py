@@ -1,0 +1,275 @@
+"""``tf.contrib.training.HParams``: named numbers and words of a model, which a string can set.
+
+>>> params = HParams(rate=0.1, layers=[8, 8], bias=True)
+>>> params.parse("rate=0.5,layers=[4,2],bias=false").values()
+{'rate': 0.5, 'layers': [4, 2], 'bias': False}
+
+Source: tensorflow/contrib/training/python/training/hparam.py, release 1.15 (names, grammar, sentences).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["HParams", "parse_values"]
+
+_ASSIGNMENT = re.compile(
+    r"\s*(?P<name>[a-zA-Z][\w.]*)\s*(?:\[\s*(?P<index>\d+)\s*\])?\s*=\s*"
+    r"(?:\[(?P<list>[^\]]*)\]|(?P<value>[^,\[]*))\s*(?:,|$)"
+)
+"""One assignment of a string: ``name=value``, ``name[2]=value`` or ``name=[value, value]``."""
+
+
+def _parsed_bool(text: str) -> bool:
+    words = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
+    if text in words:
+        return words[text]
+    raise ValueError(text)
+
+
+def _parser(wanted: type) -> Callable[[str], Any]:
+    return _parsed_bool if wanted is bool else wanted
+
+
+def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
+    """Reads assignments, ``"rate=0.5,layers=[4,2],names[1]=b"``.
+
+    Args:
+        values: the assignments, between commas.
+        type_map: name to the type of its values.
+        ignore_unknown: leave out names that have no type.
+
+    Returns:
+        Name to value, to list, or for ``name[2]=value`` to a dict from index to value.
+
+    Raises:
+        ValueError: the string cannot be read, a name has no type, a value is not of the type, or one is set twice.
+    """
+    found: dict[str, Any] = {}
+    at = 0
+    while at < len(values):
+        match = _ASSIGNMENT.match(values, at)
+        if match is None:
+            raise ValueError(f"Malformed hyperparameter value: {values[at:]}")
+        at = match.end()
+        name = match["name"]
+        if name not in type_map:
+            if ignore_unknown:
+                continue
+            raise ValueError(f"Unknown hyperparameter type for {name}")
+        parse = _parser(type_map[name])
+
+        def read(text: str, name: str = name, parse: Callable[[str], Any] = parse) -> Any:
+            try:
+                return parse(text.strip())
+            except ValueError:
+                raise ValueError(
+                    f"Could not parse hparam '{name}' of type '{type_map[name].__name__}' with value '{text}' in "
+                    f"{values}"
+                ) from None
+
+        index = match["index"]
+        kept = found.get(name)
+        if name in found and (index is None or not isinstance(kept, dict) or int(index) in kept):
+            raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
+        if index is not None:
+            if match["list"] is not None:
+                raise ValueError("Assignment of a list to a list index.")
+            found.setdefault(name, {})[int(index)] = read(match["value"])
+        elif match["list"] is not None:
+            texts = match["list"].split(",") if match["list"].strip() else []
+            found[name] = [read(text) for text in texts]
+        else:
+            found[name] = read(match["value"])
+    return found
+
+
+def _cast(name: str, wanted: type, value: Any) -> Any:
+    """A value in the type of a hyperparameter."""
+    if isinstance(value, wanted) and (wanted is bool) == isinstance(value, bool):
+        return value
+    refused = (
+        issubclass(wanted, str) != isinstance(value, str)
+        or (wanted is bool) != isinstance(value, bool)
+        or (issubclass(wanted, int) and not isinstance(value, int))
+    )
+    if value is None or (refused and wanted is not type(None)):
+        raise ValueError(f"Could not cast hparam '{name}' of type '{wanted}' from value {value!r}")
+    return value if wanted is type(None) else wanted(value)
+
+
+class HParams:
+    """Hyperparameters: attributes with types, which ``parse`` sets from a string.
+
+    Args:
+        hparam_def: not supported; None.
+        model_structure: anything, for ``get_model_structure``.
+        kwargs: name to value; the value says the type. Values are numbers, strings, booleans and lists of one type.
+
+    Raises:
+        ValueError: a name is one of this class's own, or a list is empty.
+    """
+
+    def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
+        if hparam_def is not None:
+            raise ValueError("hparam_def is not supported: give the values by name, HParams(rate=0.1)")
+        self._hparam_types: dict[str, tuple[type, bool]] = {}
+        self._model_structure = model_structure
+        for name, value in kwargs.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name: str, value: Any) -> None:
+        """Adds a hyperparameter.
+
+        Args:
+            name: its name.
+            value: its value, or a list.
+
+        Raises:
+            ValueError: the name is taken, or the list is empty.
+        """
+        if getattr(self, name, None) is not None:
+            raise ValueError(f"Hyperparameter name is reserved: {name}")
+        if isinstance(value, list | tuple):
+            if not value:
+                raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
+            self._hparam_types[name] = (type(value[0]), True)
+        else:
+            self._hparam_types[name] = (type(value), False)
+        setattr(self, name, value)
+
+    def set_hparam(self, name: str, value: Any) -> None:
+        """Gives a hyperparameter another value of its type.
+
+        Args:
+            name: its name.
+            value: its value, or a list.
+
+        Raises:
+            KeyError: there is none of that name.
+            ValueError: the value is of another type, or a list where it was none, or the other way round.
+        """
+        wanted, is_list = self._hparam_types[name]
+        if isinstance(value, list):
+            if not is_list:
+                raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
+            setattr(self, name, [_cast(name, wanted, one) for one in value])
+        elif is_list:
+            raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
+        else:
+            setattr(self, name, _cast(name, wanted, value))
+
+    def del_hparam(self, name: str) -> None:
+        """Takes a hyperparameter away.
+
+        Args:
+            name: its name; nothing is done where there is none.
+        """
+        if hasattr(self, name):
+            delattr(self, name)
+            del self._hparam_types[name]
+
+    def parse(self, values: str) -> HParams:
+        """Sets hyperparameters from a string.
+
+        Args:
+            values: as ``"rate=0.5,layers=[4,2],names[1]=b"``.
+
+        Returns:
+            Itself.
+
+        Raises:
+            ValueError: as ``parse_values``.
+        """
+        types = {name: kind for name, (kind, _) in self._hparam_types.items()}
+        given = parse_values(values, types)
+        for name, value in given.items():
+            if isinstance(value, dict):
+                items = list(getattr(self, name))
+                for index, item in value.items():
+                    items[index] = item
+                given[name] = items
+        return self.override_from_dict(given)
+
+    def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
+        """Sets hyperparameters.
+
+        Args:
+            values_dict: name to value.
+
+        Returns:
+            Itself.
+
+        Raises:
+            KeyError: a name is not known.
+            ValueError: as ``set_hparam``.
+        """
+        for name, value in values_dict.items():
+            self.set_hparam(name, value)
+        return self
+
+    def set_model_structure(self, model_structure: Any) -> None:
+        """Keeps a structure, which nothing here looks into."""
+        self._model_structure = model_structure
+
+    def get_model_structure(self) -> Any:
+        """The structure that is kept."""
+        return self._model_structure
+
+    def to_json(self, indent: int | None = None, separators: Any = None, sort_keys: bool = False) -> str:
+        """The hyperparameters as JSON.
+
+        Args:
+            indent: as for ``json.dumps``.
+            separators: as for ``json.dumps``.
+            sort_keys: as for ``json.dumps``.
+        """
+        values = {name: value for name, value in self.values().items() if not callable(value)}
+        return json.dumps(values, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def parse_json(self, values_json: str) -> HParams:
+        """Sets hyperparameters from JSON, an object.
+
+        Args:
+            values_json: the JSON.
+
+        Returns:
+            Itself.
+        """
+        return self.override_from_dict(json.loads(values_json))
+
+    def values(self) -> dict[str, Any]:
+        """Name to value."""
+        return {name: getattr(self, name) for name in self._hparam_types}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a hyperparameter.
+
+        Args:
+            key: its name.
+            default: the value where there is none, of the type where there is one.
+
+        Raises:
+            ValueError: the default is of another type.
+        """
+        if key not in self._hparam_types:
+            return default
+        if default is not None:
+            wanted, is_list = self._hparam_types[key]
+            if is_list != isinstance(default, list):
+                raise ValueError(f"Hparam '{key}' of type '{wanted}' is incompatible with default={default}")
+            for one in default if is_list else [default]:
+                _cast(key, wanted, one)
+        return getattr(self, key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._hparam_types
+
+    def __str__(self) -> str:
+        return str(sorted(self.values().items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"

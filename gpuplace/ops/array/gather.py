@@ -24,7 +24,7 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
@@ -345,6 +345,12 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 
 def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
     """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
+    if indices.ndim == 1 or (indices.ndim and not updates.ndim):
+        raise InvalidArgumentError.of(
+            "The outermost dimension of updates and indices must match. Got indices.shape "
+            f"{brackets(TensorShape(indices.shape))}, updates.shape {brackets(TensorShape(updates.shape))}",
+            hint="indices are vectors, one for each update: shape [updates, depth]",
+        )
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
     sentence = "indices[{place}] = [{bad}] does not index into shape " + text
@@ -380,6 +386,8 @@ def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) ->
 
 @shape_function("ScatterNd")
 def _scatter_nd_shape(op: Operation) -> Any:
+    for tensor in op.inputs[:2]:
+        require_rank_at_least(tensor.shape, 1)
     return (constant_value_as_shape(op.inputs[2]),)
 
 
@@ -439,6 +447,8 @@ def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: An
 
 @shape_function("TensorScatterUpdate", "TensorScatterAdd")
 def _tensor_scatter_shape(op: Operation) -> Any:
+    for tensor in op.inputs[1:]:
+        require_rank_at_least(tensor.shape, 1)
     return (op.inputs[0].shape,)
 
 

@@ -14,6 +14,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array.gather import scattered_nd
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike, VariableLike
@@ -123,6 +124,8 @@ def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, 
 @shape_function(*_REFERENCES)
 def _reference_shape(op: Operation) -> list[TensorShape]:
     ref, indices, updates = (tensor.shape for tensor in op.inputs)
+    for shape in (indices, updates):
+        require_rank_at_least(shape, 1)
     depth = None if indices.ndims in (None, 0) else indices[-1].value
     if depth is not None and ref.ndims is not None:
         if depth > ref.ndims:
@@ -140,6 +143,8 @@ def _reference_shape(op: Operation) -> list[TensorShape]:
 
 @shape_function(*_RESOURCES)
 def _no_outputs(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs[1:]:
+        require_rank_at_least(tensor.shape, 1)
     return []
 
 
@@ -160,6 +165,9 @@ def _scatter_resource(xp: Any, ref: ResourceHandle, indices: Any, updates: Any, 
 def _change(xp: Any, storage: VariableStorage, indices: Any, updates: Any, ctx: Any) -> None:
     given = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
+    indices = (
+        indices[:, None] if indices.ndim == 1 else indices
+    )  # as TensorFlow's kernels for variables take it
 
     def changed(old: Any, is_own: bool) -> Any:
         return scattered_nd(xp, old if is_own else old.copy(), indices, given, ctx, add=adds)

@@ -74,6 +74,7 @@ import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
 import gpuplace.ops.nn.sampling
 import gpuplace.ops.nn.sparsity
+import gpuplace.ops.nn.volumes
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.saving
 import gpuplace.ops.sparse.embedding

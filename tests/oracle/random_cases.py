@@ -701,6 +701,63 @@ def _accidental_hits(d: Draw) -> Case:
     return Case(d.op, [classes, sampled], {"num_true": number})
 
 
+# Volumes
+
+
+def _volume(d: Draw, taps: list[int], strides: list[int], padding: str) -> tuple[list[int], list[int]]:
+    """Sizes of volumes that windows fit, and of what they make."""
+    sizes = [d.int(1, 5) if padding == "SAME" else tap + d.int(0, 3) for tap in taps]
+    if padding == "SAME":
+        return sizes, [-(-size // step) for size, step in zip(sizes, strides, strict=True)]
+    return sizes, [(size - tap) // step + 1 for size, tap, step in zip(sizes, taps, strides, strict=True)]
+
+
+def _conv3d(d: Draw) -> Case:
+    taps, strides, padding = (
+        [d.int(1, 3) for _ in range(3)],
+        [d.int(1, 2) for _ in range(3)],
+        d.pick("SAME", "VALID"),
+    )
+    sizes, out = _volume(d, taps, strides, padding)
+    batch, channels, filters = d.int(0 if d.chance(6) else 1, 2), d.int(1, 3), d.int(1, 3)
+    dtype = d.dtype()
+    attrs = {"strides": [1, *strides, 1], "padding": padding}
+    volumes = d.values(dtype, [batch, *sizes, channels])
+    filter = d.values(dtype, [*taps, channels + d.chance(12), filters])
+    grad = d.values(dtype, [batch, *out, filters])
+    if d.op == "Conv3D":
+        return Case(d.op, [volumes, filter], attrs)
+    if d.op == "Conv3DBackpropInputV2":
+        return Case(d.op, [i32(volumes.shape), filter, grad], attrs)
+    return Case(d.op, [volumes, i32(filter.shape), grad], attrs)
+
+
+def _pool3d(d: Draw) -> Case:
+    taps, strides, padding = (
+        [d.int(1, 3) for _ in range(3)],
+        [d.int(1, 2) for _ in range(3)],
+        d.pick("SAME", "VALID"),
+    )
+    sizes, out = _volume(d, taps, strides, padding)
+    some = d.chance(6) and not d.op.endswith("Grad") and not d.op.startswith("Max")  # 2.21 refuses none
+    batch, channels = d.int(0 if some else 1, 2), d.int(1, 3)
+    dtype = d.dtype()
+    attrs = {"ksize": [1, *taps, 1], "strides": [1, *strides, 1], "padding": padding}
+    volumes = d.values(dtype, [batch, *sizes, channels])
+    made = d.values(dtype, [batch, *out, channels])
+    if d.op in ("MaxPool3D", "AvgPool3D"):
+        return Case(d.op, [volumes], attrs)
+    if d.op == "AvgPool3DGrad":
+        return Case(d.op, [i32(volumes.shape), made], attrs)
+    from gpuplace.ops.nn.volume_arithmetic import Block, largest
+
+    block = Block(tuple(taps), tuple(strides), padding=padding)
+    pooled = largest(np, volumes, block)
+    return Case(
+        d.op, [volumes, pooled, made if d.op == "MaxPool3DGrad" else d.values(dtype, volumes.shape)], attrs
+    )
+
+
 UNLIKE: dict[str, Callable[[Any, Any], tuple[float, str]]] = {
     "EncodePng": _same_picture,
     "EncodeJpeg": _same_picture,
@@ -784,5 +841,9 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
         ("AllCandidateSampler", "LogUniformCandidateSampler", "UniformCandidateSampler"), _sampler
     ),
     "ComputeAccidentalHits": _accidental_hits,
+    **dict.fromkeys(("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"), _conv3d),
+    **dict.fromkeys(
+        ("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad", "AvgPool3D", "AvgPool3DGrad"), _pool3d
+    ),
 }
 """Op type to what makes its cases."""

@@ -15,6 +15,7 @@ from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
+from gpuplace.ops.nn.volumes import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
@@ -23,6 +24,7 @@ __all__ = [
     "atrous_conv2d",
     "avg_pool",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
@@ -33,6 +35,10 @@ __all__ = [
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
     "convolution",
     "crelu",
     "depthwise_conv2d",
@@ -53,6 +59,7 @@ __all__ = [
     "lrn",
     "max_pool",
     "max_pool2d",
+    "max_pool3d",
     "moments",
     "nce_loss",
     "raw_rnn",

@@ -131,7 +131,7 @@ def _sparse_to_dense(
     _check(xp, indices, sizes, bool(validate_indices))
     result = xp.full(tuple(sizes), default_value[()], sparse_values.dtype)
     if not rank:
-        return sparse_values.reshape(-1)[-1:].reshape(()) if sparse_values.size else result
+        return xp.array(sparse_values.reshape(-1)[-1]) if sparse_values.size else result
     result[tuple(indices[:, axis] for axis in range(rank))] = sparse_values
     return result
 

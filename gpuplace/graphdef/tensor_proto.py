@@ -266,6 +266,7 @@ def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
         dtype: its type.
     """
     message = TensorProto(dtype=dtype.as_datatype_enum)
+    message.tensor_shape.SetInParent()
     for size in value.shape:
         message.tensor_shape.dim.add(size=size)
     if dtype is string:

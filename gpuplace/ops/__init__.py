@@ -88,6 +88,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.pool",
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
+    "gpuplace.ops.nn.volumes",
     "gpuplace.ops.saving",
     "gpuplace.ops.sparse.embedding",
     "gpuplace.ops.sparse.sparse_kernels",

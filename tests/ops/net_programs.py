@@ -149,3 +149,24 @@ def losses_of_vectors(tf):
     tf.losses.mean_pairwise_squared_error(
         y, x, tf.constant([[1.0], [0.0]]), scope="pairs", loss_collection="others"
     )
+
+
+@program
+def volumes(tf):
+    volume, filters = tf.ones([2, 5, 5, 5, 2]), tf.ones([3, 3, 3, 2, 3])
+    unknown = tf.placeholder(tf.float32, [None, 2, None, None, None])
+    made = tf.nn.conv3d(volume, filters, [1] * 5, "SAME")
+    first = tf.gradients(made, [volume, filters])
+    tf.gradients(first, [volume, filters])
+    for pool in (tf.nn.max_pool3d, tf.nn.avg_pool3d):
+        pooled = pool(volume, 3, [1, 2, 1], "SAME")
+        tf.gradients(tf.gradients(pooled, volume), [pooled, volume])
+    tf.nn.conv3d_transpose(volume, tf.ones([3, 3, 3, 4, 2]), [2, 10, 10, 10, 4], [1, 2, 2, 2, 1])
+    tf.nn.conv3d_backprop_filter(volume, [2, 2, 2, 2, 2], volume, [1] * 5, "SAME")
+    tf.layers.conv3d(volume, 4, 3, activation=tf.nn.relu)
+    tf.layers.conv3d(volume, 4, 3, dilation_rate=2, padding="same", use_bias=False)
+    tf.layers.conv3d(unknown, 4, [1, 2, 3], data_format="channels_first")
+    tf.layers.conv3d_transpose(volume, 4, 3, strides=2)
+    tf.layers.conv3d_transpose(unknown, 4, 3, strides=2, padding="same", data_format="channels_first")
+    tf.layers.max_pooling3d(volume, 2, 2)
+    tf.layers.average_pooling3d(volume, 2, (1, 2, 1), padding="same")

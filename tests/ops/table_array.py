@@ -138,6 +138,8 @@ CASES = [
     Case("GatherNd", [M, i32([[0, 7]])], label="out-of-range", cpu_only=True, only_class=True),
     Case("ScatterNd", [i32([[1], [3], [1]]), f32([1, 2, 4]), i32([5])]),
     Case("ScatterNd", [i64([[0, 1]]), f32([[5, 6]]), i64([2, 2, 2])], label="rows"),
+    Case("ScatterNd", [i32([1]), f32(5), i32([5])], label="one-vector", only_class=True),
+    Case("ScatterNd", [i32([1]), f32([5]), i32([5])], label="vector", only_class=True),
     Case("ScatterNd", [i32([[9]]), f32([1]), i32([5])], label="out-of-range", cpu_only=True, only_class=True),
     Case("TensorScatterUpdate", [ramp(4), i32([[1], [3]]), f32([9, 8])]),
     Case("TensorScatterAdd", [ramp(4), i32([[1], [1]]), f32([9, 8])]),

@@ -322,4 +322,23 @@ CASES = [
     Case("EncodePng", [u8(ramp(2, 2))], {}, "rank", only_class=True),
     Case("EncodePng", [u8(ramp(2, 2, 5))], {}, "channels", only_class=True),
     Case("EncodeJpegVariableQuality", [u8(ramp(2, 2, 3)), i32(101)], {}, "quality", only_class=True),
+    Case("DecodePng", [png(bytes_of(2, 12), 2, 8)], {"channels": 1, "dtype": "uint16"}, "grey-widened"),
+    Case("DecodePng", [data(png(bytes_of(2, 4), 0, 8)[()][:-10])], {}, "cut", only_class=True),
+    Case("DecodeGif", [data(GIF[()][:-10])], {}, "cut", only_class=True),
+    Case(
+        "SampleDistortedBoundingBox",
+        [u8([87, 107, 3]), f32([[[0.1, 0.2, 0.6, 0.9]]])],
+        {"seed": 5, "seed2": 3},
+        "small-sizes",
+    ),
+    Case("NonMaxSuppressionV2", [ramp(2, 3), f32([1, 2]), i32(1), f32(0.5)], {}, "three", only_class=True),
+    *[
+        Case(
+            "ExtractGlimpse",
+            [wave(1, 2, 3, 1), i32([4, 4]), f32([[0, 0]])],
+            {"noise": kind, "uniform_noise": False},
+            f"noise-{kind}",
+        )
+        for kind in ("zero", "what")
+    ],
 ]

@@ -174,3 +174,54 @@ CASES += [
     Case("InTopK", [f32([[0.1, 0.9, 0.5], [0.5, 0.5, 0.2]]), i32([2, 7])], {"k": 2}),
     Case("PreventGradient", [V], {"message": "no"}),
 ]
+
+VOLUME = np.sin(ramp(2, 3, 4, 5, 2, dtype=np.float64, step=0.7)).astype(np.float32)
+BLOCK = np.cos(ramp(2, 2, 3, 2, 3, step=0.6))
+for label, attrs, out in (
+    ("same", {"strides": [1, 1, 2, 1, 1], "padding": "SAME"}, [2, 3, 2, 5, 3]),
+    ("valid", {"strides": [1, 1, 1, 2, 1], "padding": "VALID"}, [2, 2, 3, 2, 3]),
+):
+    GRAD = np.cos(ramp(*out, step=0.9))
+    CASES += [
+        Case("Conv3D", [VOLUME, BLOCK], attrs, label, atol=2e-6),
+        Case("Conv3DBackpropInputV2", [i32(VOLUME.shape), BLOCK, GRAD], attrs, label, atol=2e-6),
+        Case("Conv3DBackpropFilterV2", [VOLUME, i32(BLOCK.shape), GRAD], attrs, label, atol=5e-6),
+    ]
+CASES += [
+    Case(
+        "Conv3D",
+        [VOLUME, BLOCK[..., :1, :]],
+        {"strides": [1, 1, 1, 2, 1], "padding": "VALID"},
+        "groups",
+        only_class=True,
+        cpu_only=True,
+    ),
+    Case(
+        "Conv3D", [VOLUME, BLOCK], {"strides": [1, 1, 1, 1, 2], "padding": "VALID"}, "deep", only_class=True
+    ),
+    Case(
+        "Conv3DBackpropInputV2",
+        [i32(VOLUME.shape), BLOCK, VOLUME[..., :1]],
+        attrs,
+        "channels",
+        only_class=True,
+    ),
+    Case("Conv3DBackpropFilterV2", [VOLUME, i32(BLOCK.shape), GRAD[:, :1]], attrs, "planes", only_class=True),
+]
+TIES = np.round(2 * VOLUME)
+POOL = {"ksize": [1, 2, 2, 3, 1], "strides": [1, 1, 2, 2, 1]}
+for padding, out in (("SAME", [2, 3, 2, 3, 2]), ("VALID", [2, 2, 2, 2, 2])):
+    attrs, SMALL = {**POOL, "padding": padding}, ramp(*out)
+    HIGHEST = np.full(out, 2, np.float32)
+    CASES += [
+        Case("MaxPool3D", [VOLUME], attrs, padding),
+        Case("MaxPool3DGrad", [TIES, HIGHEST, SMALL], attrs, padding),
+        Case("MaxPool3DGradGrad", [TIES, HIGHEST, VOLUME], attrs, padding),
+        Case("AvgPool3D", [VOLUME], attrs, padding, atol=2e-7),
+        Case("AvgPool3DGrad", [i32(VOLUME.shape), SMALL], attrs, padding),
+    ]
+CASES += [
+    Case("MaxPool3D", [VOLUME], {**attrs, "strides": [2, 1, 1, 1, 1]}, "batch", only_class=True),
+    Case("MaxPool3DGrad", [TIES, HIGHEST, SMALL[:1]], attrs, "sizes", only_class=True),
+    Case("AvgPool3DGrad", [i32(VOLUME.shape), SMALL[:1]], attrs, "sizes", only_class=True),
+]

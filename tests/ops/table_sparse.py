@@ -193,4 +193,9 @@ CASES = [
     Case("SetSize", [i64([[0, 0, 1], [1, 1, 0], [1, 1, 1]]), i32([4, 2, 2]), i64([2, 2, 3])], label="cube"),
     Case("SetSize", [i64([[1, 1], [0, 0]]), i64([1, 2]), i64([2, 2])], label="order", only_class=True),
     Case("SetSize", [i64([[0, 1]]), s(["a"]), i64([2, 2])], label="strings"),
+    *[
+        Case(op, [i64(np.zeros([0, 2])), f32([]), i64([0, 4]), ramp(1, 4)], label="none", only_class=True)
+        for op in ("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd")
+    ],
+    Case("SparseToDense", [i32(np.zeros([1, 0])), i32([]), i32([-7]), i32(2)], label="scalar"),
 ]

@@ -12,12 +12,15 @@ from gpuplace.ops.layers.convolutional import *
 from gpuplace.ops.layers.core import *
 from gpuplace.ops.layers.normalization import *
 from gpuplace.ops.layers.pooling import *
+from gpuplace.ops.layers.volumes import *
 
 # fmt: off
 __all__ = [
-    "AveragePooling1D", "AveragePooling2D", "BatchNormalization", "Conv1D", "Conv2D", "Conv2DTranspose", "Dense",
-    "Dropout", "Flatten", "Layer", "MaxPooling1D", "MaxPooling2D", "SeparableConv1D", "SeparableConv2D",
-    "average_pooling1d", "average_pooling2d", "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "dense",
-    "dropout", "flatten", "max_pooling1d", "max_pooling2d", "separable_conv1d", "separable_conv2d",
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D",
+    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Flatten", "Layer", "MaxPooling1D",
+    "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D", "average_pooling1d", "average_pooling2d",
+    "average_pooling3d", "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
+    "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d", "max_pooling3d", "separable_conv1d",
+    "separable_conv2d",
 ]
 # fmt: on

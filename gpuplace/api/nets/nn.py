@@ -16,6 +16,7 @@ from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
 from gpuplace.ops.nn.statistics import *
+from gpuplace.ops.nn.volumes import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
@@ -25,6 +26,7 @@ __all__ = [
     "avg_pool",
     "avg_pool2d",
     "batch_norm_with_global_normalization",
+    "avg_pool3d",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
@@ -35,6 +37,10 @@ __all__ = [
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
     "convolution",
     "crelu",
     "depthwise_conv2d",
@@ -56,6 +62,7 @@ __all__ = [
     "lrn",
     "max_pool",
     "max_pool2d",
+    "max_pool3d",
     "moments",
     "nce_loss",
     "normalize_moments",

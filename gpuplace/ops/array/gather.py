@@ -345,6 +345,12 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 
 def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
     """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
+    if indices.ndim == 1 or (indices.ndim and not updates.ndim):
+        raise InvalidArgumentError.of(
+            "The outermost dimension of updates and indices must match. Got indices.shape "
+            f"{brackets(TensorShape(indices.shape))}, updates.shape {brackets(TensorShape(updates.shape))}",
+            hint="indices are vectors, one for each update: shape [updates, depth]",
+        )
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
     sentence = "indices[{place}] = [{bad}] does not index into shape " + text

@@ -622,9 +622,6 @@ class ListDifference(NamedTuple):
     """[n]: their positions."""
 
 
-not_differentiable("Unique", "UniqueWithCounts", "ListDiff")
-
-
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the permutation that undoes ``x``.
 
@@ -842,6 +839,3 @@ def _bincount(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
 def _bincount_shape(op: Operation) -> Any:
     size = constant_value(op.inputs[1])
     return (TensorShape.of((None if size is None else int(size),)),)
-
-
-not_differentiable("Bincount")

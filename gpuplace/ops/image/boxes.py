@@ -25,6 +25,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.random.philox import Philox, unit_float
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -387,9 +388,6 @@ def _gradient_of_crop(op: Operation, grad: Tensor) -> Sequence[Any]:
     return [of_image, of_boxes, None, None]
 
 
-not_differentiable("CropAndResizeGradImage", "CropAndResizeGradBoxes")
-
-
 @shape_function("CropAndResize")
 def _crop_shape(op: Operation) -> Sequence[TensorShape]:
     image, boxes = op.inputs[0].shape.with_rank(4), op.inputs[1].shape.with_rank(2)
@@ -422,8 +420,12 @@ def _glimpse(
     centered: bool,
     normalized: bool,
     uniform_noise: bool,
+    noise: bytes,
     ctx: KernelContext,
 ) -> Any:
+    kind = noise.decode() or ("uniform" if uniform_noise else "gaussian")
+    if kind not in ("uniform", "gaussian", "zero"):
+        raise InvalidArgumentError.of(f"The noise could only be uniform, gaussian, or zero, got{kind}")
     if input.ndim != 4:
         raise InvalidArgumentError.of(f"input must be 4-dimensional{brackets(input.shape)}")
     if size.shape != (2,):
@@ -440,7 +442,7 @@ def _glimpse(
         top, left = max(y, 0), max(x, 0)
         bottom, right = min(y + tall, height), min(x + wide, width)
         if (top, left, bottom, right) != (y, x, y + tall, x + wide):
-            made[number] = _noise(xp, input, made.shape[1:], uniform_noise, ctx)
+            made[number] = _noise(xp, input, made.shape[1:], kind, ctx)
         if top < bottom and left < right:
             made[number, top - y : bottom - y, left - x : right - x] = picture[top:bottom, left:right]
     return made
@@ -454,9 +456,11 @@ def _begin(offset: float, size: int, part: int, centered: bool, normalized: bool
     return int(place - part / 2)
 
 
-def _noise(xp: Any, input: Any, shape: Any, uniform: bool, ctx: KernelContext) -> Any:
+def _noise(xp: Any, input: Any, shape: Any, kind: str, ctx: KernelContext) -> Any:
+    if kind == "zero":
+        return xp.zeros(shape, input.dtype)
     generator = ctx.session.kernel_state(f"{ctx.op.name}/noise", np.random.default_rng)
-    if uniform:
+    if kind == "uniform":
         low, high = float(input.min()), float(input.max())
         return xp.asarray(generator.uniform(low, high, shape).astype(np.float32))
     return xp.asarray(generator.normal(float(input.mean()), float(input.std()), shape).astype(np.float32))
@@ -465,6 +469,8 @@ def _noise(xp: Any, input: Any, shape: Any, uniform: bool, ctx: KernelContext) -
 @shape_function("ExtractGlimpse")
 def _glimpse_shape(op: Operation) -> Sequence[TensorShape]:
     images = op.inputs[0].shape.with_rank(4)
+    if op.attrs["uniform_noise"] and op.attrs["noise"] not in (b"", b"uniform"):
+        raise ValueError("The uniform_noise and noise should not be specified at the same time")
     size = constant_value(op.inputs[1])
     height, width = (None, None) if size is None else size.tolist()
     return (TensorShape([images[0], height, width, images[3]]),)
@@ -600,7 +606,7 @@ def _sample(
     x, y, wide, tall = chosen
     kind = image_size.dtype
     box = np.array([[[y / height, x / width, (y + tall) / height, (x + wide) / width]]], np.float32)
-    return np.array([y, x, 0], kind), np.array([tall, wide, -1], kind), box
+    return np.array([y, x, 0], kind), np.array([tall, wide, -1]).astype(kind), box
 
 
 @shape_function("SampleDistortedBoundingBoxV2", "SampleDistortedBoundingBox")
@@ -657,7 +663,7 @@ def _draw(xp: Any, images: Any, boxes: Any, colors: Any = None) -> Any:
 
 
 shape_function("DrawBoundingBoxes", "DrawBoundingBoxesV2")(same_shape)
-not_differentiable("DrawBoundingBoxes", "DrawBoundingBoxesV2")
+not_differentiable("DrawBoundingBoxes")
 
 
 # NonMaxSuppression
@@ -709,7 +715,13 @@ def _suppression_3(
 
 @shape_function("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def _some(op: Operation) -> Sequence[TensorShape]:
+    boxes, scores = require_rank(op.inputs[0].shape, 2), require_rank(op.inputs[1].shape, 1)
+    for tensor in op.inputs[2:]:
+        require_rank(tensor.shape, 0)
+    merge_sizes(boxes[0].value, scores[0].value)
+    if boxes[1].value not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {boxes[1]}")
     return (TensorShape([None]),)
 
 
-not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
+not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2")

@@ -243,6 +243,7 @@ def _check_channels(channels: int, allowed: Sequence[int]) -> None:
 
 _NO_JPEG = "Invalid JPEG data or crop window, data size {}"
 _NO_PNG = "Invalid PNG header, data size {}"
+_END_OF_PNG = b"IEND\xaeB`\x82"
 
 
 def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> Any:
@@ -250,10 +251,9 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
 
     sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
     image = _opened(contents, ["JPEG"], sentence)
-    size = max(1, image.width // ratio), max(1, image.height // ratio)
     mode = "L" if channels == 1 else None
     if mode or ratio > 1:
-        image.draft(mode, size)
+        image.draft(mode, (image.width / ratio, image.height / ratio))  # type: ignore[arg-type]
     before = ImageFile.LOAD_TRUNCATED_IMAGES
     ImageFile.LOAD_TRUNCATED_IMAGES = recovers
     try:
@@ -372,6 +372,8 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
     sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
     image = _opened(contents, ["PNG"], sentence)
+    if _END_OF_PNG not in bytes(contents[()]):
+        raise InvalidArgumentError.of(f"Invalid PNG data, size {len(contents[()])}")
     try:
         array = _wide_png(bytes(contents[()]))
     except (KeyError, struct.error, ValueError, zlib.error) as error:
@@ -383,12 +385,9 @@ def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
             image = image.convert("L")
         elif "transparency" in image.info and image.mode in ("L", "RGB"):
             image = image.convert("LA" if image.mode == "L" else "RGBA")
-        array = _pixels(image, sentence)
-        if wide:
-            array = array.astype(np.uint16) * 257
-    elif not wide:
-        array = (array >> 8).astype(np.uint8)
-    return _with_channels(array, channels)
+        array = _with_channels(_pixels(image, sentence), channels)
+        return array.astype(np.uint16) * 257 if wide else array
+    return _with_channels(array if wide else (array >> 8).astype(np.uint8), channels)
 
 
 def _with_channels(array: Any, channels: int) -> Any:
@@ -425,10 +424,12 @@ def _png(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
 def _decode_gif(contents: Any) -> Any:
     from PIL import ImageSequence
 
-    image = _opened(
-        contents, ["GIF"], "Invalid GIF data, data size " + str(len(contents[()]) if not contents.ndim else 0)
-    )
-    return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
+    sentence = f"Invalid GIF data, data size {len(contents[()]) if not contents.ndim else 0}"
+    image = _opened(contents, ["GIF"], sentence)
+    try:
+        return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
+    except (OSError, SyntaxError, ValueError) as error:
+        raise InvalidArgumentError.of(sentence) from error
 
 
 @compute("DecodeGif")

@@ -12,8 +12,13 @@ from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.division import div_no_nan
+from gpuplace.ops.math.unary import square
+from gpuplace.ops.shape_rules import require_rank_at_least
+from gpuplace.ops.support import new
 from gpuplace.shapes import brackets
 from gpuplace.typing import TensorLike
 
@@ -85,13 +90,13 @@ def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
 @compute("RGBToHSV", fresh=True)
 def _rgb_to_hsv(xp: Any, images: Any) -> Any:
     _check_colours(images)
-    return xp.stack(_to_hsv(xp, images), -1)
+    return xp.stack(_to_hsv(xp, images), -1).astype(images.dtype, copy=False)
 
 
 @compute("HSVToRGB", fresh=True)
 def _hsv_to_rgb(xp: Any, images: Any) -> Any:
     _check_colours(images)
-    return _to_rgb(xp, images[..., 0], images[..., 1], images[..., 2])
+    return _to_rgb(xp, images[..., 0], images[..., 1], images[..., 2]).astype(images.dtype, copy=False)
 
 
 def _wide(xp: Any, images: Any) -> Any:
@@ -135,9 +140,62 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
     return _to_rgb(xp, hue, saturation, value).astype(images.dtype)
 
 
-@shape_function("RGBToHSV", "HSVToRGB", "AdjustContrastv2", "AdjustHue", "AdjustSaturation")
-def _alike(op: Operation) -> Sequence[Any]:
-    return same_shape(op)
+@shape_function("RGBToHSV", "HSVToRGB")
+def _colours_shape(op: Operation) -> Sequence[Any]:
+    shape = require_rank_at_least(op.inputs[0].shape, 1)
+    if shape.ndims is not None and shape[-1].value not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {shape[-1]}")
+    return [shape]
 
 
-not_differentiable("RGBToHSV", "HSVToRGB", "AdjustContrastv2", "AdjustHue", "AdjustSaturation")
+@shape_function("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
+def _adjusted_shape(op: Operation) -> Sequence[Any]:
+    return [require_rank_at_least(op.inputs[0].shape, 3)]
+
+
+@gradient("RGBToHSV")
+def _rgb_to_hsv_grad(op: Operation, grad: Tensor) -> Tensor:
+    """Of equal colours the first is the largest and the last the smallest; what would be infinite is zero.
+
+    With the difference ``d`` of the largest and the smallest, hue is a third for each colour before the largest one,
+    plus that of the two colours after it by ``6 d``; saturation is ``d / value``.
+    """
+    colours = [op.inputs[0][..., channel] for channel in range(3)]
+    of_hue, of_saturation, of_value = (grad[..., channel] for channel in range(3))
+    dtype = op.inputs[0].dtype
+    red, green, blue = colours
+    is_largest = [
+        cast(one, dtype)
+        for one in (
+            (red >= blue) & (red >= green),
+            (green > red) & (green >= blue),
+            (blue > red) & (blue > green),
+        )
+    ]
+    is_smallest = [
+        cast(one, dtype)
+        for one in (
+            (red < blue) & (red < green),
+            (green <= red) & (green < blue),
+            (blue <= red) & (blue <= green),
+        )
+    ]
+    value = op.outputs[0][..., 2]
+    smallest = is_smallest[0] * red + is_smallest[1] * green + is_smallest[2] * blue
+    across = 6 * (value - smallest)
+    apart = [colours[(channel + 1) % 3] - colours[(channel + 2) % 3] for channel in range(3)]
+    leading = is_largest[0] * apart[0] + is_largest[1] * apart[1] + is_largest[2] * apart[2]
+    change = div_no_nan(6 * leading, square(across))
+    parts = []
+    for channel in range(3):
+        here = is_largest[channel] - is_smallest[channel]
+        next_one = is_largest[(channel + 2) % 3] - is_largest[(channel + 1) % 3]
+        hue = div_no_nan(next_one, across) - change * here
+        fraction = div_no_nan(is_largest[channel] * smallest, square(value))
+        saturation = fraction - div_no_nan(is_smallest[channel], value)
+        saturation *= cast(colours[channel] > 0, dtype)
+        parts.append(of_hue * hue + of_saturation * saturation + of_value * is_largest[channel])
+    return stack(parts, -1)
+
+
+not_differentiable("HSVToRGB")

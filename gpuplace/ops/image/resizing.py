@@ -21,7 +21,8 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -360,12 +361,12 @@ def _gradient_of_bilinear_grad(op: Operation, grad: Tensor) -> Sequence[Any]:
     return [new("ResizeBilinear", images=grad, size=size, **settings), None]
 
 
-not_differentiable("ResizeArea", "ResizeBicubicGrad", "ResizeNearestNeighborGrad")
-
-
 @shape_function("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
 def _resized_shape(op: Operation) -> Sequence[TensorShape]:
     images = op.inputs[0].shape.with_rank(4)
+    length = require_rank(op.inputs[1].shape, 1)[0].value
+    if length not in (None, 2):
+        raise ValueError(f"Dimension must be 2 but is {length}")
     size = constant_value(op.inputs[1])
     height, width = (None, None) if size is None else size.tolist()
     return (TensorShape([images[0], height, width, images[3]]),)

@@ -16,7 +16,6 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.typing import TensorLike, TensorsLike
 
 __all__ = ["decode_csv"]
@@ -179,6 +178,3 @@ def _shape(op: Operation) -> Any:
         if sizes and (len(sizes) > 1 or (sizes[0] or 0) > 1):
             raise ValueError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
     return (op.inputs[0].shape,) * len(op.attrs["OUT_TYPE"])
-
-
-not_differentiable("DecodeCSV")

@@ -70,7 +70,7 @@ def _padding(padding: Any, causal: bool = False) -> str:
     return str(found)
 
 
-class _Conv(Layer):
+class ConvBase(Layer):
     """What convolutions share: kernel, bias, activation."""
 
     _rank = 2
@@ -178,7 +178,7 @@ class _Conv(Layer):
         return "VALID" if self.padding == "causal" else self.padding.upper()
 
 
-class Conv2D(_Conv):
+class Conv2D(ConvBase):
     """``activation(conv2d(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
@@ -270,7 +270,7 @@ class Conv2D(_Conv):
         return result
 
 
-class Conv1D(_Conv):
+class Conv1D(ConvBase):
     """``activation(convolution of sequences + bias)``.
 
     >>> import gpuplace as tf
@@ -361,7 +361,7 @@ class Conv1D(_Conv):
         return result
 
 
-class Conv2DTranspose(_Conv):
+class Conv2DTranspose(ConvBase):
     """``activation(conv2d_transpose(inputs, kernel) + bias)``: makes larger images of small ones.
 
     >>> import gpuplace as tf
@@ -466,7 +466,7 @@ class Conv2DTranspose(_Conv):
         return result
 
 
-class _Separable(_Conv):
+class _Separable(ConvBase):
     """What separable convolutions share: two kernels."""
 
     def __init__(self, depth_multiplier: int, point: tuple[Any, Any, Any], *args: Any, **kwargs: Any) -> None:

@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Pooling(Layer):
+class PoolingBase(Layer):
     """What pools of one or two axes share."""
 
     _rank = 2
@@ -59,7 +59,7 @@ class _Pooling(Layer):
         return reshaping.squeeze(outputs, axis)
 
 
-class MaxPooling2D(_Pooling):
+class MaxPooling2D(PoolingBase):
     """The largest element of each window, channel by channel.
 
     Args:
@@ -97,7 +97,7 @@ class MaxPooling2D(_Pooling):
         return self._pool(max_pool, inputs)
 
 
-class AveragePooling2D(_Pooling):
+class AveragePooling2D(PoolingBase):
     """The mean of each window, channel by channel; pixels of the border do not count.
 
     Args:
@@ -135,7 +135,7 @@ class AveragePooling2D(_Pooling):
         return self._pool(avg_pool, inputs)
 
 
-class MaxPooling1D(_Pooling):
+class MaxPooling1D(PoolingBase):
     """The largest element of each window of sequences, channel by channel.
 
     Args:
@@ -175,7 +175,7 @@ class MaxPooling1D(_Pooling):
         return self._pool(max_pool, inputs)
 
 
-class AveragePooling1D(_Pooling):
+class AveragePooling1D(PoolingBase):
     """The mean of each window of sequences, channel by channel; what lies beyond the border does not count.
 
     Args:

@@ -23,7 +23,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -260,6 +260,3 @@ def _bitcast_shape(op: Operation) -> Any:
     if sizes[-1] not in (None, wanted // old):
         raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {wanted // old}")
     return (TensorShape.of(sizes[:-1]),)
-
-
-not_differentiable("Bitcast")

@@ -305,9 +305,6 @@ def _random_shuffle_shape(op: Operation) -> Any:
     return (op.inputs[0].shape,)
 
 
-not_differentiable("RandomShuffle")
-
-
 def multinomial(
     logits: TensorLike,
     num_samples: TensorLike,

@@ -131,6 +131,8 @@ def _sparse_to_dense(
     indices = sparse_indices.reshape(count, rank)
     _check(xp, indices, sizes, bool(validate_indices))
     result = xp.full(tuple(sizes), default_value[()], sparse_values.dtype)
+    if not rank:
+        return xp.array(sparse_values.reshape(-1)[-1]) if sparse_values.size else result
     result[tuple(indices[:, axis] for axis in range(rank))] = sparse_values
     return result
 
@@ -235,7 +237,8 @@ def _cwise(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any, 
     _require_sparse(sp_indices, sp_values, sp_shape)
     sizes = tuple(int(size) for size in sp_shape)
     fits = dense.ndim <= len(sizes) and all(
-        mine in (1, whole) for mine, whole in zip(dense.shape[::-1], sizes[::-1], strict=False)
+        mine == whole or (mine == 1 and whole > 0)
+        for mine, whole in zip(dense.shape[::-1], sizes[::-1], strict=False)
     )
     if not fits:
         raise InvalidArgumentError.of(
@@ -273,6 +276,14 @@ def _cwise_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
     zeros = zeros_like(y)
     whole = new("SparseTensorDenseAdd", a_indices=there, a_values=of_y, a_shape=y_shape, b=zeros)
     return None, of_x, None, whole
+
+
+@gradient("SparseDenseCwiseAdd", "SparseSparseMaximum", "SparseSparseMinimum")
+def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
+    raise NotImplementedError(
+        f"Gradient for {op.type} is not implemented. For gradients, add, or compare, dense tensors: "
+        "tf.sparse.to_dense(x)"
+    )
 
 
 @compute("SparseSoftmax", fresh=True)

@@ -103,6 +103,8 @@ def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Any, Any, Any]:
 def _split_at_any(text: bytes, signs: bytes, skip_empty: bool) -> list[bytes]:
     if not signs:
         return [text[at : at + 1] for at in range(len(text))]
+    if not text:
+        return []
     words, start = [], 0
     for at, sign in enumerate(text):
         if sign in signs:

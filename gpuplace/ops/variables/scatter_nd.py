@@ -153,6 +153,9 @@ def _scatter_resource(xp: Any, ref: ResourceHandle, indices: Any, updates: Any, 
 def _change(xp: Any, storage: VariableStorage, indices: Any, updates: Any, ctx: Any) -> None:
     given = -updates if ctx.op.type.endswith("Sub") else updates
     adds = not ctx.op.type.endswith("Update")
+    indices = (
+        indices[:, None] if indices.ndim == 1 else indices
+    )  # as TensorFlow's kernels for variables take it
 
     def changed(old: Any, is_own: bool) -> Any:
         return scattered_nd(xp, old if is_own else old.copy(), indices, given, ctx, add=adds)

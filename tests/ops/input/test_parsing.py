@@ -336,3 +336,14 @@ def test_no_texts():
         assert session.run(tf.constant([], tf.string)).shape == (0,)
         found = session.run(tf.parse_example([], {"a": Fixed([2], tf.float32)}))
         assert found["a"].shape == (0, 2)
+
+
+def test_an_empty_text_has_no_words():
+    with tf.Session() as session:
+        words = session.run(tf.string_split([",a", ""], ",", skip_empty=False))
+        assert words.values.tolist() == [b"", b"a"] and words.dense_shape.tolist() == [2, 2]
+
+
+def test_a_scalar_as_text_says_that_it_is_one():
+    with tf.Session() as session:
+        assert session.run(tf.io.serialize_tensor(2.0)) == b'\x08\x01\x12\x00"\x04\x00\x00\x00@'

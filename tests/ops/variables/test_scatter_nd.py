@@ -62,3 +62,18 @@ def test_ops_and_what_does_not_fit():
             with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into shape"):
                 session.run(tf.scatter_nd_add(variable, [[3, 0]], [1.0]))
             np.testing.assert_array_equal(session.run(variable), START)
+
+
+def test_one_vector_of_indices_has_a_number_for_each_update():
+    for use_resource in (False, True):
+        variable = tf.Variable(tf.zeros([3, 2]), use_resource=use_resource)
+        indices = tf.placeholder(tf.int32)
+        with tf.Session() as session:
+            session.run(variable.initializer)
+            update = tf.scatter_nd_add(variable, indices, tf.placeholder_with_default([[5.0, 6.0]], None))
+            session.run(update.op, {indices: [1]})
+            assert session.run(variable).tolist() == [[0, 0], [5, 6], [0, 0]]
+            with pytest.raises(tf.errors.InvalidArgumentError, match="updates"):
+                session.run(update.op, {indices: [1, 0]})
+    with pytest.raises(ValueError, match="Shape must be at least rank 1 but is rank 0"):
+        tf.scatter_nd_add(tf.Variable(tf.zeros([3])), [1], 5.0)

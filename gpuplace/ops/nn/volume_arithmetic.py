@@ -1,0 +1,199 @@
+"""The arithmetic of convolutions and poolings over three axes, and of their gradients, on NDHWC volumes.
+
+What all windows see at one of their positions (a tap) is a strided view of the padded volumes; each tap adds one
+product of matrices, or one comparison, to the result::
+
+    volumes --pad--> view of the tap --@ filter of the tap--> added to [batch, planes, rows, columns, filters]
+
+Half-precision numbers are multiplied and summed as float32.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.ops.nn.conv_arithmetic import wide
+from gpuplace.ops.nn.windows import output_size
+
+Three = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The window of one node: its sizes along planes, rows and columns, and how it moves."""
+
+    taps: Three
+    strides: Three
+    dilations: Three = (1, 1, 1)
+    padding: str = "VALID"
+
+    def geometry(self, sizes: Three) -> tuple[Three, list[tuple[int, int]]]:
+        """Sizes of the output, and the border before and after each axis, for volumes of those sizes."""
+        made, pads = [], []
+        for size, taps, stride, dilation in zip(sizes, self.taps, self.strides, self.dilations, strict=True):
+            out, before, after = output_size(size, taps, dilation, stride, self.padding, (0, 0))
+            assert out is not None
+            made.append(out)
+            pads.append((before, after))
+        return (made[0], made[1], made[2]), pads
+
+    def positions(self, out: Three) -> Iterator[tuple[Three, tuple[slice, ...]]]:
+        """Each tap, plane by plane, and where all windows have it in padded volumes."""
+        for tap in itertools.product(*map(range, self.taps)):
+            where = tuple(
+                slice(at * gap, at * gap + (count - 1) * stride + 1, stride) if count else slice(0, 0)
+                for at, gap, stride, count in zip(tap, self.dilations, self.strides, out, strict=True)
+            )
+            yield (tap[0], tap[1], tap[2]), (slice(None), *where)
+
+
+def _padded(xp: Any, volumes: Any, pads: list[tuple[int, int]], fill: Any = 0) -> Any:
+    if not any(map(any, pads)):
+        return volumes
+    return xp.pad(volumes, [(0, 0), *pads, (0, 0)], constant_values=fill)
+
+
+def _inner(pads: list[tuple[int, int]], sizes: Any) -> tuple[slice, ...]:
+    return (slice(None), *[slice(pad[0], pad[0] + size) for pad, size in zip(pads, sizes, strict=True)])
+
+
+def convolve(xp: Any, volumes: Any, filter: Any, block: Block) -> Any:
+    """Convolution of volumes; fewer filter channels than volumes have make groups."""
+    deep, filters = filter.shape[3:]
+    out, pads = block.geometry(volumes.shape[1:4])
+    groups = volumes.shape[4] // deep
+    if groups > 1:
+        parts = [
+            convolve(xp, volumes[..., at * deep : (at + 1) * deep], part, block)
+            for at, part in enumerate(xp.split(filter, groups, axis=4))
+        ]
+        return xp.concatenate(parts, axis=4)
+    source, weights = _padded(xp, wide(volumes), pads), wide(filter)
+    total = xp.zeros((len(volumes), *out, filters), source.dtype)
+    if total.size:
+        for tap, where in block.positions(out):
+            total += xp.matmul(source[where], weights[tap])
+    return total.astype(volumes.dtype, copy=False)
+
+
+def volumes_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, block: Block) -> Any:
+    """Gradient of ``convolve`` with respect to volumes of that shape."""
+    deep, filters = filter.shape[3:]
+    groups = shape[4] // deep
+    if groups > 1:
+        each = filters // groups
+        parts = [
+            volumes_gradient(xp, (*shape[:4], deep), part, grad[..., at * each : (at + 1) * each], block)
+            for at, part in enumerate(xp.split(filter, groups, axis=4))
+        ]
+        return xp.concatenate(parts, axis=4)
+    sizes = (shape[1], shape[2], shape[3])
+    out, pads = block.geometry(sizes)
+    some, weights = wide(grad), wide(filter)
+    padded = [size + sum(pad) for size, pad in zip(sizes, pads, strict=True)]
+    back = xp.zeros((shape[0], *padded, deep), some.dtype)
+    if some.size:
+        for tap, where in block.positions(out):
+            back[where] += xp.matmul(some, weights[tap].T)
+    return xp.ascontiguousarray(back[_inner(pads, sizes)]).astype(grad.dtype, copy=False)
+
+
+def filter_gradient(xp: Any, volumes: Any, shape: tuple[int, ...], grad: Any, block: Block) -> Any:
+    """Gradient of ``convolve`` with respect to a filter of that shape."""
+    deep, filters = shape[3:]
+    groups = volumes.shape[4] // deep
+    if groups > 1:
+        each = filters // groups
+        parts = [
+            filter_gradient(
+                xp,
+                volumes[..., at * deep : (at + 1) * deep],
+                (*shape[:4], each),
+                grad[..., at * each : (at + 1) * each],
+                block,
+            )
+            for at in range(groups)
+        ]
+        return xp.concatenate(parts, axis=4)
+    out, pads = block.geometry(volumes.shape[1:4])
+    source, some = _padded(xp, wide(volumes), pads), wide(grad).reshape(-1, filters)
+    result = xp.zeros(shape, some.dtype)
+    if some.size:
+        for tap, where in block.positions(out):
+            result[tap] = source[where].reshape(-1, deep).T @ some
+    return result.astype(grad.dtype, copy=False)
+
+
+def largest(xp: Any, volumes: Any, block: Block) -> Any:
+    """The largest element of each window."""
+    out, pads = block.geometry(volumes.shape[1:4])
+    source = _padded(xp, volumes, pads, -xp.inf)
+    result = xp.full((len(volumes), *out, volumes.shape[4]), -xp.inf, volumes.dtype)
+    if result.size:
+        for _, where in block.positions(out):
+            xp.maximum(result, source[where], out=result)
+    return result
+
+
+def largest_gradient(xp: Any, volumes: Any, pooled: Any, grad: Any, block: Block) -> Any:
+    """Gradient of ``largest``, which was ``pooled``: each of a window's largest elements gets all of it."""
+    sizes = volumes.shape[1:4]
+    out, pads = block.geometry(sizes)
+    padded = [size + sum(pad) for size, pad in zip(sizes, pads, strict=True)]
+    back = xp.zeros((len(volumes), *padded, volumes.shape[4]), grad.dtype)
+    if grad.size:
+        source, nothing = _padded(xp, volumes, pads, -xp.inf), grad.dtype.type(0)
+        for _, where in block.positions(out):
+            back[where] += xp.where(source[where] == pooled, grad, nothing)
+    return xp.ascontiguousarray(back[_inner(pads, sizes)])
+
+
+def at_largest(xp: Any, volumes: Any, pooled: Any, values: Any, block: Block) -> Any:
+    """The elements of ``values`` that lie where each window of ``volumes`` has the first of its largest ones."""
+    out, pads = block.geometry(volumes.shape[1:4])
+    result, found = xp.zeros(pooled.shape, values.dtype), xp.zeros(pooled.shape, bool)
+    if result.size:
+        source, others = _padded(xp, volumes, pads, -xp.inf), _padded(xp, values, pads)
+        for _, where in block.positions(out):
+            hits = (source[where] == pooled) & ~found
+            found |= hits
+            result = xp.where(hits, others[where], result)
+    return result
+
+
+def means(xp: Any, volumes: Any, block: Block) -> Any:
+    """The mean of each window, its part outside the volumes left out."""
+    out, pads = block.geometry(volumes.shape[1:4])
+    source = _padded(xp, wide(volumes), pads)
+    total = xp.zeros((len(volumes), *out, volumes.shape[4]), source.dtype)
+    if total.size:
+        for _, where in block.positions(out):
+            total += source[where]
+    return (total / _counts(xp, block, volumes.shape[1:4], total.dtype)).astype(volumes.dtype, copy=False)
+
+
+def means_gradient(xp: Any, shape: tuple[int, ...], grad: Any, block: Block) -> Any:
+    """Gradient of ``means`` with respect to volumes of that shape."""
+    sizes = (shape[1], shape[2], shape[3])
+    out, pads = block.geometry(sizes)
+    share = wide(grad) / _counts(xp, block, sizes, wide(grad).dtype)
+    padded = [size + sum(pad) for size, pad in zip(sizes, pads, strict=True)]
+    back = xp.zeros((shape[0], *padded, shape[4]), share.dtype)
+    if share.size:
+        for _, where in block.positions(out):
+            back[where] += share
+    return xp.ascontiguousarray(back[_inner(pads, sizes)]).astype(grad.dtype, copy=False)
+
+
+def _counts(xp: Any, block: Block, sizes: Three, dtype: Any) -> Any:
+    """How many elements of the volumes each window covers: ``[planes, rows, columns, 1]``."""
+    out, pads = block.geometry(sizes)
+    result = xp.ones((1, 1, 1, 1), dtype)
+    for axis, (size, count, pad) in enumerate(zip(sizes, out, pads, strict=True)):
+        first = xp.arange(count) * block.strides[axis] - pad[0]
+        covered = xp.minimum(first + block.taps[axis], size) - xp.maximum(first, 0)
+        result = result * covered.astype(dtype).reshape([-1 if at == axis else 1 for at in range(4)])
+    return result

@@ -1,0 +1,331 @@
+"""Compare what gpuplace computes with what TensorFlow does, for random inputs of the ops in `random_cases`.
+
+    PYTHONPATH=. TENSORFLOW_PYTHON tests/oracle/compare_random.py [--cases 20] [--seed 0] [--show 3] [OP ...]
+
+``TENSORFLOW_PYTHON`` is an interpreter with TensorFlow 2.21 that can import gpuplace too: both run in one process,
+each case in a graph and a session of its own, on the CPU. A case is an op with inputs and attributes; compared are its
+outputs and the variables it changes, then the gradients of its floating-point outputs with respect to all such inputs,
+where TensorFlow has a gradient, and the class of the error where one is raised. An error is relative to the larger of
+the element and the mean of its tensor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+import numpy as np
+import tensorflow
+from tensorflow.python.framework import op_def_library, op_def_registry
+
+import gpuplace
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.release import set_release
+from tests.ops.cases import Case, Handle, Ref
+from tests.oracle.random_cases import CASES_OF, UNLIKE, Draw
+from tests.oracle.record.ops import _defaults, _is_type, _sentence
+
+v1 = tensorflow.compat.v1
+
+LIMITS = {"float64": 1e-10, "complex128": 1e-10, "float16": 4e-3, "bfloat16": 6e-2}
+"""The largest relative error that is none, by type; 2e-5 for single precision."""
+
+COARSE = {
+    **dict.fromkeys(("ResizeBilinear", "ResizeBilinearGrad", "ResizeBicubic", "ResizeBicubicGrad"), 3e-6),
+    "CropAndResizeGradImage": 3e-6,
+}
+"""Ops whose weights TensorFlow computes in single precision, whatever the type."""
+
+NEWER = frozenset(
+    {"RGBToHSV", "AdjustContrastv2", "ResizeBilinearGrad", "SparseSparseMaximum", "SparseSparseMinimum"}
+)
+"""Ops of which the releases differ in whether there is a gradient and how it fails: only values are compared."""
+
+ALWAYS_KNOWN = frozenset({"SpaceToBatchND", "BatchToSpaceND"})
+"""Ops whose inputs TensorFlow wants to be of known rank."""
+
+HALVES = ("float16", "bfloat16")
+
+
+class TensorFlow:
+    """The graph functions of TensorFlow that a case needs."""
+
+    tf, errors = v1, tensorflow.errors
+
+    @staticmethod
+    def attrs(case: Case) -> dict[str, Any]:
+        definition = op_def_registry.get(case.op)
+        given = {
+            name: (
+                tensorflow.as_dtype(value)
+                if _is_type(definition, name)
+                else tensorflow.make_tensor_proto(value)
+                if isinstance(value, np.ndarray)
+                else value
+            )
+            for name, value in case.attrs.items()
+        }
+        return {**_defaults(definition), **given}
+
+    @staticmethod
+    def make(op_type: str, arguments: list[Any], attrs: dict[str, Any]) -> list[Any]:
+        names = [arg.name for arg in op_def_registry.get(op_type).input_arg]
+        made = op_def_library.apply_op(op_type, **dict(zip(names, arguments, strict=True)), **attrs)
+        return [] if isinstance(made, tensorflow.Operation) else list(_operation(made).outputs)
+
+    @staticmethod
+    def variable(value: Ref | Handle) -> tuple[Any, Any]:
+        made = v1.Variable(value.value, use_resource=isinstance(value, Handle))
+        return (made.handle if isinstance(value, Handle) else made._variable), made
+
+
+class Gpuplace:
+    """The same of gpuplace."""
+
+    tf, errors = gpuplace, gpuplace.errors
+
+    @staticmethod
+    def attrs(case: Case) -> dict[str, Any]:
+        return dict(case.attrs)
+
+    @staticmethod
+    def make(op_type: str, arguments: list[Any], attrs: dict[str, Any]) -> list[Any]:
+        names = [arg.name for arg in op_def_registry.get(op_type).input_arg]
+        return list(apply_op(op_type, **dict(zip(names, arguments, strict=True)), **attrs).outputs)
+
+    @staticmethod
+    def variable(value: Ref | Handle) -> tuple[Any, Any]:
+        made = gpuplace.Variable(value.value, use_resource=isinstance(value, Handle))
+        return (made.handle if isinstance(value, Handle) else made._ref()), made
+
+
+def _operation(made: Any) -> Any:
+    while isinstance(made, (list, tuple)):
+        made = made[0]
+    return made.op
+
+
+@dataclass
+class Answer:
+    """What one of the two gave: arrays, or the name of an error's class."""
+
+    outputs: list[Any] = field(default_factory=list)
+    variables: list[Any] = field(default_factory=list)
+    gradients: list[Any] = field(default_factory=list)
+    error: str = ""
+    message: str = ""
+    gradient_error: str = ""
+    gradient_message: str = ""
+
+
+def run(side: Any, case: Case, known_shapes: bool, gradients: list[Any] | None) -> Answer:
+    """Builds and runs a case; with values for the gradients of the outputs it runs the gradients."""
+    answer, tf = Answer(), side.tf
+    failures = (side.errors.OpError, ValueError, TypeError, LookupError, NotImplementedError)
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        feeds: dict[Any, Any] = {}
+        variables: list[Any] = []
+
+        def tensor(value: Any) -> Any:
+            if isinstance(value, list):
+                return [tensor(item) for item in value]
+            if isinstance(value, (Ref, Handle)):
+                handle, variable = side.variable(value)
+                variables.append(variable)
+                return handle
+            dtype = tf.string if value.dtype == object else tf.as_dtype(value.dtype)
+            made = tf.placeholder(dtype, value.shape if known_shapes else None)
+            feeds[made] = value
+            return made
+
+        arguments = [tensor(value) for value in case.inputs]
+        with tf.Session() as session:
+            try:
+                outputs = side.make(case.op, arguments, side.attrs(case))
+                session.run([variable.initializer for variable in variables])
+                step = outputs or tf.get_default_graph().get_operations()[-1]
+                if outputs and outputs[0].dtype.base_dtype == tf.resource:
+                    step = []
+                found = session.run(step, feeds)
+                answer.outputs = list(found) if outputs else []
+                answer.variables = [session.run(variable) for variable in variables]
+            except failures as error:
+                answer.error, answer.message = type(error).__name__, _sentence(str(error)).split("\n")[0]
+                return answer
+            if gradients is None:
+                return answer
+            flat = list(feeds)
+            xs = [made for made in flat if made.dtype.is_floating or made.dtype.is_complex]
+            ys = [out for out in outputs if out.dtype.is_floating or out.dtype.is_complex]
+            if not xs or not ys:
+                return answer
+            try:
+                made = tf.gradients(ys, xs, [tf.constant(value) for value in gradients])
+                flat_made = [part for one in made for part in _parts(one)]
+                found = session.run([part for part in flat_made if part is not None], feeds)
+                values = iter(found)
+                answer.gradients = [None if part is None else next(values) for part in flat_made]
+            except failures as error:
+                answer.gradient_error = type(error).__name__
+                answer.gradient_message = str(error).split("\n")[0]
+    return answer
+
+
+def _parts(gradient: Any) -> list[Any]:
+    return [gradient.values, gradient.indices] if hasattr(gradient, "indices") else [gradient]
+
+
+def error_between(ours: Any, theirs: Any, coarse: float = 0.0) -> tuple[float, str]:
+    """The largest relative error, and what is wrong in kind."""
+    if (ours is None) != (theirs is None):
+        return 0.0, f"{'no gradient' if ours is None else 'a gradient'} here alone"
+    if theirs is None:
+        return 0.0, ""
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    if ours.dtype != theirs.dtype and "OSU".find(theirs.dtype.kind) < 0:
+        return 0.0, f"{ours.dtype} is not {theirs.dtype}"
+    if ours.shape != theirs.shape:
+        return 0.0, f"shape {ours.shape} is not {theirs.shape}"
+    name = theirs.dtype.name
+    if theirs.dtype.kind in "fc" or name == "bfloat16":
+        kind = np.complex128 if theirs.dtype.kind == "c" else np.float64
+        a, b = ours.astype(kind), theirs.astype(kind)
+        special = ~np.isfinite(b) | ~np.isfinite(a)
+        if not np.array_equal(np.where(special, a, 0), np.where(special, b, 0), equal_nan=True):
+            return 0.0, f"infinite or undefined elsewhere: {ours!r} is not {theirs!r}"
+        a, b = np.where(special, 0, a), np.where(special, 0, b)
+        if not b.size:
+            return 0.0, ""
+        scale = np.maximum(np.abs(b), np.abs(b).mean())
+        worst = float((np.abs(a - b) / np.where(scale == 0, 1, scale)).max())
+        return worst, "" if worst <= max(
+            coarse, LIMITS.get(name, 2e-5)
+        ) else f"{worst:.2g} apart: {ours!r} is not {theirs!r}"
+    if ours.tolist() != theirs.tolist():
+        return 0.0, f"{ours!r} is not {theirs!r}"
+    return 0.0, ""
+
+
+@dataclass
+class Row:
+    """What was found for an op."""
+
+    coarse: float = 0.0
+    cases: int = 0
+    raised: int = 0
+    gradients: int = 0
+    forward: float = 0.0
+    forward_half: float = 0.0
+    gradient: float = 0.0
+    gradient_half: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    def note(self, what: str, ours: list[Any], theirs: list[Any], where: str, compared: Any = None) -> None:
+        if len(ours) != len(theirs):
+            self.failures.append(f"{where}: {len(ours)} results, {len(theirs)} of TensorFlow")
+            return
+        for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+            worst, text = compared(one, other) if compared else error_between(one, other, self.coarse)
+            half = np.asarray(other).dtype.name in HALVES
+            name = f"{what}_half" if half else what
+            setattr(self, name, max(getattr(self, name), worst))
+            if text:
+                self.failures.append(f"{where} {what} {index}: {text}")
+
+
+def compare(op_type: str, number: int, seed: int) -> Row:
+    """Runs random cases of an op on both sides."""
+    row = Row(COARSE.get(op_type, 0.0))
+    for index in range(number):
+        draw = Draw(op_type, seed, index)
+        case = CASES_OF[op_type](draw)
+        known = bool(draw.rng.integers(2)) or op_type in ALWAYS_KNOWN
+        where = f"{op_type} {index} {_brief(case)}{'' if known else ' (shapes unknown)'}"
+        theirs = run(TensorFlow, case, known, None)
+        grads = [
+            draw.values(np.asarray(out).dtype, np.asarray(out).shape)
+            for out in theirs.outputs
+            if np.asarray(out).dtype.kind in "fc" or np.asarray(out).dtype.name == "bfloat16"
+        ]
+        if not theirs.error:
+            theirs = run(TensorFlow, case, known, grads)
+        ours = run(Gpuplace, case, known, grads)
+        row.cases += 1
+        if ours.error != theirs.error:
+            row.failures.append(
+                f"{where}: {ours.error or 'no error'} ({ours.message}), TensorFlow: "
+                f"{theirs.error or 'none'} ({theirs.message})"
+            )
+            continue
+        if theirs.error:
+            row.raised += 1
+            continue
+        row.note("forward", ours.outputs, theirs.outputs, where, UNLIKE.get(op_type))
+        row.note("forward", ours.variables, theirs.variables, f"{where} variable")
+        if ours.gradient_error != theirs.gradient_error:
+            row.failures += (
+                []
+                if op_type in NEWER
+                else [
+                    f"{where} gradient: {ours.gradient_error or 'no error'} ({ours.gradient_message}), TensorFlow: "
+                    f"{theirs.gradient_error or 'none'} ({theirs.gradient_message})"
+                ]
+            )
+            continue
+        if op_type == "ResizeBilinearGrad":
+            continue
+        row.gradients += any(one is not None for one in theirs.gradients)
+        row.note("gradient", ours.gradients, theirs.gradients, where)
+    return row
+
+
+def _brief(case: Case) -> str:
+    def one(value: Any) -> str:
+        if isinstance(value, list):
+            return f"[{', '.join(map(one, value))}]"
+        if isinstance(value, (Ref, Handle)):
+            return f"{type(value).__name__} {one(value.value)}"
+        if value.size <= 6 and value.dtype.kind in "iubO":
+            return f"{value.dtype.name} {value.tolist()}"
+        return f"{value.dtype.name}{list(value.shape)}"
+
+    return f"({', '.join(map(one, case.inputs))}) {case.attrs or ''}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--cases", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=3, help="how many failures of an op are printed")
+    args = parser.parse_args()
+    v1.disable_v2_behavior()
+    set_release("2.21")
+    line = "{:44} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>4}"
+    print(line.format("op", "cases", "raised", "gradients", "forward", "half", "gradient", "half", "fail"))
+    failed = 0
+    for op_type in args.ops or CASES_OF:
+        row = compare(op_type, args.cases, args.seed)
+        figures = (row.forward, row.forward_half, row.gradient, row.gradient_half)
+        texts = [f"{figure:.1e}" if figure else "0" for figure in figures]
+        print(
+            line.format(op_type, row.cases, row.raised, row.gradients, *texts, len(row.failures)), flush=True
+        )
+        for failure in row.failures[: args.show]:
+            print(f"    {' '.join(failure.split())[:600]}")
+        failed += bool(row.failures)
+    print(f"{failed} ops differ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

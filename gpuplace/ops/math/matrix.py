@@ -113,8 +113,9 @@ def _product_for(xp: Any, op: Operation) -> Callable[[Any, Any], Any]:
         return _through_single(multiply)
     if not _has_sizes(op):
         return multiply
-    depth = op.inputs[0].shape.as_list()[0 if op.attrs["transpose_a"] else 1]
-    rows, columns = op.outputs[0].shape.as_list()
+    given: Any = op.inputs[0].shape.sizes
+    made: Any = op.outputs[0].shape.sizes
+    depth, (rows, columns) = given[0 if op.attrs["transpose_a"] else 1], made
     if is_shared_product(rows, depth, columns):
         return multiply
     return np.ndarray.dot if op.attrs["T"].is_floating else np.matmul

@@ -53,6 +53,15 @@ Source: OpenBLAS 0.3.31, kernel/x86_64/sgemm_small_kernel_permit_skylakex.c and 
 _LEAST_ROWS = 8
 """A product is not taken apart into blocks of fewer rows."""
 
+_SHARED_TERMS = 1 << 22
+"""Products of fewer terms are not worth a second thread."""
+
+_PIECE_TERMS = 1 << 24
+"""A piece of a product has so many terms at most, about: its factors are rearranged once for each."""
+
+_EDGE = 64
+"""Pieces of a product begin at multiples of so many rows or columns."""
+
 
 _local = threading.local()
 
@@ -155,12 +164,9 @@ def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
     return result
 
 
-def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_small: bool) -> None:
-    """Calls ``piece(0)`` to ``piece(count - 1)``, on several threads unless BLAS wants its own for their products.
-
-    OpenBLAS lets one caller at a time use its threads, and the others wait.
-    """
-    if xp is np and products_are_small:
+def in_turn(xp: Any, piece: Callable[[int], Any], count: int) -> None:
+    """Calls ``piece(0)`` to ``piece(count - 1)``, on several threads; on a GPU one after the other."""
+    if xp is np:
         share(piece, count)
     else:
         for index in range(count):
@@ -201,6 +207,38 @@ def product(xp: Any, a: Any, b: Any, out: Any) -> None:
         np.matmul(a[:whole].reshape(blocks, step, depth), b, out=out[:whole].reshape(blocks, step, columns))
     if whole < rows:
         np.matmul(a[whole:], b, out=out[whole:])
+
+
+def is_shared_product(rows: int, depth: int, columns: int) -> bool:
+    """Whether ``multiply`` takes such a product apart."""
+    return rows * depth * columns >= _SHARED_TERMS and max(rows, columns) >= 2 * _EDGE
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """``a @ b`` for two matrices, in pieces on several threads where it is large.
+
+    Args:
+        a: ``[rows, depth]``, an array of NumPy.
+        b: ``[depth, columns]``, of the same type.
+    """
+    rows, depth = a.shape
+    columns = b.shape[1]
+    if not is_shared_product(rows, depth, columns):
+        return np.matmul(a, b)
+    result = np.empty((rows, columns), a.dtype)
+    size = max(rows, columns)
+    count = min(-(-rows * depth * columns // (_PIECE_TERMS * _ALIKE)) * _ALIKE, size // _EDGE)
+    edges = [size * index // count // _EDGE * _EDGE for index in range(count)] + [size]
+
+    def piece(index: int) -> None:
+        part = slice(edges[index], edges[index + 1])
+        if rows >= columns:
+            np.matmul(a[part], b, out=result[part])
+        else:
+            np.matmul(a, b[:, part], out=result[:, part])
+
+    share(piece, count)
+    return result
 
 
 @functools.cache

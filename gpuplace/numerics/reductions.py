@@ -38,9 +38,11 @@ def reduced(xp: Any, how: str, x: Any, axes: tuple[int, ...]) -> Any:
         x: numbers.
         axes: which axes, counted from the front.
     """
-    shape = _as_three(x, axes) if xp is np and x.size >= _LARGE and x.flags.c_contiguous else None
-    if shape is None:
+    if xp is not np:
         return getattr(xp, how)(x, axis=axes, dtype=x.dtype)
+    shape = _as_three(x, axes) if x.size >= _LARGE and x.flags.c_contiguous else None
+    if shape is None:
+        return (np.add if how == "sum" else np.multiply).reduce(x, axis=axes, dtype=x.dtype)
     kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
     return _middle(np.add if how == "sum" else np.multiply, x.reshape(shape)).reshape(kept)
 

@@ -13,7 +13,8 @@ own part of the result: what comes out is the same, bit by bit, however many thr
 
 The number of threads is that of TensorFlow's intra-op pool, decided by the first session: its
 ``ConfigProto.intra_op_parallelism_threads``, else the environment variable ``TF_NUM_INTRAOP_THREADS``, else the cores
-that the process may use. BLAS keeps its own threads, and its own settings, beside these.
+that the process may use. Matrix products within a piece stay on its thread (see ``blas_threads``); those of other
+kernels are left to BLAS and its own threads.
 
 Source: tensorflow/core/common_runtime/local_device.cc and process_util.cc, release 1.15 (the number of threads).
 """
@@ -28,6 +29,8 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+
+from gpuplace.numerics.blas_threads import ONE_THREAD
 
 ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
@@ -71,8 +74,17 @@ def share(piece: Callable[[int], Any], count: int) -> None:
     Raises:
         Exception: what the first of the failing pieces raised, first by number.
     """
+    if getattr(_local, "inside", False):
+        for index in range(count):
+            piece(index)
+        return
+    with ONE_THREAD:
+        _share(piece, count)
+
+
+def _share(piece: Callable[[int], Any], count: int) -> None:
     helpers = min(size(), count) - 1
-    if helpers < 1 or getattr(_local, "inside", False):
+    if helpers < 1:
         for index in range(count):
             piece(index)
         return

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplace.numerics import channels, pieces
+from gpuplace.numerics import channels, pieces, threads
 
 
 @given(st.integers(0, 500), st.integers(0, 1 << 24))
@@ -38,6 +38,26 @@ def test_products(rows, depth, columns, dtype, terms, monkeypatch):
     pieces.product(np, np.ascontiguousarray(a.T).T, b, turned)
     np.testing.assert_allclose(out, a @ b, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(turned, a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "rows, depth, columns", [(128, 512, 700), (700, 130, 100), (50, 90_000, 60), (3, 0, 5), (4, 4, 4)]
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_large_products_are_the_same_with_any_number_of_threads(rows, depth, columns, turned, monkeypatch):
+    random = np.random.default_rng(0)
+    a = random.standard_normal((rows, depth)).astype(np.float32)
+    b = random.standard_normal((depth, columns)).astype(np.float32)
+    if turned:
+        a, b = np.asfortranarray(a), np.asfortranarray(b)
+    found = []
+    for number in (1, 2, 3):
+        monkeypatch.setattr(threads, "_size", number)
+        found.append(pieces.multiply(a, b))
+    np.testing.assert_allclose(
+        found[0], a.astype(np.float64) @ b.astype(np.float64), rtol=1e-4, atol=1e-5 * max(1, depth)
+    )
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
 @pytest.mark.parametrize("shape", [(64, 33, 7, 32), (5000, 37), (4, 4), (3, 100_001), (1 << 17,)])

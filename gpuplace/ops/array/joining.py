@@ -6,7 +6,9 @@ split_op.cc, split_v_op.cc, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.op_sets import EXITS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
+from gpuplace.kernels.compute import binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -69,7 +71,16 @@ def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
     return new("ConcatV2", name, values=list(values), axis=axis)
 
 
-def _join(xp: Any, values: list[Any], axis: int) -> Any:
+def _join(xp: Any, values: Sequence[Any], axis: int) -> Any:
+    try:
+        return xp.concatenate(values, axis=axis)
+    except ValueError:
+        _check_join(values, axis)
+        raise
+
+
+def _check_join(values: Sequence[Any], axis: int) -> None:
+    """Says in TensorFlow's words what is wrong with the arrays."""
     first = values[0]
     at = _axis_in(
         axis,
@@ -84,12 +95,11 @@ def _join(xp: Any, values: list[Any], axis: int) -> Any:
                 f"ConcatOp : {'Dimensions' if value.ndim == first.ndim else 'Ranks'} of inputs should match: shape[0] ="
                 f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
-    return xp.concatenate(values, axis=at)
 
 
-@compute("ConcatV2", fresh=True)
-def _concat_v2(xp: Any, values: list[Any], axis: Any) -> Any:
-    return _join(xp, values, int(axis))
+@binder("ConcatV2", fresh=True)
+def _concat_v2(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    return lambda *tensors: _join(xp, tensors[:-1], int(tensors[-1]))
 
 
 @compute("Concat", fresh=True)
@@ -388,13 +398,15 @@ def split(
     return new_list("SplitV", name, value=value, size_splits=size_splits, split_dim=axis, num_split=num)
 
 
-def _cut(xp: Any, value: Any, axis: int, lengths: list[int]) -> Any:
-    parts, start = [], 0
-    for length in lengths:
-        at = (slice(None),) * axis + (slice(start, start + length),)
-        parts.append(value[at])
-        start += length
-    return tuple(parts)
+def _cut(xp: Any, value: Any, axis: int, lengths: Sequence[int]) -> Any:
+    return tuple([value[part] for part in _parts(axis, tuple(lengths))])
+
+
+@functools.lru_cache(256)
+def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
+    """Where pieces of these lengths lie along an axis."""
+    ends = itertools.accumulate(lengths)
+    return [(slice(None),) * axis + (slice(end - length, end),) for length, end in zip(lengths, ends)]
 
 
 @compute("Split")

@@ -163,7 +163,12 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
 
 @compute("Reshape", shares=True)
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
-    sizes = [int(size) for size in shape.tolist()]
+    sizes = shape.tolist()
+    try:
+        if min(sizes, default=0) >= -1:
+            return tensor.reshape(sizes)
+    except ValueError:
+        pass  # of an empty tensor NumPy does not find the size; for the rest there are TensorFlow's words
     free = [axis for axis, size in enumerate(sizes) if size == -1]
     known = 1
     for axis, length in enumerate(sizes):

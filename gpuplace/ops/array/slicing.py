@@ -70,14 +70,19 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 
 @compute("Slice")
 def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
-    starts, lengths = begin.tolist(), size.tolist()
-    if len(starts) != input.ndim or len(lengths) != input.ndim:
+    return input[_parts(tuple(begin.tolist()), tuple(size.tolist()), input.shape)]
+
+
+@functools.lru_cache(256)
+def _parts(starts: tuple[int, ...], lengths: tuple[int, ...], shape: tuple[int, ...]) -> tuple[_slice, ...]:
+    """What of an array of that shape is cut out."""
+    if len(starts) != len(shape) or len(lengths) != len(shape):
         raise InvalidArgumentError.of(
-            f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes"
+            f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but got shapes"
             f" [{len(starts)}] and [{len(lengths)}] instead."
         )
     parts = []
-    for axis, (start, length, total) in enumerate(zip(starts, lengths, input.shape, strict=True)):
+    for axis, (start, length, total) in enumerate(zip(starts, lengths, shape, strict=True)):
         count = total - start if length == -1 else length
         if total == 0:
             if start != 0 or count != 0:
@@ -90,7 +95,7 @@ def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
                 f"Expected size[{axis}] in [0, {total - start}], but got {length if length != -1 else count}"
             )
         parts.append(_slice(start, start + count))
-    return input[tuple(parts)]
+    return tuple(parts)
 
 
 @shape_function("Slice")

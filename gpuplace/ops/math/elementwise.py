@@ -508,7 +508,7 @@ def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
         return xp.positive(inputs[0])
     total = xp.add(inputs[0], inputs[1])
     for other in inputs[2:]:
-        total = xp.add(total, other)
+        total = xp.add(total, other, out=total) if total.ndim else xp.add(total, other)
     return total
 
 

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
@@ -17,7 +19,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.flops import product_flops
-from gpuplace.numerics.pieces import is_small_product, over
+from gpuplace.numerics.pieces import is_shared_product, multiply, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
@@ -92,15 +94,35 @@ def matmul(
 sparse_matmul = matmul
 
 
-def _product(xp: Any) -> Callable[[Any, Any], Any]:
-    """The matrix product; through float32 for bfloat16, which NumPy multiplies slowly or not at all."""
+def _through_single(product: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The product through float32 for bfloat16, which NumPy multiplies slowly or not at all, and half precision."""
 
-    def product(a: Any, b: Any) -> Any:
+    def run(a: Any, b: Any) -> Any:
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
-            return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
-        return xp.matmul(a, b)
+            return product(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        return product(a, b)
 
-    return product
+    return run
+
+
+def _product_for(xp: Any, op: Operation) -> Callable[[Any, Any], Any]:
+    """What multiplies the matrices of a ``MatMul``, and nothing around it that their type and shapes do not need."""
+    if xp is not np:
+        return xp.matmul if op.attrs["T"].size != 2 else _through_single(xp.matmul)
+    if op.attrs["T"].size == 2:
+        return _through_single(multiply)
+    if not _has_sizes(op):
+        return multiply
+    given: Any = op.inputs[0].shape.sizes
+    made: Any = op.outputs[0].shape.sizes
+    depth, (rows, columns) = given[0 if op.attrs["transpose_a"] else 1], made
+    if is_shared_product(rows, depth, columns):
+        return multiply
+    return np.ndarray.dot if op.attrs["T"].is_floating else np.matmul
+
+
+def _has_sizes(op: Operation) -> bool:
+    return all(tensor.shape.is_fully_defined() for tensor in op.inputs)
 
 
 def _incompatible(a: Any, b: Any) -> str:
@@ -112,8 +134,8 @@ def _incompatible(a: Any, b: Any) -> str:
 def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     """The bare ``matmul`` where the shapes were checked when the graph was built."""
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
-    product = _product(xp) if attrs["T"].size == 2 else xp.matmul
-    if all(tensor.shape.is_fully_defined() for tensor in op.inputs):
+    product = _product_for(xp, op)
+    if _has_sizes(op):
         if swap_a:
             return (lambda a, b: product(a.T, b.T)) if swap_b else lambda a, b: product(a.T, b)
         return (lambda a, b: product(a, b.T)) if swap_b else product
@@ -221,14 +243,15 @@ def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if left.shape[-1] != right.shape[-2]:
         raise InvalidArgumentError.of(_incompatible(x, y))
     rows, (depth, columns) = left.shape[-2], right.shape[-2:]
-    if left.shape[:-2] != right.shape[:-2] or not is_small_product(xp, depth, columns, rows):
-        return _product(xp)(left, right)
+    product = _through_single(xp.matmul)
+    if xp is not np or left.shape[:-2] != right.shape[:-2]:
+        return product(left, right)
     result = xp.empty((*left.shape[:-1], columns), left.dtype)
     count = math.prod(result.shape[:-2])
     ours, theirs, results = (array.reshape(count, *array.shape[-2:]) for array in (left, right, result))
 
     def piece(part: slice) -> None:
-        results[part] = _product(xp)(ours[part], theirs[part])
+        results[part] = product(ours[part], theirs[part])
 
     over(xp, count, (rows * depth + depth * columns + 2 * rows * columns) * left.itemsize, piece)
     return result

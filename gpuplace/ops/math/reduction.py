@@ -7,6 +7,7 @@ Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reducti
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -83,8 +84,13 @@ def _axes(x: Tensor, axis: Any) -> Any:
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
     """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid."""
+    return _counted_from_front(tuple(axes.ravel().tolist()), rank)
+
+
+@functools.lru_cache(256)
+def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     found: list[int] = []
-    for axis in axes.reshape(-1).tolist():
+    for axis in axes:
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(
                 f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"

@@ -5,14 +5,17 @@ Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.numerics.pieces import mapped
+from gpuplace.numerics.pieces import is_whole, mapped
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
 from gpuplace.typing import TensorLike
@@ -536,7 +539,31 @@ def _tanh_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("TanhGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("TanhGrad", elementwise=True)
+@binder("TanhGrad", elementwise=True)
+def _bind_tanh_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    if not _is_small(xp, op):
+        return functools.partial(_tanh_grad_kernel, xp)
+    one = _one(op)
+
+    def small(y: Any, dy: Any) -> Any:
+        rest = np.multiply(y, y)
+        np.subtract(one, rest, out=rest)
+        return np.multiply(dy, rest, out=rest)
+
+    return small
+
+
+def _is_small(xp: Any, op: Operation) -> bool:
+    """Whether calls take longer than the arithmetic, so that there should be few of them; scalars are left out, as
+    NumPy makes them no arrays that could be written to.
+    """
+    return xp is np and is_whole(op.outputs[0]) and op.outputs[0].shape.ndims != 0
+
+
+def _one(op: Operation) -> Any:
+    return np.ones((), op.outputs[0].dtype.as_numpy_dtype)
+
+
 def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return dy * (y.dtype.type(1) - y * y)
 
@@ -629,10 +656,28 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
         return new("Sigmoid", scope, x=convert_to_tensor(x, name="x"))
 
 
-@compute("Sigmoid", elementwise=True, slow=True)
-def _sigmoid(xp: Any, x: Any) -> Any:
+@binder("Sigmoid", elementwise=True, slow=True)
+def _bind_sigmoid(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+    if not _is_small(xp, op):
+        return functools.partial(_sigmoid, xp)
+    one = _one(op)
+
+    def small(x: Any, out: Any = None) -> Any:
+        y = np.negative(x, out=out)
+        np.exp(y, out=y)
+        np.add(y, one, out=y)
+        return np.true_divide(one, y, out=y)
+
+    return small
+
+
+def _sigmoid(xp: Any, x: Any, out: Any = None) -> Any:
     one = x.dtype.type(1)
-    return mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
+    found = mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
+    if out is None:
+        return found
+    out[...] = found
+    return out
 
 
 @gradient("Sigmoid")
@@ -641,7 +686,19 @@ def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("SigmoidGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("SigmoidGrad", elementwise=True)
+@binder("SigmoidGrad", elementwise=True)
+def _bind_sigmoid_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    if not _is_small(xp, op):
+        return functools.partial(_sigmoid_grad_kernel, xp)
+    one = _one(op)
+
+    def small(y: Any, dy: Any) -> Any:
+        rest, scaled = np.subtract(one, y), np.multiply(dy, y)
+        return np.multiply(scaled, rest, out=scaled)
+
+    return small
+
+
 def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
 

@@ -61,8 +61,7 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
             product(xp, seen, matrix, found)
             target[...] = found.reshape(target.shape)
 
-    small = is_small_product(xp, *matrix.shape)
-    in_turn(xp, piece, len(spans), products_are_small=small)
+    in_turn(xp, piece, len(spans))
     return result
 
 
@@ -95,7 +94,7 @@ def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, win
         parts = products.reshape(*some.shape[:3], rows, columns, deep)
         result[part] = window.scatter(xp, parts, (len(some), *shape[1:]))
 
-    in_turn(xp, piece, len(spans), products_are_small=is_small_product(xp, *matrix.shape))
+    in_turn(xp, piece, len(spans))
     return result
 
 
@@ -152,7 +151,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
                 total += found
         sums[index] = total
 
-    in_turn(xp, piece, len(parts), products_are_small=small)
+    in_turn(xp, piece, len(parts))
     if not sums:
         return xp.zeros(shape, grad.dtype)
     return sum(sums[1:], sums[0]).reshape(shape).astype(grad.dtype, copy=False)

@@ -26,7 +26,6 @@ from gpuplace.numerics.pieces import (
     by_element,
     cuts,
     in_turn,
-    is_small_product,
     product,
     scratch,
 )
@@ -74,8 +73,7 @@ class Pending:
                 stage._write(some, target)
                 some = target
 
-        small = all(is_small_product(np, stage._depth(), stage.filter.shape[3]) for stage in stages)
-        in_turn(np, piece, len(parts), products_are_small=small)
+        in_turn(np, piece, len(parts))
         return result
 
     def _depth(self) -> int:

@@ -13,7 +13,7 @@ SINGLE, DOUBLE, HALF, INTEGER = (np.dtype(name) for name in ("float32", "float64
 def test_a_kernel_is_written_as_it_computes():
     recorder = Recorder()
     x = recorder.given("x0", SINGLE, (3,))
-    found = find_compute("Sigmoid", "GPU").function(recorder, x)
+    found = find_compute("Sigmoid", "GPU").function(recorder, {}, None)(x)
     assert recorder.lines == [
         "float v0 = -x0;",
         "float v1 = exp(v0);",

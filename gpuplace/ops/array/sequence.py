@@ -76,14 +76,17 @@ def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
 @shape_function("ReverseV2")
 def _reverse_shape(op: Operation) -> Any:
     shape, axes = op.inputs[0].shape, constant_value(op.inputs[1])
+    ndims = shape.ndims
     require_rank(op.inputs[1].shape, 1)
     seen = set()
-    for index, axis in enumerate([] if axes is None or shape.ndims is None else axes.tolist()):
-        if not -shape.ndims <= axis < shape.ndims:
-            raise ValueError(f"'axis'[{index}] = {axis} is out of valid range [0, {shape.ndims - 1}")
-        if axis % shape.ndims in seen:
-            raise ValueError(f"axis {axis % shape.ndims} specified more than once.")
-        seen.add(axis % shape.ndims)
+    if axes is None or ndims is None:
+        return (shape,)
+    for index, axis in enumerate(axes.tolist()):
+        if not -ndims <= axis < ndims:
+            raise ValueError(f"'axis'[{index}] = {axis} is out of valid range [0, {ndims - 1}")
+        if axis % ndims in seen:
+            raise ValueError(f"axis {axis % ndims} specified more than once.")
+        seen.add(axis % ndims)
     return (shape,)
 
 

@@ -101,7 +101,7 @@ def multiply_gradients(
             if grad is None:
                 raise ValueError("Requested multiple of `None` gradient.")
             factor: Any = convert_to_tensor(gradient_multipliers[key], dtype=grad.dtype)
-            multiplied.append((on_values(lambda values, factor=factor: values * factor, grad), var))
+            multiplied.append((on_values(factor.__rmul__, grad), var))
         else:
             multiplied.append((grad, var))
     return multiplied

@@ -106,7 +106,7 @@ def _with_noise(gradients: Gradients, scale: Any) -> Gradients:
     noisy: Gradients = []
     for gradient, variable in gradients:
         if gradient is not None:
-            shape = gradient.dense_shape if isinstance(gradient, IndexedSlices) else gradient.get_shape()
+            shape: Any = gradient.dense_shape if isinstance(gradient, IndexedSlices) else gradient.get_shape()
             noise: Any = truncated_normal(shape)
             gradient = convert_to_tensor(gradient) + noise * scale
         noisy.append((gradient, variable))
@@ -119,7 +119,7 @@ def _multiplied(gradients: Gradients, multipliers: Mapping[Any, Any]) -> Gradien
         key = variable if variable in multipliers else variable.name
         if gradient is not None and key in multipliers:
             factor: Any = cast.cast(multipliers[key], gradient.dtype)
-            gradient = on_values(lambda values, factor=factor: values * factor, gradient)
+            gradient = on_values(factor.__rmul__, gradient)
         found.append((gradient, variable))
     return found
 

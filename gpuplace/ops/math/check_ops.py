@@ -428,7 +428,8 @@ def assert_near(
             f"y ({y.name}) = ", y,
         ]  # fmt: skip
         holds = _all(new("LessEqual", x=difference, y=limit))
-        return Assert(holds, shown if data is None else data, summarize=summarize)
+        given: Any = shown if data is None else data
+        return Assert(holds, given, summarize=summarize)
 
 
 # Ranks and types

@@ -40,7 +40,6 @@ RELATIVE_OF_LOSSES = 1e-5
 DRAWN_OTHERWISE = {"mlp_adam", "random_seeds", "sampled_losses"}
 """Scripts whose seeds 2.21 derives from other numbers of nodes than 1.15 does."""
 GRAPHS_OF_OUR_OWN = {
-    "control_dependencies": "an assertion that is known to hold makes no operations",
     "linear_regression": "the gradient of Pow makes its zeros and ones in another order",
 }
 """Scripts whose graphs differ from those of 1.15, and how."""

@@ -60,7 +60,9 @@ def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
     """
     dtype = arrays[0].dtype
     key = (name, dtype)
-    loop = _ready[key] if key in _ready else _ask(key)
+    if key not in _ready:
+        _ask(key)
+    loop = _ready.get(key)
     if loop is not None:
         for array in arrays:
             flags = array.flags

@@ -108,7 +108,7 @@ def to_all(
     run = None if loop is None or numbers is None else compiled(loop.name, *arrays)
 
     def piece(part: slice) -> None:
-        if run is not None:
+        if run is not None and numbers is not None:
             for own, value, result in zip(are_own, flat, results, strict=True):
                 if not own:
                     result[part] = value[part]

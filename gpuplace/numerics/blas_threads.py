@@ -15,12 +15,14 @@ other programs want the cores too.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 _lock = threading.Lock()
-_libraries: list[Any] | None = None
+_libraries: list[_Library] | None = None
 _limited_from: list[int] | None = None
 """The numbers of threads before ``limit``."""
 _lent_from: list[int] | None = None
@@ -48,7 +50,7 @@ def reset() -> None:
 
 def counts() -> list[int]:
     """The number of threads of each library that NumPy has loaded; none for one that cannot be asked."""
-    return [library.get_num_threads() for library in _found()]
+    return [library.get() for library in _found()]
 
 
 class _OneThread:
@@ -91,21 +93,34 @@ def _set_usual(numbers: list[int]) -> None:
 
 def _put(numbers: list[int]) -> None:
     for library, number in zip(_found(), numbers, strict=True):
-        library.set_num_threads(number)
-        release = getattr(library, "clear_controlling_thread", None)
-        if (
-            release is not None
-        ):  # newer versions of threadpoolctl listen to one thread alone, until that lets go
-            release()
+        library.put(number)
 
 
-def _found() -> list[Any]:
+class _Library(NamedTuple):
+    get: Callable[[], int]
+    put: Callable[[int], Any]
+
+
+def _found() -> list[_Library]:
     global _libraries
     if _libraries is None:
         from threadpoolctl import ThreadpoolController
 
-        _libraries = list(ThreadpoolController().select(user_api="blas").lib_controllers)
+        loaded = ThreadpoolController().select(user_api="blas").lib_controllers
+        _libraries = [_functions(library) for library in loaded]
     return _libraries
+
+
+def _functions(library: Any) -> _Library:
+    """Those of OpenBLAS itself where it has one number for the process: to ask threadpoolctl takes longer than a small
+    product, and it lets only one thread decide.
+    """
+    if library.internal_api == "openblas" and getattr(library, "threading_layer", "") == "pthreads":
+        for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):
+            names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
+            if all(hasattr(library.dynlib, name) for name in names):
+                return _Library(*[getattr(library.dynlib, name) for name in names])
+    return _Library(library.get_num_threads, library.set_num_threads)
 
 
 def _forget_borrowers() -> None:

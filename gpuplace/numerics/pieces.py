@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.numerics.blas_threads import ONE_THREAD
 from gpuplace.numerics.threads import share
 
 PIECE_BYTES = 4 << 20
@@ -52,6 +53,13 @@ Source: OpenBLAS 0.3.31, kernel/x86_64/sgemm_small_kernel_permit_skylakex.c and 
 
 _LEAST_ROWS = 8
 """A product is not taken apart into blocks of fewer rows."""
+
+_THREADED_TERMS = 1 << 18
+"""Products of more terms OpenBLAS computes on threads of its own, which go on spinning for a while after it.
+
+Source: OpenBLAS 0.3.31, interface/gemm.c (SMP_THRESHOLD_MIN, GEMM_MULTITHREAD_THRESHOLD) and
+driver/others/blas_server.c (THREAD_TIMEOUT).
+"""
 
 _SHARED_TERMS = 1 << 22
 """Products of fewer terms are not worth a second thread."""
@@ -209,25 +217,29 @@ def product(xp: Any, a: Any, b: Any, out: Any) -> None:
         np.matmul(a[whole:], b, out=out[whole:])
 
 
-def is_shared_product(rows: int, depth: int, columns: int) -> bool:
-    """Whether ``multiply`` takes such a product apart."""
-    return rows * depth * columns >= _SHARED_TERMS and max(rows, columns) >= 2 * _EDGE
+def is_large_product(rows: int, depth: int, columns: int) -> bool:
+    """Whether BLAS might use threads of its own for such a product, and ``multiply`` has to see to it."""
+    return rows * depth * columns > _THREADED_TERMS
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """``a @ b`` for two matrices, in pieces on several threads where it is large.
+    """``a @ b`` for two matrices, or batches of them; large matrices in pieces on several threads.
 
     Args:
-        a: ``[rows, depth]``, an array of NumPy.
-        b: ``[depth, columns]``, of the same type.
+        a: ``[..., rows, depth]``, an array of NumPy.
+        b: ``[..., depth, columns]``, of the same type.
     """
-    rows, depth = a.shape
-    columns = b.shape[1]
-    if not is_shared_product(rows, depth, columns):
+    rows, depth = a.shape[-2:]
+    columns = b.shape[-1]
+    terms = rows * depth * columns
+    if terms <= _THREADED_TERMS:
         return np.matmul(a, b)
-    result = np.empty((rows, columns), a.dtype)
     size = max(rows, columns)
-    count = min(-(-rows * depth * columns // (_PIECE_TERMS * _ALIKE)) * _ALIKE, size // _EDGE)
+    if terms < _SHARED_TERMS or size < 2 * _EDGE or a.ndim > 2 or b.ndim > 2:
+        with ONE_THREAD:
+            return np.matmul(a, b)
+    result = np.empty((rows, columns), a.dtype)
+    count = min(-(-terms // (_PIECE_TERMS * _ALIKE)) * _ALIKE, size // _EDGE)
     edges = [size * index // count // _EDGE * _EDGE for index in range(count)] + [size]
 
     def piece(index: int) -> None:

@@ -60,6 +60,7 @@ from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.plan.schedule.transfers import count_transfers
+from gpuplace.plan.schedule.unused import drops_unused, without_unused
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -119,6 +120,7 @@ class PlanMaker:
         self._other_plans = other_plans
         self._folder = Folder(config, resources)
         self._fuses = fusion_is_on(config)
+        self._drops_unused = drops_unused(config)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
@@ -165,6 +167,8 @@ class PlanMaker:
         partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, partition)
         backends = self._backends_of(schedule)
+        if options == PLAIN and not done and not schedule.loops and self._drops_unused and _is_one(backends):
+            schedule = without_unused(schedule, signature[1])
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
@@ -352,6 +356,13 @@ def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
     except (MemoryError, ValueError) as error:
         message = oom_message(value.shape, tensor.dtype.base_dtype, device, "cpu")
         raise ResourceExhaustedError(None, tensor.op, message) from error
+
+
+def _is_one(backends: Mapping[str, Any]) -> bool:
+    """Whether one device does all, and its memory is not accounted for."""
+    return len(backends) == 1 and all(
+        backend.memory is None and not backend.owns_arrays for backend in backends.values()
+    )
 
 
 class _MeasuringPlan(Plan):

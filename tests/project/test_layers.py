@@ -138,6 +138,7 @@ OWNERS: dict[str, set[str]] = {
     "traitlets": {"gpuplace.jupyter"},
     "tqdm": {"gpuplace.progress"},
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
+    "numba": {"gpuplace.numerics.compiled.dispatch"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
     "PIL": {"gpuplace.ops.image.codecs"},

@@ -19,7 +19,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.flops import product_flops
-from gpuplace.numerics.pieces import is_shared_product, multiply, over
+from gpuplace.numerics.pieces import is_large_product, multiply, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
@@ -116,7 +116,7 @@ def _product_for(xp: Any, op: Operation) -> Callable[[Any, Any], Any]:
     given: Any = op.inputs[0].shape.sizes
     made: Any = op.outputs[0].shape.sizes
     depth, (rows, columns) = given[0 if op.attrs["transpose_a"] else 1], made
-    if is_shared_product(rows, depth, columns):
+    if is_large_product(rows, depth, columns):
         return multiply
     return np.ndarray.dot if op.attrs["T"].is_floating else np.matmul
 
@@ -243,7 +243,7 @@ def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if left.shape[-1] != right.shape[-2]:
         raise InvalidArgumentError.of(_incompatible(x, y))
     rows, (depth, columns) = left.shape[-2], right.shape[-2:]
-    product = _through_single(xp.matmul)
+    product = _through_single(multiply if xp is np else xp.matmul)
     if xp is not np or left.shape[:-2] != right.shape[:-2]:
         return product(left, right)
     result = xp.empty((*left.shape[:-1], columns), left.dtype)

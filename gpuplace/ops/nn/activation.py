@@ -17,8 +17,9 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.masks import FEW, chosen, kept
-from gpuplace.numerics.pieces import by_element, is_whole, mapped, over
+from gpuplace.numerics.pieces import WHOLE_BYTES, by_element, by_pieces, is_whole, mapped, over
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, unary
@@ -119,6 +120,12 @@ def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
 
 
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
+    if xp is np and x.nbytes > WHOLE_BYTES and grad.shape == x.shape:
+        loop = compiled("relu_gradient", grad, x)
+        if loop is not None:
+            result = np.empty_like(x)
+            by_pieces(loop, grad, x, result)
+            return result
     return kept(xp, grad, x > 0)
 
 

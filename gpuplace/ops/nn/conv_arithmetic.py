@@ -25,6 +25,9 @@ from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 _SUMMED_ROWS = 256
 """Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
 
+_SUMMED_COLUMNS = 2048
+"""Likewise for images of few channels, whose windows are the columns of a matrix."""
+
 PART_BYTES = 1 << 20
 """The gradient of a filter is summed in parts, which are then added up in order: as if a span took so much memory."""
 
@@ -89,6 +92,12 @@ def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, win
     def piece(index: int) -> None:
         part = spans[index]
         some = wide(grad[part])
+        if deep < FEW_CHANNELS:
+            products = scratch(xp, "products", (matrix.shape[1], some.size // filters), matrix.dtype)
+            xp.matmul(matrix.T, some.reshape(-1, filters).T, out=products)
+            planes = products.reshape(rows, columns, deep, *some.shape[:3])
+            result[part] = window.scatter_planes(xp, planes, (len(some), *shape[1:]))
+            return
         products = scratch(xp, "products", (some.size // filters, matrix.shape[1]), matrix.dtype)
         product(xp, some.reshape(-1, filters), matrix, products)
         parts = products.reshape(*some.shape[:3], rows, columns, deep)
@@ -145,7 +154,9 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
         for part, lines in spans[parts[index]]:
             seen = window.matrix(xp, wide(images[part]), lines)
             some = wide(grad[part, lines]).reshape(-1, filters)
-            step = _SUMMED_ROWS if small else max(1, len(seen))
+            step = max(1, len(seen))
+            if small:
+                step = _SUMMED_ROWS if deep >= FEW_CHANNELS else _SUMMED_COLUMNS
             for start in range(0, len(seen), step):
                 product(xp, seen[start : start + step].T, some[start : start + step], found)
                 total += found

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.masks import kept
 from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
@@ -102,6 +103,18 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
     taps = (window.rows, window.columns)
     tiled = window.strides == taps and (height, width) == (out_height * taps[0], out_width * taps[1])
 
+    loop = compiled("largest_gradient", images, pooled, grad) if xp is np else None
+
+    def compiled_piece(part: slice) -> None:
+        assert loop is not None
+        has_nan = bool((pooled[part] != pooled[part]).any())
+        found = np.empty(channels, _BOOL)
+        lowest = images.dtype.type(_lowest(np, images.dtype))
+        loop(
+            images[part], pooled[part], grad[part], result[part], found, lowest, *taps, top, left, *window.strides,
+            has_nan,
+        )  # fmt: skip
+
     def piece(part: slice) -> None:
         some = grad[part]
         shape = (len(some), height + top + bottom, width + left + right, channels)
@@ -116,7 +129,7 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
         if has_border:
             result[part] = back[inner]
 
-    over(xp, batch, 3 * _image_bytes(images), piece)
+    over(xp, batch, 3 * _image_bytes(images), piece if loop is None else compiled_piece)
     return result
 
 

@@ -18,9 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpuplace.errors import UnimplementedError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext
+from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.pieces import scratch
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
@@ -84,26 +87,42 @@ class Window:
             fill: what the border consists of.
             rows: of the output, to get the windows of these alone.
         """
-        batch, height, width, channels = images.shape
-        out_height, out_width, pads = self.geometry(height, width)
-        if rows is not None and (rows.start, rows.stop) != (0, out_height):
-            images, pads = self._strip(images, rows, pads)
-            out_height = rows.stop - rows.start
+        images, pads, sizes = self._seen(images, rows)
         images = padded(xp, images, pads, fill)
         s0, s1, s2, s3 = images.strides
         (down, right), (gap_down, gap_right) = self.strides, self.dilations
         return xp.lib.stride_tricks.as_strided(
             images,
-            (batch, out_height, out_width, self.rows, self.columns, channels),
+            sizes,
             (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
         )
 
     def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
-        """``view`` as the rows of a matrix, in ``scratch``."""
-        view = self.view(xp, images, rows=rows)
-        result = scratch(xp, "windows", view.shape, view.dtype)
-        result[...] = view
-        return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
+        """``view`` as the rows of a matrix, in ``scratch``; images of few channels give a matrix in columns."""
+        if xp is not np or images.shape[3] >= FEW_CHANNELS:
+            view = self.view(xp, images, rows=rows)
+            result = scratch(xp, "windows", view.shape, view.dtype)
+            result[...] = view
+            return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
+        images, pads, sizes = self._seen(images, rows)
+        images = padded(np, images, pads)
+        planes = scratch(np, "planes", (sizes[5], *images.shape[:3]), images.dtype)
+        planes[...] = images.transpose(3, 0, 1, 2)
+        result = scratch(np, "windows", (*sizes[3:], *sizes[:3]), images.dtype)
+        for row, column, where in self._taps(*sizes[1:3]):
+            result[row, column] = planes[:, *where]
+        return result.reshape(math.prod(sizes[3:]), math.prod(sizes[:3])).T
+
+    def _seen(
+        self, images: Any, rows: slice | None
+    ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]], tuple[int, ...]]:
+        """What is seen of the images from those rows of the output, its border, and the sizes of ``view``."""
+        batch, height, width, channels = images.shape
+        out_height, out_width, pads = self.geometry(height, width)
+        if rows is not None and (rows.start, rows.stop) != (0, out_height):
+            images, pads = self._strip(images, rows, pads)
+            out_height = rows.stop - rows.start
+        return images, pads, (batch, out_height, out_width, self.rows, self.columns, channels)
 
     def _strip(
         self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
@@ -126,20 +145,34 @@ class Window:
         """
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
+        loop = compiled("scatter", parts) if xp is np else None
+        if loop is not None:
+            found = np.empty((batch, height, width, channels), parts.dtype)
+            loop(parts, found, top, left, *self.strides, *self.dilations)
+            return found
         inner = (slice(None), slice(top, top + height), slice(left, left + width))
         sizes = (batch, height + top + bottom, width + left + right)
-        if channels < FEW_CHANNELS:  # an image for each channel, as NumPy's loops run along the last axis
-            planes = scratch(xp, "tap planes", (*parts.shape[3:], *parts.shape[:3]), parts.dtype)
-            planes[...] = parts.transpose(3, 4, 5, 0, 1, 2)
-            images = scratch(xp, "planes", (channels, *sizes), parts.dtype)
-            images[...] = 0
-            for row, column, where in self._taps(out_height, out_width):
-                images[:, *where] += planes[row, column]
-            return xp.ascontiguousarray(images[:, *inner].transpose(1, 2, 3, 0))
         images = xp.zeros((*sizes, channels), parts.dtype)
         for row, column, where in self._taps(out_height, out_width):
             images[where] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[inner])
+
+    def scatter_planes(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
+        """As ``scatter``, for few channels, as NumPy's loops run along the last axis.
+
+        Args:
+            xp: numpy or cupy.
+            parts: ``[rows, columns, channels, batch, out_height, out_width]``.
+            shape: of the images, NHWC.
+        """
+        batch, height, width, channels = shape
+        out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
+        sizes = (batch, height + top + bottom, width + left + right)
+        images = scratch(xp, "planes", (channels, *sizes), parts.dtype)
+        images[...] = 0
+        for row, column, where in self._taps(out_height, out_width):
+            images[:, *where] += parts[row, column]
+        return images[:, :, top : top + height, left : left + width].transpose(1, 2, 3, 0)
 
     def _taps(self, out_height: int, out_width: int) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
         taps = itertools.product(range(self.rows), range(self.columns))

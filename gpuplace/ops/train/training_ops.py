@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
@@ -19,13 +21,17 @@ from gpuplace.kernels.compute import binder
 from gpuplace.kernels.resources import change
 from gpuplace.numerics.pieces import WHOLE_BYTES
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.train.updating import Formula, as_one_kernel, to_all, to_rows
+from gpuplace.ops.train.updating import Formula, Loop, as_one_kernel, to_all, to_rows
 from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.shapes import TensorShape, brackets
 
 
 def _apply(
-    name: str, variables: int, attrs: tuple[str, ...] = (), sparse: bool = False
+    name: str,
+    variables: int,
+    attrs: tuple[str, ...] = (),
+    sparse: bool = False,
+    loop: Loop | None = None,
 ) -> Callable[[Formula], Formula]:
     """Registers a formula as what computes ``<name>`` and ``Resource<name>``.
 
@@ -34,6 +40,7 @@ def _apply(
         variables: how many of the first inputs are variables, the trained one first.
         attrs: attributes handed on by keyword.
         sparse: an input after the gradient holds the positions of the rows that it is for.
+        loop: what is compiled for it, where it has large variables.
     """
 
     def register(formula: Formula) -> Formula:
@@ -57,7 +64,7 @@ def _apply(
                         break
                 if grad.nbytes <= WHOLE_BYTES:
                     return on_all(xp, *values, *rest, **keywords)
-                return to_all(xp, on_all, values, are_own, rest, grad_at, keywords)
+                return to_all(xp, on_all, values, are_own, rest, grad_at, keywords, loop)
 
             def run(*inputs: Any) -> Any:
                 storages = inputs[:variables]
@@ -122,12 +129,16 @@ def minus(xp: Any, value: Any, step: Any) -> Any:
 # The updates
 
 
-@_apply("ApplyGradientDescent", 1)
+@_apply("ApplyGradientDescent", 1, loop=Loop("descent", lambda alpha: (alpha[()],)))
 def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, ...]:
     return (minus(xp, var, delta * alpha),)
 
 
-@_apply("ApplyMomentum", 2, ("use_nesterov",))
+def _momentum_numbers(lr: Any, momentum: Any, *, use_nesterov: bool) -> tuple[Any, ...] | None:
+    return None if use_nesterov else (lr[()], momentum[()])
+
+
+@_apply("ApplyMomentum", 2, ("use_nesterov",), loop=Loop("momentum", _momentum_numbers))
 @_apply("SparseApplyMomentum", 2, ("use_nesterov",), sparse=True)
 def _momentum(
     xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
@@ -179,7 +190,15 @@ def _centered_rms_prop(
     return var - mom, mg, ms, mom
 
 
-@_apply("ApplyAdam", 3, ("use_nesterov",))
+def _adam_numbers(
+    beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, *, use_nesterov: bool
+) -> tuple[Any, ...] | None:
+    one = beta1.dtype.type(1)
+    rate = lr * np.sqrt(one - beta2_power) / (one - beta1_power)
+    return None if use_nesterov else (one - beta1, one - beta2, rate, epsilon[()])
+
+
+@_apply("ApplyAdam", 3, ("use_nesterov",), loop=Loop("adam", _adam_numbers))
 def _adam(
     xp: Any,
     var: Any,

@@ -20,17 +20,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.device.gpu_experiments import gpu_experiments
+from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 
 Formula = Callable[..., tuple[Any, ...]]
 """``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
+
+
+class Loop(NamedTuple):
+    """A compiled loop that does what a formula does."""
+
+    name: str
+    """In ``numerics.compiled.loops``; it takes the gradient, the numbers, and the variables, which it changes."""
+    numbers: Callable[..., tuple[Any, ...] | None]
+    """The numbers, from the formula's other inputs and attributes; None for attributes that the loop does not know."""
 
 
 def as_one_kernel(xp: Any, formula: Formula, name: str, attrs: Mapping[str, Any]) -> Formula:
@@ -66,6 +76,7 @@ def to_all(
     inputs: Sequence[Any],
     grad_at: int,
     attrs: Mapping[str, Any],
+    loop: Loop | None = None,
 ) -> Sequence[Any]:
     """New values of variables.
 
@@ -77,6 +88,7 @@ def to_all(
         inputs: the gradient and numbers.
         grad_at: position of the gradient among them.
         attrs: what the formula takes by keyword.
+        loop: what is compiled for it.
     """
     shape, nbytes, grad = values[0].shape, values[0].nbytes, inputs[grad_at]
     arrays = (*values, grad)
@@ -92,7 +104,16 @@ def to_all(
     grads = grad.reshape(-1)
     before, after = inputs[:grad_at], inputs[grad_at + 1 :]
 
+    numbers = None if loop is None else loop.numbers(*before, *after, **attrs)
+    run = None if loop is None or numbers is None else compiled(loop.name, *arrays)
+
     def piece(part: slice) -> None:
+        if run is not None and numbers is not None:
+            for own, value, result in zip(are_own, flat, results, strict=True):
+                if not own:
+                    result[part] = value[part]
+            run(grads[part], *numbers, *[result[part] for result in results])
+            return
         parts = formula(np, *[value[part] for value in flat], *before, grads[part], *after, **attrs)
         for result, made in zip(results, parts, strict=True):
             result[part] = made

@@ -1,0 +1,138 @@
+"""Loops over whole arrays for which NumPy takes many passes, in the part of Python that numba compiles.
+
+Each gives the very bits that NumPy's way gives: the same operations in the same order, each rounded by itself. The
+arrays are contiguous, those that are written to come last, but for what is only there to work with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def descent(grad: Any, alpha: Any, var: Any) -> None:
+    """``training_ops._gradient_descent``."""
+    for i in range(var.size):
+        var[i] -= grad[i] * alpha
+
+
+def momentum(grad: Any, lr: Any, decay: Any, var: Any, accum: Any) -> None:
+    """``training_ops._momentum`` without Nesterov's change."""
+    for i in range(var.size):
+        total = accum[i] * decay + grad[i]
+        accum[i] = total
+        var[i] -= total * lr
+
+
+def adam(grad: Any, rest1: Any, rest2: Any, rate: Any, epsilon: Any, var: Any, m: Any, v: Any) -> None:
+    """``training_ops._adam`` without Nesterov's change; ``rest1`` and ``rest2`` are 1 less the betas."""
+    for i in range(var.size):
+        first = m[i] + (grad[i] - m[i]) * rest1
+        second = v[i] + (grad[i] * grad[i] - v[i]) * rest2
+        m[i] = first
+        v[i] = second
+        var[i] -= first * rate / (np.sqrt(second) + epsilon)
+
+
+def relu_gradient(grad: Any, x: Any, result: Any) -> None:
+    """``grad`` where ``x`` is positive, else zero."""
+    for i in range(x.size):
+        result[i] = grad[i] if x[i] > 0 else 0
+
+
+def scatter(
+    parts: Any, result: Any, top: int, left: int, down: int, right: int, gap_down: int, gap_right: int
+) -> None:
+    """``Window.scatter``.
+
+    The windows are taken from the last to the first, so that a pixel gets what belongs to it in the order of the
+    positions within the window.
+
+    Args:
+        parts: ``[batch, out_height, out_width, rows, columns, channels]``.
+        result: ``[batch, height, width, channels]``.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+        gap_down: distance of its elements.
+        gap_right: likewise.
+    """
+    batch, height, width, channels = result.shape
+    _, out_height, out_width, rows, columns, _ = parts.shape
+    result[:] = 0
+    for image in range(batch):
+        for line in range(out_height - 1, -1, -1):
+            for column in range(out_width - 1, -1, -1):
+                for row in range(rows):
+                    y = line * down + row * gap_down - top
+                    if 0 <= y < height:
+                        for tap in range(columns):
+                            x = column * right + tap * gap_right - left
+                            if 0 <= x < width:
+                                for channel in range(channels):
+                                    result[image, y, x, channel] += parts[
+                                        image, line, column, row, tap, channel
+                                    ]
+
+
+def largest_gradient(
+    images: Any,
+    pooled: Any,
+    grad: Any,
+    result: Any,
+    found: Any,
+    lowest: Any,
+    rows: int,
+    columns: int,
+    top: int,
+    left: int,
+    down: int,
+    right: int,
+    has_nan: bool,
+) -> None:
+    """``pool_arithmetic.largest_gradient``, from the last window to the first as in ``scatter``.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        grad: likewise.
+        result: like ``images``.
+        found: ``[channels]``, bool, to work with.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+        has_nan: whether NaN counts as the largest element.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    overlap = down < rows or right < columns
+    result[:] = 0
+    for image in range(batch):
+        for line in range(out_height - 1, -1, -1):
+            for column in range(out_width - 1, -1, -1):
+                found[:] = False
+                for row in range(rows):
+                    y = line * down + row - top
+                    for tap in range(columns):
+                        x = column * right + tap - left
+                        if 0 <= y < height and 0 <= x < width:
+                            for channel in range(channels):
+                                seen = images[image, y, x, channel]
+                                hit = seen == pooled[image, line, column, channel]
+                                hit = hit | (has_nan & (seen != seen))
+                                hit = hit & (not found[channel])
+                                found[channel] |= hit
+                                part = grad[image, line, column, channel] if hit else result.dtype.type(0)
+                                if overlap:
+                                    result[image, y, x, channel] += part
+                                else:
+                                    result[image, y, x, channel] = part
+                        else:
+                            for channel in range(channels):
+                                found[channel] |= pooled[image, line, column, channel] == lowest

@@ -1,0 +1,99 @@
+r"""Gradients that nobody takes: they run only because ``tf.tuple`` lets none of its values go before all are there.
+
+An optimizer computes all gradients of an operation before any of them goes on, those of inputs that are not trained
+among them::
+
+    grad --> Conv2DBackpropFilter ------> Identity --> ApplyMomentum
+     |                  \                  ^ (waits)
+     |                   +--> group_deps --+                              ==>   without Conv2DBackpropInput
+     |                  /                  v
+     +-----> Conv2DBackpropInput ------> Identity (nobody takes it)
+
+TensorFlow's Grappler makes such a node a ``NoOp`` (``rewrite_options.dependency_optimization``), and others that
+something waits for. Those are left alone here, as whoever wrote ``tf.control_dependencies`` wants them to run, and so
+are nodes of shapes that are not known, which may not fit, and everything in traced steps and where memory is accounted
+for: there every node is to be seen.
+
+Source: tensorflow/core/grappler/optimizers/dependency_optimizer.cc, releases 1.15 and 2.21 (SafeToConvertToNoOp);
+tensorflow/python/ops/control_flow_ops.py, release 1.15 (tuple).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import traits_of
+from gpuplace.plan.schedule.partition import Schedule, Step
+
+_NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault", "CheckNumerics"}
+_OFF = 2
+"""``RewriterConfig.OFF``."""
+
+
+def drops_unused(config: Any) -> bool:
+    """Whether the options of a ``ConfigProto`` allow it; None has the defaults."""
+    rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
+    is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF
+    return not (is_off or getattr(rewriter, "disable_meta_optimizer", False))
+
+
+def without_unused(schedule: Schedule, targets: Collection[Operation]) -> Schedule:
+    """The schedule without gradients that nobody takes, and what is computed for them alone.
+
+    Args:
+        schedule: has no loops.
+        targets: what has to run in any case.
+    """
+    waiting: dict[Operation, list[Operation]] = {}
+    for op in schedule.operations:
+        for before in op._control_inputs:
+            waiting.setdefault(before, []).append(op)
+    taken = set(schedule.fetches)
+    kept: list[Step] = []
+    for step in reversed(schedule.steps):
+        if (
+            step.op is not None
+            and taken.isdisjoint(step.outputs)
+            and step.op not in targets
+            and _is_without_effect(step)
+            and all(_is_gate(op, step.op) for op in waiting.get(step.op, ()))
+        ):
+            continue
+        kept.append(step)
+        taken.update(step.inputs)
+    if len(kept) == len(schedule.steps):
+        return schedule
+    dropped = {op for step in schedule.steps for op in step.operations}
+    dropped.difference_update(op for step in kept for op in step.operations)
+    operations = tuple([op for op in schedule.operations if op not in dropped])
+    return replace(schedule, steps=tuple(reversed(kept)), operations=operations)
+
+
+def _is_gate(op: Operation, given: Operation) -> bool:
+    """Whether ``op`` is what the results of ``tf.tuple`` wait for, with a value of ``given`` among them."""
+    return op.type == "NoOp" and any(
+        consumer.type == "Identity" and op in consumer._control_inputs
+        for tensor in given.outputs
+        for consumer in tensor.consumers()
+    )
+
+
+def _is_without_effect(step: Step) -> bool:
+    op = step.op
+    if op is None or step.folded is not None or op.type in _NEVER or not op.outputs:
+        return False
+    if op.op_def is None or op.op_def.is_stateful:
+        return False
+    traits = traits_of(op.type)
+    if traits.waits or traits.reads_outside:
+        return False
+    if any(isinstance(value, FunctionRef) for value in op.attrs.values()):
+        return False
+    if any(tensor.dtype.is_ref_dtype or not tensor.shape.is_fully_defined() for tensor in op.inputs):
+        return False
+    return all(tensor.dtype.is_floating for tensor in op.outputs)

@@ -1,0 +1,132 @@
+"""Compiled loops: the bits of NumPy's way, and when a loop is there."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+from gpuplace.numerics.compiled import dispatch
+from gpuplace.ops.nn import conv_arithmetic, pool_arithmetic
+from gpuplace.ops.nn.windows import Window
+
+SINGLE = np.dtype(np.float32)
+
+
+@pytest.fixture
+def both_ways(monkeypatch):
+    """Calls a function with NumPy alone and with the loops, and compares the bits."""
+    pytest.importorskip("numba")
+    found = {
+        (name, dtype): dispatch.compile_now(name, dtype) for name in dispatch._ARGUMENTS for dtype in [SINGLE]
+    }
+
+    def call(function):
+        monkeypatch.setattr(dispatch, "_ready", dict.fromkeys(found))
+        plain = function()
+        called = []
+        for key, loop in found.items():
+            monkeypatch.setitem(
+                dispatch._ready, key, lambda *given, k=key, f=loop: (called.append(k[0]), f(*given))
+            )
+        quick = function()
+        assert plain.dtype == quick.dtype and plain.tobytes() == quick.tobytes()
+        return set(called)
+
+    return call
+
+
+WINDOWS = [
+    Window(2, 2, (2, 2), padding="SAME"),
+    Window(3, 3, (2, 2), padding="SAME"),
+    Window(3, 2, (1, 1), padding="VALID"),
+    Window(2, 3, (3, 1), padding="SAME"),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("special", [False, True])
+def test_gradients_of_poolings(window, special, both_ways):
+    random = np.random.default_rng(0)
+    images = np.round(random.standard_normal((3, 9, 8, 5)), 1).astype(np.float32)
+    if special:
+        images[random.random(images.shape) < 0.1] = np.nan
+        images[random.random(images.shape) < 0.4] = -np.inf
+    pooled = pool_arithmetic.largest(np, images, window)
+    grad = random.standard_normal(pooled.shape).astype(np.float32)
+    grad[0] = -0.0
+    grad[1, 0] = np.inf
+    wanted = both_ways(lambda: pool_arithmetic.largest_gradient(np, images, pooled, grad, window))
+    assert wanted == {"largest_gradient"}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_gradients_of_images(window, both_ways):
+    random = np.random.default_rng(0)
+    images = random.standard_normal((3, 9, 8, 10)).astype(np.float32)
+    filter = random.standard_normal((window.rows, window.columns, 10, 6)).astype(np.float32)
+    grad = conv_arithmetic.convolve(np, images, filter, window)
+    called = both_ways(lambda: conv_arithmetic.images_gradient(np, images.shape, filter, grad, window))
+    assert called == (set() if window.strides == (1, 1) else {"scatter"})
+
+
+@pytest.mark.parametrize(
+    "optimizer, loop",
+    [
+        (lambda: tf.train.GradientDescentOptimizer(0.1), "descent"),
+        (lambda: tf.train.MomentumOptimizer(0.1, 0.9), "momentum"),
+        (lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True), None),
+        (lambda: tf.train.AdamOptimizer(0.1), "adam"),
+    ],
+)
+def test_steps_of_training(optimizer, loop, both_ways):
+    def train():
+        with tf.Graph().as_default(), tf.Session() as session:
+            start = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
+            variable = tf.Variable(start)
+            step = optimizer().minimize(tf.reduce_sum(tf.nn.relu(variable) * start))
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(step)
+            return session.run(variable)
+
+    assert both_ways(train) == {"relu_gradient", loop} - {None}
+
+
+def test_arrays_that_no_loop_takes(monkeypatch):
+    monkeypatch.setattr(dispatch, "_ready", {("relu_gradient", SINGLE): print})
+    x = np.zeros((4, 4), np.float32)
+    assert dispatch.compiled("relu_gradient", x, x) is print
+    assert dispatch.compiled("relu_gradient", x, x.T) is None
+    assert dispatch.compiled("relu_gradient", x, x.astype(np.float64)) is None
+
+
+def test_a_loop_is_there_after_enough_kernels_and_not_without_numba(monkeypatch):
+    made = threading.Event()
+    monkeypatch.setattr(dispatch, "compile_now", lambda name, dtype: made.set() or print)
+    x = np.zeros(4, np.float32)
+    for is_there in (False, True):
+        monkeypatch.setattr(dispatch, "_ready", {})
+        monkeypatch.setattr(dispatch, "_asked", 0)
+        monkeypatch.setattr(dispatch, "_is_there", is_there)
+        for _ in range(dispatch.ENOUGH - 1):
+            assert dispatch.compiled("descent", x) is None
+        assert not made.is_set() and not dispatch._ready
+        dispatch.compiled("descent", x)
+        assert made.wait(10) == is_there if is_there else not made.is_set()
+    assert dispatch.compiled("descent", x.astype(np.int32)) is None
+
+
+def test_small_programs_do_not_load_numba():
+    program = (
+        "import sys, gpuplace as tf\n"
+        "x = tf.Variable(tf.zeros([64, 64]))\n"
+        "step = tf.train.AdamOptimizer().minimize(tf.reduce_sum(tf.nn.relu(x)))\n"
+        "with tf.Session() as session:\n"
+        "    session.run(tf.global_variables_initializer())\n"
+        "    for _ in range(100): session.run(step)\n"
+        "sys.exit('numba' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

@@ -67,7 +67,9 @@ import gpuplace.ops.math.special
 import gpuplace.ops.math.unary
 import gpuplace.ops.nn.activation
 import gpuplace.ops.nn.conv
+import gpuplace.ops.nn.ctc
 import gpuplace.ops.nn.depthwise
+import gpuplace.ops.nn.dilation
 import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
@@ -77,6 +79,7 @@ import gpuplace.ops.nn.sparsity
 import gpuplace.ops.nn.volumes
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.saving
+import gpuplace.ops.sparse.edit_distance
 import gpuplace.ops.sparse.embedding
 import gpuplace.ops.sparse.sparse_kernels
 import gpuplace.ops.sparse.sparse_ops

@@ -8,7 +8,9 @@ from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
 from gpuplace.ops.nn.convolution import *
+from gpuplace.ops.nn.ctc import *
 from gpuplace.ops.nn.depthwise import *
+from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
@@ -41,13 +43,18 @@ __all__ = [
     "conv3d_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
+    "dilation2d",
     "dropout",
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",
@@ -62,6 +69,7 @@ __all__ = [
     "max_pool3d",
     "moments",
     "nce_loss",
+    "normalize_moments",
     "raw_rnn",
     "relu",
     "relu6",
@@ -82,11 +90,13 @@ __all__ = [
     "static_bidirectional_rnn",
     "static_rnn",
     "static_state_saving_rnn",
+    "sufficient_statistics",
     "swish",
     "tanh",
     "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
     "with_space_to_batch",
     "xw_plus_b",
     "zero_fraction",

@@ -6,6 +6,7 @@ release 1.15.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.array.gather import gather
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
@@ -33,6 +35,9 @@ __all__ = [
     "local_response_normalization",
     "lrn",
     "moments",
+    "normalize_moments",
+    "sufficient_statistics",
+    "weighted_moments",
 ]
 
 # Compositions
@@ -76,6 +81,133 @@ def moments(
         mean = reduction.reduce_mean(y, axes, keepdims=True, name="mean")
         deviations = elementwise.squared_difference(y, reshaping.stop_gradient(mean))
         variance = reduction.reduce_mean(deviations, axes, keepdims=True, name="variance")
+        if not keep:
+            mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
+        if is_half:
+            return cast.cast(mean, "float16"), cast.cast(variance, "float16")
+        return mean, variance
+
+
+def sufficient_statistics(
+    x: TensorLike,
+    axes: Any,
+    shift: TensorLike | None = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """What ``normalize_moments`` makes mean and variance of, which may be added up over batches.
+
+    Args:
+        x: numbers of any floating type.
+        axes: the axes to go over, a list of integers.
+        shift: is taken away from ``x`` first, for accuracy; None: nothing is.
+        keep_dims: deprecated name of ``keepdims``, used where that is None.
+        name: name scope.
+        keepdims: whether the axes stay, with size 1; None: they go.
+
+    Returns:
+        How many elements go into each sum, the sum, the sum of squares, and ``shift``.
+
+    Raises:
+        ValueError: there is no such axis.
+    """
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    axes = list(set(axes))
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        x = convert_to_tensor(x, name="x")
+        sizes = None if x.shape.ndims is None else [x.shape[axis].value for axis in axes]
+        if sizes is not None and None not in sizes:
+            counts = constant.constant(math.prod(sizes), dtype=x.dtype)
+        else:
+            counts = reduction.reduce_prod(gather(cast.cast(reshaping.shape(x), x.dtype), axes), name="count")
+        if shift is None:
+            first, second = x, unary.square(x)
+        else:
+            shift = convert_to_tensor(shift, name="shift")
+            first, second = elementwise.subtract(x, shift), elementwise.squared_difference(x, shift)
+        first = reduction.reduce_sum(first, axes, keepdims=keep, name="mean_ss")
+        second = reduction.reduce_sum(second, axes, keepdims=keep, name="var_ss")
+    return counts, first, second, shift
+
+
+def normalize_moments(
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike | None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance from what ``sufficient_statistics`` gives.
+
+    Args:
+        counts: how many elements each sum has.
+        mean_ss: sums.
+        variance_ss: sums of squares.
+        shift: what was taken away from each element; None: nothing was.
+        name: name scope.
+
+    Returns:
+        Mean and variance.
+
+    Raises:
+        TypeError: the types differ.
+    """
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        divisor = unary.reciprocal(counts, name="divisor")
+        if shift is None:
+            mean = shifted = elementwise.multiply(mean_ss, divisor, name="mean")
+        else:
+            shifted = elementwise.multiply(mean_ss, divisor, name="shifted_mean")
+            mean = elementwise.add(shifted, shift, name="mean")
+        variance = elementwise.subtract(
+            elementwise.multiply(variance_ss, divisor), unary.square(shifted), name="variance"
+        )
+    return mean, variance
+
+
+def weighted_moments(
+    x: TensorLike,
+    axes: TensorLike,
+    frequency_weights: TensorLike,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of ``x`` over ``axes``, where elements count as often as their weights say.
+
+    Args:
+        x: numbers of any floating type; float16 is computed in float32.
+        axes: the axes to go over, a list of integers.
+        frequency_weights: how often each counts, in a shape that broadcasts to that of ``x``.
+        name: name scope.
+        keep_dims: deprecated name of ``keepdims``, used where that is None.
+        keepdims: whether the axes stay, with size 1; None: they go.
+
+    Returns:
+        Mean and variance, two tensors of the dtype of ``x``.
+
+    Raises:
+        ValueError: there is no such axis, or the shapes do not fit.
+    """
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
+        x = convert_to_tensor(x, name="x")
+        weights = convert_to_tensor(frequency_weights, name="frequency_weights")
+        is_half = x.dtype.base_dtype.name == "float16"
+        if is_half:
+            x = cast.cast(x, "float32")
+        if weights.dtype != x.dtype:
+            weights = cast.cast(weights, x.dtype)
+        total = reduction.reduce_sum(weights * x, axes, name="weighted_input_sum", keepdims=True)
+        everywhere = weights + constant.zeros_like(x)
+        count = reduction.reduce_sum(everywhere, axes, name="sum_of_weights", keepdims=True)
+        divisor = unary.reciprocal(count, name="inv_weight_sum")
+        mean = elementwise.multiply(total, divisor)
+        squares = reduction.reduce_sum(
+            weights * elementwise.squared_difference(x, mean), axes, name="weighted_distsq", keepdims=True
+        )
+        variance = elementwise.multiply(squares, divisor)
         if not keep:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
         if is_half:

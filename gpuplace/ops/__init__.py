@@ -78,6 +78,7 @@ import gpuplace.ops.nn.sampling
 import gpuplace.ops.nn.sparsity
 import gpuplace.ops.nn.volumes
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.rnn.block_cells
 import gpuplace.ops.saving
 import gpuplace.ops.sparse.edit_distance
 import gpuplace.ops.sparse.embedding

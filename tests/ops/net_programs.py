@@ -123,6 +123,33 @@ def volumes(tf):
 
 
 @program
+def block_cells(tf):
+    rnn = tf.contrib.rnn
+    for peepholes in (False, True):
+        cell = rnn.LSTMBlockCell(4, use_peephole=peepholes, name=f"cell_{peepholes:d}")
+        inputs = tf.ones([3, 5]) if peepholes else tf.placeholder(tf.float32, [None, 5])
+        state = rnn.LSTMStateTuple(tf.ones([3, 4]), tf.ones([3, 4]))
+        output, (memory, _) = cell(inputs, cell(inputs, state)[1])
+        tf.gradients(output + memory, [inputs, *cell.trainable_variables, *state])
+    tf.nn.dynamic_rnn(rnn.LSTMBlockCell(4, cell_clip=2.0), tf.ones([2, 3, 5]), dtype=tf.float32)
+    for kind in (rnn.GRUBlockCell, rnn.GRUBlockCellV2):
+        cell, inputs, state = kind(4), tf.ones([3, 5]), tf.ones([3, 4])
+        output, _ = cell(inputs, cell(inputs, state)[0])
+        tf.gradients(output, [inputs, state, *cell.trainable_variables])
+    for number, settings in enumerate(
+        ({}, {"layer_norm": False}, {"dropout_keep_prob": 0.5, "norm_gain": 2.0})
+    ):
+        with tf.variable_scope(f"normalised_{number}"):
+            cell = rnn.LayerNormBasicLSTMCell(4, **settings)
+            cell(
+                tf.ones([3, 5]),
+                cell(tf.ones([3, 5]), rnn.LSTMStateTuple(tf.ones([3, 4]), tf.ones([3, 4])))[1],
+            )
+    one, other = tf.ones([3, 4]), tf.ones([3, 1])
+    tf.gradients(tf.squared_difference(one, other), [one, other])
+
+
+@program
 def statistics(tf):
     values, weights = tf.ones([4, 3, 2]), tf.placeholder(tf.float32, [4, 1, 1])
     for x in (values, tf.placeholder(tf.float32, [None, 3, 2])):

@@ -287,3 +287,25 @@ CASES += [
         only_class=True,
     ),
 ]
+
+X, HIDDEN, MEMORY = (
+    np.sin(ramp(3, 2, step=0.7)),
+    np.cos(ramp(3, 2, step=0.6)),
+    np.sin(ramp(3, 2, step=1.3)) * 2,
+)
+GATES = [np.sin(ramp(4, 8, step=0.31)), *[np.cos(ramp(2, start=at)) for at in range(3)], np.sin(ramp(8))]
+STEP = [1 / (1 + np.exp(-np.sin(ramp(3, 2, start=at)))) for at in range(8)]
+RESET = [np.sin(ramp(4, 4, step=0.3)), np.cos(ramp(4, 2, step=0.4)), np.sin(ramp(4)), np.cos(ramp(2))]
+for peephole in (False, True):
+    lstm = [f32(one) for one in (X, MEMORY, HIDDEN, *GATES)]
+    attrs = {"use_peephole": peephole}
+    CASES += [
+        Case("LSTMBlockCell", lstm, {**attrs, "cell_clip": 1.2, "forget_bias": 0.5}, atol=3e-7),
+        Case("LSTMBlockCellGrad", [*lstm, *map(f32, STEP)], attrs, atol=3e-7),
+    ]
+CASES += [
+    Case("LSTMBlockCell", lstm, {"cell_clip": -1.0}, "unclipped", atol=3e-7),
+    Case("LSTMBlockCell", [*lstm[:3], lstm[3][:, :4], *lstm[4:]], {}, "sizes", only_class=True),
+    Case("GRUBlockCell", [f32(one) for one in (X, HIDDEN, *RESET)], atol=3e-7),
+    Case("GRUBlockCellGrad", [f32(one) for one in (X, HIDDEN, *RESET, *STEP[:4])], atol=3e-7),
+]

@@ -836,6 +836,27 @@ def _but_for_signs(ours: Any, theirs: Any) -> tuple[float, str]:
     return worst, "" if worst < limit else f"{ours!r} is not {theirs!r}"
 
 
+def _block_cell(d: Draw) -> Case:
+    dtype = d.dtype()
+    batch, size, units = d.int(1, 4), d.int(1, 4), d.int(1, 4)
+
+    def some(*shape: int) -> np.ndarray:
+        return d.values(dtype, shape, -1.5, 1.5)
+
+    if d.op.startswith("GRU"):
+        inputs = [some(batch, size), some(batch, units), some(size + units, 2 * units)]
+        inputs += [some(size + units, units), some(2 * units), some(units)]
+        gates = [d.values(dtype, [batch, units], 0, 1) for _ in range(3)]
+        return Case(d.op, inputs if d.op == "GRUBlockCell" else [*inputs, *gates, some(batch, units)])
+    inputs = [some(batch, size), some(batch, units), some(batch, units), some(size + units, 4 * units)]
+    inputs += [*[some(units) for _ in range(3)], some(4 * units)]
+    attrs: dict[str, Any] = {"use_peephole": d.chance(2)}
+    if d.op == "LSTMBlockCell":
+        return Case(d.op, inputs, {**attrs, "cell_clip": d.pick(-1.0, 1.0), "forget_bias": d.pick(0.0, 1.0)})
+    gates = [d.values(dtype, [batch, units], 0, 1) for _ in range(6)]
+    return Case(d.op, [*inputs, *gates, some(batch, units), some(batch, units)], attrs)
+
+
 UNLIKE: dict[str, Callable[[Any, Any], tuple[float, str]]] = {
     "EncodePng": _same_picture,
     "EncodeJpeg": _same_picture,
@@ -928,6 +949,7 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     ),
     **dict.fromkeys(("Dilation2D", "Dilation2DBackpropInput", "Dilation2DBackpropFilter"), _dilation2d),
     "EditDistance": _edit_distance,
+    **dict.fromkeys(("LSTMBlockCell", "LSTMBlockCellGrad", "GRUBlockCell", "GRUBlockCellGrad"), _block_cell),
     **dict.fromkeys(("SelfAdjointEigV2", "Svd", "Qr"), _factors),
     "CTCLoss": _ctc_loss,
     **dict.fromkeys(("CTCGreedyDecoder", "CTCBeamSearchDecoder"), _ctc_decoder),

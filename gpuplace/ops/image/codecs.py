@@ -253,7 +253,7 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
     image = _opened(contents, ["JPEG"], sentence)
     mode = "L" if channels == 1 else None
     if mode or ratio > 1:
-        image.draft(mode, (image.width / ratio, image.height / ratio))  # type: ignore[arg-type]
+        image.draft(mode, (image.width / ratio, image.height / ratio))
     before = ImageFile.LOAD_TRUNCATED_IMAGES
     ImageFile.LOAD_TRUNCATED_IMAGES = recovers
     try:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, OpError
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -141,7 +141,7 @@ def ctc_beam_search_decoder(
     return [SparseTensor(*three) for three in zip(*each, strict=True)], scores
 
 
-def _lengths(inputs: Any, sequence_length: Any, error: type[OpError] = FailedPreconditionError) -> list[int]:
+def _lengths(inputs: Any, sequence_length: Any, error: Any = FailedPreconditionError) -> list[int]:
     """How many steps each sequence has, checked; ``error`` for one that is too long."""
     if inputs.ndim != 3:
         raise InvalidArgumentError.of("inputs is not a 3-Tensor")

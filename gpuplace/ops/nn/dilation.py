@@ -252,6 +252,6 @@ def _backprop_filter(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: Kerne
 
 @gradient("Dilation2D")
 def _dilation_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
-    arguments = {"input": op.inputs[0], "filter": op.inputs[1], "out_backprop": grad}
+    arguments: dict[str, Any] = {"input": op.inputs[0], "filter": op.inputs[1], "out_backprop": grad}
     attrs = {name: op.attrs[name] for name in _ATTRS}
     return [new(f"Dilation2DBackprop{what}", **arguments, **attrs) for what in ("Input", "Filter")]

@@ -46,7 +46,7 @@ def edit_distance(
         TypeError: the arguments are not sparse, or of different types.
         InvalidArgumentError: when it runs: ranks differ, or indices are out of bounds.
     """
-    parts = {}
+    parts: dict[str, Any] = {}
     for label, value in (("hypothesis", hypothesis), ("truth", truth)):
         if not isinstance(value, (SparseTensor, SparseTensorValue)):
             raise TypeError(f"{label.capitalize()} must be a SparseTensor.")

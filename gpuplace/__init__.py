@@ -102,6 +102,7 @@ from gpuplace.ops.math.comparison import *
 from gpuplace.ops.math.confusion_matrix import *
 from gpuplace.ops.math.contraction import *
 from gpuplace.ops.math.elementwise import *
+from gpuplace.ops.math.factorization import *
 from gpuplace.ops.math.linalg import *
 from gpuplace.ops.math.matrix import *
 from gpuplace.ops.math.reduction import *
@@ -198,12 +199,13 @@ __all__ = [
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
     "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matvec",
     "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",
-    "polyval", "pow", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "polyval", "pow", "qr", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
     "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",
     "saturate_cast", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
-    "segment_sum", "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square",
-    "squared_difference", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
+    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
+    "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square",
+    "squared_difference", "subtract", "svd", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
     "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace", "truediv", "truncatediv",
     "truncatemod", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "xdivy", "xlogy",
@@ -237,7 +239,7 @@ __all__ = [
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
     "Zeros", "zeros_initializer",
     # Ops: sparse
-    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
+    "edit_distance", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
     "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
     "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
     "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
@@ -283,6 +285,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_tensor import *
     from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
@@ -328,6 +331,7 @@ else:
             "gpuplace.ops.input.tables": """
                 initialize_all_tables tables_initializer
             """,
+            "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.sparse_ops": """
                 sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge
                 sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse

@@ -170,3 +170,62 @@ def volumes(tf):
     tf.layers.conv3d_transpose(unknown, 4, 3, strides=2, padding="same", data_format="channels_first")
     tf.layers.max_pooling3d(volume, 2, 2)
     tf.layers.average_pooling3d(volume, 2, (1, 2, 1), padding="same")
+
+
+@program
+def block_cells(tf):
+    rnn = tf.contrib.rnn
+    for peepholes in (False, True):
+        cell = rnn.LSTMBlockCell(4, use_peephole=peepholes, name=f"cell_{peepholes:d}")
+        inputs = tf.ones([3, 5]) if peepholes else tf.placeholder(tf.float32, [None, 5])
+        state = rnn.LSTMStateTuple(tf.ones([3, 4]), tf.ones([3, 4]))
+        output, (memory, _) = cell(inputs, cell(inputs, state)[1])
+        tf.gradients(output + memory, [inputs, *cell.trainable_variables, *state])
+    tf.nn.dynamic_rnn(rnn.LSTMBlockCell(4, cell_clip=2.0), tf.ones([2, 3, 5]), dtype=tf.float32)
+    for kind in (rnn.GRUBlockCell, rnn.GRUBlockCellV2):
+        cell, inputs, state = kind(4), tf.ones([3, 5]), tf.ones([3, 4])
+        output, _ = cell(inputs, cell(inputs, state)[0])
+        tf.gradients(output, [inputs, state, *cell.trainable_variables])
+    for number, settings in enumerate(
+        ({}, {"layer_norm": False}, {"dropout_keep_prob": 0.5, "norm_gain": 2.0})
+    ):
+        with tf.variable_scope(f"normalised_{number}"):
+            cell = rnn.LayerNormBasicLSTMCell(4, **settings)
+            cell(
+                tf.ones([3, 5]),
+                cell(tf.ones([3, 5]), rnn.LSTMStateTuple(tf.ones([3, 4]), tf.ones([3, 4])))[1],
+            )
+    one, other = tf.ones([3, 4]), tf.ones([3, 1])
+    tf.gradients(tf.squared_difference(one, other), [one, other])
+
+
+@program
+def weighted_statistics(tf):
+    values, weights = tf.ones([4, 3, 2]), tf.placeholder(tf.float32, [4, 1, 1])
+    for x in (values, tf.placeholder(tf.float32, [None, 3, 2])):
+        tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0, 1]))
+        tf.nn.normalize_moments(*tf.nn.sufficient_statistics(x, [0], shift=tf.ones([3, 2]), keep_dims=True))
+        tf.nn.weighted_moments(x, [0, 1], weights)
+        tf.nn.weighted_moments(x, [0, 1], tf.cast(weights, tf.int32), keep_dims=True, name="weighted")
+    tf.nn.weighted_moments(tf.ones([3, 4], tf.float16), [0], tf.ones([3, 4]))
+
+
+@program
+def sequences_and_matrices(tf):
+    images, window = tf.ones([2, 6, 6, 3]), tf.ones([2, 2, 3])
+    ones = [1, 1, 1, 1]
+    tf.gradients(tf.nn.dilation2d(images, window, ones, ones, "SAME"), [images, window])
+    tf.nn.erosion2d(images, window, ones, ones, "VALID", name="worn")
+    labels, logits = tf.SparseTensor([[0, 1]], [1], [2, 3]), tf.placeholder(tf.float32, [5, 2, 4])
+    steps = tf.placeholder(tf.int32, [2])
+    tf.edit_distance(tf.sparse_placeholder(tf.int32, [2, 3]), labels)
+    tf.gradients(tf.nn.ctc_loss(labels, logits, steps), logits)
+    tf.nn.ctc_loss(labels, tf.ones([2, 5, 4]), steps, time_major=False)
+    tf.nn.ctc_greedy_decoder(logits, steps)
+    tf.nn.ctc_beam_search_decoder(logits, steps, top_paths=2)
+    matrix = tf.ones([3, 4, 4])
+    tf.gradients(list(tf.self_adjoint_eig(matrix)), matrix)
+    tf.gradients(tf.self_adjoint_eigvals(matrix, name="values"), matrix)
+    tf.svd(matrix)
+    tf.svd(tf.cast(matrix, tf.complex64), compute_uv=False, name="singular")
+    tf.linalg.qr(matrix)

@@ -225,3 +225,87 @@ CASES += [
     Case("MaxPool3DGrad", [TIES, HIGHEST, SMALL[:1]], attrs, "sizes", only_class=True),
     Case("AvgPool3DGrad", [i32(VOLUME.shape), SMALL[:1]], attrs, "sizes", only_class=True),
 ]
+
+PICTURES, STAMP = np.sin(ramp(2, 5, 4, 2, step=0.7)), np.cos(ramp(2, 3, 2, step=0.8)) / 4
+for label, attrs, out in (
+    ("same", {"strides": [1, 1, 2, 1], "rates": [1, 2, 1, 1], "padding": "SAME"}, [2, 5, 2, 2]),
+    ("valid", {"strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1], "padding": "VALID"}, [2, 2, 2, 2]),
+):
+    CASES += [
+        Case("Dilation2D", [f32(PICTURES), f32(STAMP)], attrs, label, atol=2e-7),
+        Case("Dilation2DBackpropInput", [f32(PICTURES), f32(STAMP), ramp(*out)], attrs, label),
+        Case("Dilation2DBackpropFilter", [f32(PICTURES), f32(STAMP), ramp(*out)], attrs, label),
+    ]
+CASES += [
+    Case("Dilation2D", [i32(9 * PICTURES), i32(9 * STAMP)], attrs, "integers"),
+    Case("Dilation2D", [f32(PICTURES), f32(STAMP[..., :1])], attrs, "channels", only_class=True),
+    Case("SelfAdjointEigV2", [f32([[0, -3, 4], [2, 4, -4], [2, -2, 0]])], {"compute_v": True}, atol=2e-6),
+    Case("SelfAdjointEigV2", [f32([[0, -3]])], {"compute_v": True}, "square", only_class=True),
+    Case("Svd", [f32([[4, -2], [2, -3], [-2, 4]])], {"compute_uv": True, "full_matrices": False}, atol=2e-6),
+]
+SAID, HEARD = np.sin(ramp(5, 2, 4, step=0.9)) * 2, i32([5, 3])
+LABELS = [i64([[0, 0], [0, 1], [0, 2], [1, 0]]), i32([1, 1, 0, 2])]
+CASES += [
+    Case("CTCLoss", [f32(SAID), *LABELS, HEARD], atol=2e-6),
+    Case(
+        "CTCLoss", [f64(SAID), *LABELS, HEARD], {"ctc_merge_repeated": False}, "apart", rtol=2e-6, atol=2e-6
+    ),
+    Case(
+        "CTCLoss", [f32(SAID), *LABELS, HEARD], {"preprocess_collapse_repeated": True}, "collapsed", atol=2e-6
+    ),
+    Case("CTCLoss", [f32(SAID), *LABELS, i32([2, 3])], {}, "short", only_class=True),
+    Case(
+        "CTCLoss",
+        [f32(SAID), *LABELS, i32([2, 3])],
+        {"ignore_longer_outputs_than_inputs": True},
+        "ignored",
+        atol=2e-6,
+    ),
+    Case("CTCLoss", [f32(SAID), LABELS[0], i32([1, 1, 3, 2]), HEARD], {}, "ends-in-blank", atol=2e-6),
+    Case("CTCLoss", [f32(SAID), LABELS[0], i32([1, 3, 0, 2]), HEARD], {}, "blank-between", only_class=True),
+    Case("CTCLoss", [f32(SAID), *LABELS, i32([5, 6])], {}, "long", only_class=True),
+    Case("CTCGreedyDecoder", [f32(SAID), HEARD], {"merge_repeated": True}),
+    Case("CTCGreedyDecoder", [f32(SAID), i32([0, 5])], {"merge_repeated": False}, "apart"),
+    Case("CTCGreedyDecoder", [f32(SAID), i32([0, 6])], {"merge_repeated": False}, "long", only_class=True),
+    Case(
+        "CTCBeamSearchDecoder",
+        [f32(SAID), HEARD],
+        {"beam_width": 4, "top_paths": 2, "merge_repeated": True},
+        atol=2e-6,
+    ),
+    Case(
+        "CTCBeamSearchDecoder",
+        [f32(SAID), HEARD],
+        {"beam_width": 1, "top_paths": 1, "merge_repeated": False},
+        "one",
+    ),
+    Case(
+        "CTCBeamSearchDecoder",
+        [f32(SAID), HEARD],
+        {"beam_width": 1, "top_paths": 2},
+        "paths",
+        only_class=True,
+    ),
+]
+
+X, HIDDEN, MEMORY = (
+    np.sin(ramp(3, 2, step=0.7)),
+    np.cos(ramp(3, 2, step=0.6)),
+    np.sin(ramp(3, 2, step=1.3)) * 2,
+)
+GATES = [np.sin(ramp(4, 8, step=0.31)), *[np.cos(ramp(2, start=at)) for at in range(3)], np.sin(ramp(8))]
+STEP = [1 / (1 + np.exp(-np.sin(ramp(3, 2, start=at)))) for at in range(8)]
+RESET = [np.sin(ramp(4, 4, step=0.3)), np.cos(ramp(4, 2, step=0.4)), np.sin(ramp(4)), np.cos(ramp(2))]
+for peephole in (False, True):
+    lstm = [f32(one) for one in (X, MEMORY, HIDDEN, *GATES)]
+    attrs = {"use_peephole": peephole}
+    CASES += [
+        Case("LSTMBlockCell", lstm, {**attrs, "cell_clip": 1.2, "forget_bias": 0.5}, atol=3e-7),
+        Case("LSTMBlockCellGrad", [*lstm, *map(f32, STEP)], attrs, atol=3e-7),
+    ]
+CASES += [
+    Case("LSTMBlockCell", lstm, {"cell_clip": -1.0}, "unclipped", atol=3e-7),
+    Case("LSTMBlockCell", [*lstm[:3], lstm[3][:, :4], *lstm[4:]], {}, "sizes", only_class=True),
+    Case("GRUBlockCell", [f32(one) for one in (X, HIDDEN, *RESET)], atol=3e-7),
+    Case("GRUBlockCellGrad", [f32(one) for one in (X, HIDDEN, *RESET, *STEP[:4])], atol=3e-7),
+]

@@ -198,4 +198,25 @@ CASES = [
         for op in ("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd")
     ],
     Case("SparseToDense", [i32(np.zeros([1, 0])), i32([]), i32([-7]), i32(2)], label="scalar"),
+    *[
+        Case(
+            "EditDistance",
+            [
+                i64([[0, 0], [0, 1], [2, 0]]),
+                i32([1, 2, 5]),
+                i64([3, 2]),
+                i64([[0, 0], [0, 2], [1, 0]]),
+                i32([2, 3, 4]),
+                i64([4, 3]),
+            ],
+            {"normalize": normalize},
+        )
+        for normalize in (False, True)
+    ],
+    Case(
+        "EditDistance",
+        [i64([[0, 1], [0, 0]]), i32([1, 2]), i64([1, 2]), i64([[0, 0]]), i32([2]), i64([1, 1])],
+        label="order",
+        only_class=True,
+    ),
 ]

@@ -34,19 +34,33 @@ from tests.oracle.record.ops import _defaults, _is_type, _sentence
 
 v1 = tensorflow.compat.v1
 
-LIMITS = {"float64": 1e-10, "complex128": 1e-10, "float16": 4e-3, "bfloat16": 6e-2}
+LIMITS = {"float64": 1e-10, "complex128": 1e-10, "float16": 8e-3, "bfloat16": 6e-2}
 """The largest relative error that is none, by type; 2e-5 for single precision."""
 
 COARSE = {
     **dict.fromkeys(("ResizeBilinear", "ResizeBilinearGrad", "ResizeBicubic", "ResizeBicubicGrad"), 3e-6),
     "CropAndResizeGradImage": 3e-6,
+    **dict.fromkeys(("CTCLoss", "CTCBeamSearchDecoder"), 2e-5),
 }
 """Ops whose weights TensorFlow computes in single precision, whatever the type."""
 
 NEWER = frozenset(
-    {"RGBToHSV", "AdjustContrastv2", "ResizeBilinearGrad", "SparseSparseMaximum", "SparseSparseMinimum"}
+    {
+        "LSTMBlockCell",
+        "GRUBlockCell",
+        "RGBToHSV",
+        "AdjustContrastv2",
+        "ResizeBilinearGrad",
+        "SparseSparseMaximum",
+        "SparseSparseMinimum",
+        "Svd",
+        "Qr",
+    }
 )
 """Ops of which the releases differ in whether there is a gradient and how it fails: only values are compared."""
+
+VALUES_ALONE = frozenset({"ResizeBilinearGrad", "SelfAdjointEigV2", "Svd", "Qr"})
+"""Ops whose gradient is another one, as signs are, or only one of the two has."""
 
 ALWAYS_KNOWN = frozenset({"SpaceToBatchND", "BatchToSpaceND"})
 """Ops whose inputs TensorFlow wants to be of known rank."""
@@ -279,7 +293,7 @@ def compare(op_type: str, number: int, seed: int) -> Row:
                 ]
             )
             continue
-        if op_type == "ResizeBilinearGrad":
+        if op_type in VALUES_ALONE:
             continue
         row.gradients += any(one is not None for one in theirs.gradients)
         row.note("gradient", ours.gradients, theirs.gradients, where)

@@ -758,11 +758,113 @@ def _pool3d(d: Draw) -> Case:
     )
 
 
+# Dilations, decoders, distances
+
+
+def _dilation2d(d: Draw) -> Case:
+    dtype, channels = d.dtype(), d.int(1, 3)
+    taps, strides, rates = ([d.int(1, most) for _ in range(2)] for most in (3, 2, 2))
+    sizes = [(tap - 1) * rate + 1 + d.int(0, 4) for tap, rate in zip(taps, rates, strict=True)]
+    padding = d.pick("SAME", "VALID")
+    attrs = {"strides": [1, *strides, 1], "rates": [1, *rates, 1], "padding": padding}
+    images = d.values(dtype, [d.int(1, 3), *sizes, channels])
+    filter = d.values(dtype, [*taps, channels + d.chance(12)], -1, 1)
+    if d.op == "Dilation2D":
+        return Case(d.op, [images, filter], attrs)
+    out = [
+        -(-size // step) if padding == "SAME" else (size - (tap - 1) * rate - 1) // step + 1
+        for size, step, tap, rate in zip(sizes, strides, taps, rates, strict=True)
+    ]
+    return Case(d.op, [images, filter, d.values(dtype, [len(images), *out, channels])], attrs)
+
+
+def _edit_distance(d: Draw) -> Case:
+    dtype, groups = d.dtype(), d.shape(1, 3, 3, 0)
+
+    def some() -> list[Any]:
+        indices, _, shape = d.sparse([*groups, d.int(1, 4)], dtype, 0.6)
+        return [indices, d.values(dtype, [len(indices)], -0.5, 0.5), shape]
+
+    return Case(d.op, [*some(), *some()], {"normalize": d.chance(2)})
+
+
+def _said(d: Draw) -> list[Any]:
+    steps, batch, classes = d.int(2, 7), d.int(1, 3), d.int(2, 5)
+    lengths = d.rng.integers(1, steps + 1 + d.chance(12), batch).astype(np.int32)
+    return [d.values(d.dtype(), [steps, batch, classes]), lengths]
+
+
+def _ctc_loss(d: Draw) -> Case:
+    inputs, lengths = _said(d)
+    rows = [d.rng.integers(0, inputs.shape[2] - 1, d.int(1, min(length, 4))).tolist() for length in lengths]
+    indices = i64([[row, at] for row, labels in enumerate(rows) for at in range(len(labels))]).reshape(-1, 2)
+    values = i32([label for labels in rows for label in labels])
+    attrs = {"ctc_merge_repeated": not d.chance(3), "preprocess_collapse_repeated": d.chance(3)}
+    attrs["ignore_longer_outputs_than_inputs"] = d.chance(2)
+    return Case(d.op, [inputs, indices, values, lengths], attrs)
+
+
+def _ctc_decoder(d: Draw) -> Case:
+    attrs: dict[str, Any] = {"merge_repeated": d.chance(2)}
+    if d.op == "CTCBeamSearchDecoder":
+        width = d.int(1, 6)
+        attrs |= {"beam_width": width, "top_paths": d.int(1, min(2, width))}
+    return Case(d.op, _said(d), attrs)
+
+
+def _factors(d: Draw) -> Case:
+    batch, rows, columns = d.shape(0, 2, 3, 0), d.int(1, 5), d.int(1, 5)
+    if d.op == "SelfAdjointEigV2":
+        columns = rows + d.chance(12)
+        return Case(d.op, [d.values(d.dtype(), [*batch, rows, columns])], {"compute_v": d.chance(2)})
+    attrs = {"full_matrices": False}
+    if d.op == "Svd":
+        attrs["compute_uv"] = d.chance(2)
+    return Case(d.op, [d.values(d.dtype(), [*batch, rows, columns])], attrs)
+
+
+def _but_for_signs(ours: Any, theirs: Any) -> tuple[float, str]:
+    """Matrices whose columns, or rows, may be multiplied by any number of magnitude 1."""
+    if not theirs.shape and ours.shape == (0,):  # what was not asked for, which TensorFlow leaves unset
+        return 0.0, ""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return 0.0, f"{ours.dtype}{ours.shape} is not {theirs.dtype}{theirs.shape}"
+    if not theirs.size:
+        return 0.0, ""
+    worst = float((np.abs(np.abs(ours) - np.abs(theirs)) / np.abs(theirs).max()).max())
+    limit = {"float64": 1e-10, "complex128": 1e-10, "float16": 5e-3}.get(theirs.dtype.name, 1e-4)
+    return worst, "" if worst < limit else f"{ours!r} is not {theirs!r}"
+
+
+def _block_cell(d: Draw) -> Case:
+    dtype = d.dtype()
+    batch, size, units = d.int(1, 4), d.int(1, 4), d.int(1, 4)
+
+    def some(*shape: int) -> np.ndarray:
+        return d.values(dtype, shape, -1.5, 1.5)
+
+    if d.op.startswith("GRU"):
+        inputs = [some(batch, size), some(batch, units), some(size + units, 2 * units)]
+        inputs += [some(size + units, units), some(2 * units), some(units)]
+        gates = [d.values(dtype, [batch, units], 0, 1) for _ in range(3)]
+        return Case(d.op, inputs if d.op == "GRUBlockCell" else [*inputs, *gates, some(batch, units)])
+    inputs = [some(batch, size), some(batch, units), some(batch, units), some(size + units, 4 * units)]
+    inputs += [*[some(units) for _ in range(3)], some(4 * units)]
+    attrs: dict[str, Any] = {"use_peephole": d.chance(2)}
+    if d.op == "LSTMBlockCell":
+        return Case(d.op, inputs, {**attrs, "cell_clip": d.pick(-1.0, 1.0), "forget_bias": d.pick(0.0, 1.0)})
+    gates = [d.values(dtype, [batch, units], 0, 1) for _ in range(6)]
+    return Case(d.op, [*inputs, *gates, some(batch, units), some(batch, units)], attrs)
+
+
 UNLIKE: dict[str, Callable[[Any, Any], tuple[float, str]]] = {
     "EncodePng": _same_picture,
     "EncodeJpeg": _same_picture,
     "EncodeJpegVariableQuality": _same_picture,
     "ImageSummary": _png_summaries,
+    "SelfAdjointEigV2": _but_for_signs,
+    "Svd": _but_for_signs,
+    "Qr": _but_for_signs,
 }
 """Ops whose results may differ in their bytes, to how they are compared."""
 
@@ -845,5 +947,11 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     **dict.fromkeys(
         ("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad", "AvgPool3D", "AvgPool3DGrad"), _pool3d
     ),
+    **dict.fromkeys(("Dilation2D", "Dilation2DBackpropInput", "Dilation2DBackpropFilter"), _dilation2d),
+    "EditDistance": _edit_distance,
+    **dict.fromkeys(("LSTMBlockCell", "LSTMBlockCellGrad", "GRUBlockCell", "GRUBlockCellGrad"), _block_cell),
+    **dict.fromkeys(("SelfAdjointEigV2", "Svd", "Qr"), _factors),
+    "CTCLoss": _ctc_loss,
+    **dict.fromkeys(("CTCGreedyDecoder", "CTCBeamSearchDecoder"), _ctc_decoder),
 }
 """Op type to what makes its cases."""

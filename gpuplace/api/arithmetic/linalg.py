@@ -7,6 +7,9 @@ from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.array.reshaping import matrix_transpose as transpose
 from gpuplace.ops.math.contraction import einsum, tensordot
+from gpuplace.ops.math.factorization import qr, svd
+from gpuplace.ops.math.factorization import self_adjoint_eig as eigh
+from gpuplace.ops.math.factorization import self_adjoint_eigvals as eigvalsh
 from gpuplace.ops.math.linalg import cholesky
 from gpuplace.ops.math.linalg import matrix_solve as solve
 from gpuplace.ops.math.matrix import cross, matmul, matvec, trace
@@ -25,6 +28,8 @@ __all__ = [
     "cross",
     "diag",
     "diag_part",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "eye",
     "l2_normalize",
@@ -32,8 +37,10 @@ __all__ = [
     "matrix_transpose",
     "matvec",
     "norm",
+    "qr",
     "set_diag",
     "solve",
+    "svd",
     "tensor_diag",
     "tensor_diag_part",
     "tensordot",

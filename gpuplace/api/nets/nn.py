@@ -8,7 +8,9 @@ from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
 from gpuplace.ops.nn.convolution import *
+from gpuplace.ops.nn.ctc import *
 from gpuplace.ops.nn.depthwise import *
+from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
@@ -43,13 +45,18 @@ __all__ = [
     "conv3d_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
+    "dilation2d",
     "dropout",
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",

@@ -358,7 +358,8 @@ def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
         twice = new("Mul", x=like(2, grad, "scalar"), y=grad) * (x - y)
     if _all_shaped_alike(op, grad):
         return twice, -twice
-    return reduced_gradients(op, grad, lambda: twice, lambda: -twice)
+    of_x, of_y = reduced_gradients(op, grad, lambda: twice, lambda: twice)
+    return of_x, -of_y
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:

@@ -1,19 +1,32 @@
-"""The QR decomposition, which orthogonal initial values are made from.
+"""Matrices as products: QR, singular values, and eigenvalues of matrices that equal their adjoints.
 
-Source: tensorflow/core/kernels/qr_op_impl.h and core/ops/linalg_ops.cc, release 1.15.
+Signs (of complex matrices, phases) of vectors are free: LAPACK's differ from those of the library TensorFlow uses.
+
+Source: tensorflow/core/kernels/qr_op_impl.h, svd_op_impl.h, self_adjoint_eig_v2_op_impl.h, core/ops/linalg_ops.cc and
+tensorflow/python/ops/linalg_ops.py, linalg_grad.py, release 1.15.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.flops import cubic_flops
-from gpuplace.ops.shape_rules import require_rank_at_least
+from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
+from gpuplace.ops.math.unary import real, reciprocal
+from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = ["qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"]
 
 
 class Qr(NamedTuple):
@@ -54,7 +67,148 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*sizes[:-2], rows, inner)), TensorShape.of((*sizes[:-2], inner, columns))]
 
 
+def _wide(matrices: Any) -> Any:
+    return matrices.astype("float32") if matrices.dtype.itemsize == 2 else matrices
+
+
 @compute("Qr", fresh=True, flops=cubic_flops(4))
 def _qr(xp: Any, matrices: Any, *, full_matrices: bool) -> tuple[Any, Any]:
-    q, r = xp.linalg.qr(matrices, mode="complete" if full_matrices else "reduced")
+    q, r = xp.linalg.qr(_wide(matrices), mode="complete" if full_matrices else "reduced")
     return q.astype(matrices.dtype, copy=False), r.astype(matrices.dtype, copy=False)
+
+
+# Eigenvalues
+
+
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and eigenvectors of matrices that equal their adjoints.
+
+    Args:
+        tensor: ``[..., n, n]``, float32, float64 or complex; the lower triangles alone are looked at.
+        name: name of the op.
+
+    Returns:
+        Eigenvalues, ``[..., n]``, in ascending order, and eigenvectors as the columns of ``[..., n, n]``.
+
+    Raises:
+        ValueError: the matrices are known not to be square.
+        InvalidArgumentError: when it runs: they are not square, or have elements that are no numbers.
+    """
+    values, vectors = apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=True).outputs
+    return values, vectors
+
+
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
+    """Eigenvalues of matrices that equal their adjoints.
+
+    Args:
+        tensor: ``[..., n, n]``, float32, float64 or complex; the lower triangles alone are looked at.
+        name: name of the op.
+
+    Returns:
+        ``[..., n]``, in ascending order.
+
+    Raises:
+        ValueError: the matrices are known not to be square.
+        InvalidArgumentError: when it runs: they are not square, or have elements that are no numbers.
+    """
+    return apply_op("SelfAdjointEigV2", name, input=tensor, compute_v=False).outputs[0]
+
+
+@shape_function("SelfAdjointEigV2")
+def _eig_shape(op: Operation) -> list[TensorShape]:
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    if sizes is None:
+        return [UNKNOWN_SHAPE] * 2
+    size = merge_sizes(sizes[-2], sizes[-1])
+    batch = sizes[:-2]
+    vectors = TensorShape.of((*batch, size, size) if op.attrs["compute_v"] else (0,))
+    return [TensorShape.of((*batch, size)), vectors]
+
+
+@compute("SelfAdjointEigV2", fresh=True, flops=cubic_flops(9))
+def _eig(xp: Any, matrices: Any, *, compute_v: bool) -> tuple[Any, Any]:
+    if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
+        raise InvalidArgumentError.of(f"Input matrix must be square, got {list(matrices.shape)}")
+    if not matrices.shape[-1]:
+        shape = matrices.shape if compute_v else (0,)
+        return xp.zeros(matrices.shape[:-1], matrices.dtype), xp.zeros(shape, matrices.dtype)
+    if not xp.isfinite(matrices).all():
+        raise InvalidArgumentError.of(
+            "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+        )
+    values, vectors = xp.linalg.eigh(_wide(matrices))
+    values = values.astype(matrices.dtype, copy=False)
+    if not compute_v:
+        return values, xp.zeros((0,), matrices.dtype)
+    return values, vectors.astype(matrices.dtype, copy=False)
+
+
+@gradient("SelfAdjointEigV2")
+def _eig_gradient(op: Operation, of_values: Tensor, of_vectors: Tensor) -> Tensor:
+    values = op.outputs[0]
+    with op.graph.control_dependencies([of_values, of_vectors]):
+        if op.attrs["compute_v"]:
+            vectors = op.outputs[1]
+            apart = reciprocal(expand_dims(values, -2) - expand_dims(values, -1))
+            apart = matrix_set_diag(apart, zeros_like(values))
+            inner = matrix_diag(of_values) + apart * matmul(vectors, of_vectors, adjoint_a=True)
+        else:
+            _, vectors = self_adjoint_eig(op.inputs[0])
+            inner = matrix_diag(of_values)
+        whole = matmul(vectors, matmul(inner, vectors, adjoint_b=True))
+        with name_scope("adjoint"):
+            turned = matrix_transpose(whole, conjugate=whole.dtype.is_complex)
+        lower = matrix_band_part(whole + turned, -1, 0)
+        return matrix_set_diag(lower, 0.5 * matrix_diag_part(lower))
+
+
+# Singular values
+
+
+def svd(
+    tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Singular values of matrices, ``tensor = u @ diag(s) @ adjoint(v)``.
+
+    Args:
+        tensor: ``[..., rows, columns]``, float32, float64 or complex.
+        full_matrices: give ``u`` and ``v`` all their columns, not only as many as there are values.
+        compute_uv: whether to give the vectors at all.
+        name: name of the op.
+
+    Returns:
+        ``s``, ``[..., min(rows, columns)]`` in descending order; with ``compute_uv`` also ``u``,
+            ``[..., rows, inner]``, and ``v``, ``[..., columns, inner]``.
+
+    Raises:
+        ValueError: the rank is known to be below 2.
+    """
+    s, u, v = apply_op("Svd", name, input=tensor, compute_uv=compute_uv, full_matrices=full_matrices).outputs
+    return (real(s), u, v) if compute_uv else real(s)
+
+
+@shape_function("Svd")
+def _svd_shape(op: Operation) -> list[TensorShape]:
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    if sizes is None:
+        return [UNKNOWN_SHAPE] * 3
+    *batch, rows, columns = sizes
+    least = None if rows is None or columns is None else min(rows, columns)
+    if not op.attrs["compute_uv"]:
+        return [TensorShape.of((*batch, least)), *[TensorShape.of((0,))] * 2]
+    inner = (rows, columns) if op.attrs["full_matrices"] else (least, least)
+    shapes = ((*batch, least), (*batch, rows, inner[0]), (*batch, columns, inner[1]))
+    return [TensorShape.of(shape) for shape in shapes]
+
+
+@compute("Svd", fresh=True, flops=cubic_flops(10))
+def _svd(xp: Any, matrices: Any, *, compute_uv: bool, full_matrices: bool) -> tuple[Any, Any, Any]:
+    dtype = matrices.dtype
+    if not compute_uv:
+        s = xp.linalg.svd(_wide(matrices), compute_uv=False)
+        nothing = [xp.zeros((0,), dtype) for _ in range(2)]
+        return s.astype(dtype, copy=False), nothing[0], nothing[1]
+    u, s, adjoint = xp.linalg.svd(_wide(matrices), full_matrices=full_matrices)
+    v = xp.ascontiguousarray(xp.conjugate(xp.swapaxes(adjoint, -1, -2)))
+    return s.astype(dtype, copy=False), u.astype(dtype, copy=False), v.astype(dtype, copy=False)

@@ -225,7 +225,7 @@ class RNNCell(Layer):
             return _zeros_of(self.state_size, batch_size, dtype)
 
 
-class _OwnVariables(RNNCell):
+class OwnVariables(RNNCell):
     """A cell that makes its variables in ``build``, straight in its own scope."""
 
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -242,7 +242,7 @@ class _OwnVariables(RNNCell):
         return int(depth)
 
 
-class BasicRNNCell(_OwnVariables):
+class BasicRNNCell(OwnVariables):
     """``output = state = activation([inputs, state] * kernel + bias)``.
 
     >>> import gpuplace as tf
@@ -315,7 +315,7 @@ class BasicRNNCell(_OwnVariables):
         return output, output
 
 
-class GRUCell(_OwnVariables):
+class GRUCell(OwnVariables):
     """A gated recurrent unit.
 
     Args:
@@ -424,7 +424,7 @@ class LSTMStateTuple(_StateTuple):
         return found
 
 
-class BasicLSTMCell(_OwnVariables):
+class BasicLSTMCell(OwnVariables):
     """A long short-term memory without peepholes, clipping or projection.
 
     >>> import gpuplace as tf
@@ -512,7 +512,7 @@ class BasicLSTMCell(_OwnVariables):
         return new_h, new_state
 
 
-class LSTMCell(_OwnVariables):
+class LSTMCell(OwnVariables):
     """A long short-term memory, with peepholes, clipping and projection where wanted.
 
     Args:

@@ -1,0 +1,386 @@
+"""Connectionist temporal classification: the loss, and decoders of what a net says about a sequence.
+
+A net says for each step which class it hears, the last class being a blank. What it heard is the classes without
+repetitions and then without blanks; the loss is the improbability of all the ways to hear the labels::
+
+    labels  a b      ways over three steps   a a b   a b b   a - b   - a b   a b -
+
+Source: tensorflow/core/util/ctc, core/kernels/ctc_*_ops.cc, core/ops/ctc_ops.cc and tensorflow/python/ops/ctc_ops.py,
+release 1.15; A. Graves and others, "Connectionist Temporal Classification" (ICML 2006), section 4.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.reshaping import expand_dims, transpose
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
+
+
+def ctc_loss(
+    labels: SparseTensor | SparseTensorValue,
+    inputs: TensorLike | None = None,
+    sequence_length: TensorLike | None = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: TensorLike | None = None,
+) -> Tensor:
+    """How improbable the labels are, for each sequence.
+
+    Args:
+        labels: int32, sparse ``[batch, labels]``: classes, without the blank.
+        inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
+        sequence_length: int32 ``[batch]``: how many steps each sequence has.
+        preprocess_collapse_repeated: take labels that follow an equal one away first.
+        ctc_merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
+        ignore_longer_outputs_than_inputs: give a sequence that is too short for its labels no loss and no gradient.
+        time_major: False: ``inputs`` are ``[batch, time, classes]``.
+        logits: the newer name of ``inputs``.
+
+    Returns:
+        ``[batch]``, of the dtype of ``inputs``: negative logarithms of probabilities.
+
+    Raises:
+        TypeError: ``labels`` are not sparse.
+        ValueError: the shapes are known not to fit.
+        InvalidArgumentError: when it runs: a sequence is too short for its labels, or a label is no class.
+    """
+    if not isinstance(labels, (SparseTensor, SparseTensorValue)):
+        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+    sparse = to_sparse(labels)
+    values: Any = inputs if logits is None else logits
+    if not time_major:
+        values = transpose(values, [1, 0, 2])
+    return apply_op(
+        "CTCLoss",
+        inputs=values,
+        labels_indices=sparse.indices,
+        labels_values=sparse.values,
+        sequence_length=sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    ).outputs[0]
+
+
+def ctc_greedy_decoder(
+    inputs: TensorLike, sequence_length: TensorLike, merge_repeated: bool = True
+) -> tuple[list[SparseTensor], Tensor]:
+    """The labels of the most probable class of each step.
+
+    Args:
+        inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
+        sequence_length: int32 ``[batch]``: how many steps each sequence has.
+        merge_repeated: whether equal classes in a row stand for one label, unless a blank is between.
+
+    Returns:
+        A list of one sparse tensor ``[batch, labels]`` of int64, and ``[batch, 1]``: the negative sum of the largest
+            logits.
+
+    Raises:
+        ValueError: the shapes are known not to fit.
+        InvalidArgumentError: when it runs: a sequence is longer than there are steps.
+    """
+    indices, values, shape, score = apply_op(
+        "CTCGreedyDecoder", inputs=inputs, sequence_length=sequence_length, merge_repeated=merge_repeated
+    ).outputs
+    return [SparseTensor(indices, values, shape)], score
+
+
+def ctc_beam_search_decoder(
+    inputs: TensorLike,
+    sequence_length: TensorLike,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[SparseTensor], Tensor]:
+    """The most probable labels, of the ``beam_width`` beginnings that are followed at each step.
+
+    Args:
+        inputs: logits, ``[time, batch, classes]``, float32 or float64; the last class is the blank.
+        sequence_length: int32 ``[batch]``: how many steps each sequence has.
+        beam_width: how many beginnings are followed.
+        top_paths: how many are returned, the most probable first.
+        merge_repeated: write labels that are equal in a row once.
+
+    Returns:
+        A list of ``top_paths`` sparse tensors ``[batch, labels]`` of int64, and ``[batch, top_paths]``: logarithms of
+            their probabilities.
+
+    Raises:
+        ValueError: the shapes are known not to fit.
+        InvalidArgumentError: when it runs: a sequence is longer than there are steps, or more paths are wanted than
+            the beam is wide.
+    """
+    *parts, scores = apply_op(
+        "CTCBeamSearchDecoder",
+        inputs=inputs,
+        sequence_length=sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    ).outputs
+    each = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
+    return [SparseTensor(*three) for three in zip(*each, strict=True)], scores
+
+
+def _lengths(inputs: Any, sequence_length: Any, error: Any = FailedPreconditionError) -> list[int]:
+    """How many steps each sequence has, checked; ``error`` for one that is too long."""
+    if inputs.ndim != 3:
+        raise InvalidArgumentError.of("inputs is not a 3-Tensor")
+    steps, batch, _ = inputs.shape
+    if sequence_length.ndim != 1:
+        raise InvalidArgumentError.of("sequence_length is not a vector")
+    if len(sequence_length) != batch:
+        raise InvalidArgumentError.of(f"len(sequence_length) != batch_size. len(sequence_length): "
+                                      f"{len(sequence_length)} batch_size: {batch}")  # fmt: skip
+    lengths = [int(length) for length in sequence_length]
+    for at, length in enumerate(lengths):
+        if length > steps:
+            raise error.of(f"sequence_length({at}) <= {steps}")
+    return lengths
+
+
+# Loss
+
+
+def _log_softmax(logits: Any) -> Any:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def _ways(probable: Any, path: Any, blank: int, merges: bool) -> Any:
+    """Logarithms of the sums over all ways that begin a path and end at each of its places, for each step."""
+    steps, places = len(probable), len(path)
+    seen = probable[:, path]
+    result = np.full((steps, places), -np.inf)
+    result[0, :2] = seen[0, :2]
+    stays = np.where(np.full(places, merges) | (path == blank), 0.0, -np.inf)
+    skips = np.full(places, -np.inf)
+    skips[2:] = np.where((path[2:] != blank) & ~((path[2:] == path[:-2]) & merges), 0.0, -np.inf)
+    for step in range(1, steps):
+        before = np.concatenate([[-np.inf, -np.inf], result[step - 1]])
+        from_here = np.logaddexp(before[2:] + stays, before[1:-1])
+        result[step] = np.logaddexp(from_here, before[:-2] + skips) + seen[step]
+    return result
+
+
+def _loss(logits: Any, labels: list[int], merges: bool) -> tuple[float, Any]:
+    """The loss of one sequence, ``[time, classes]``, and its gradient."""
+    blank = logits.shape[1] - 1
+    path = np.full(2 * len(labels) + 1, blank)
+    path[1::2] = labels
+    probable = _log_softmax(logits)
+    forward = _ways(probable, path, blank, merges)
+    backward = _ways(probable[::-1], path[::-1], blank, merges)[::-1, ::-1]
+    both = forward + backward - probable[:, path]
+    total = np.logaddexp.reduce(forward[-1, -2:])
+    spread = np.exp(probable)
+    if total == -np.inf:
+        return np.inf, spread
+    for place, label in enumerate(path):
+        spread[:, label] -= np.exp(both[:, place] - total)
+    return -total, spread
+
+
+@compute("CTCLoss", fresh=True)
+def _ctc_loss(
+    xp: Any,
+    inputs: Any,
+    labels_indices: Any,
+    labels_values: Any,
+    sequence_length: Any,
+    *,
+    preprocess_collapse_repeated: bool,
+    ctc_merge_repeated: bool,
+    ignore_longer_outputs_than_inputs: bool,
+) -> tuple[Any, Any]:
+    lengths = _lengths(inputs, sequence_length, InvalidArgumentError)
+    if labels_indices.ndim != 2:
+        raise InvalidArgumentError.of("labels_indices is not a matrix")
+    if labels_values.ndim != 1 or len(labels_values) != len(labels_indices):
+        raise InvalidArgumentError.of("labels_indices and labels_values must contain the same number of rows")
+    steps, batch, classes = inputs.shape
+    labels: list[list[int]] = [[] for _ in range(batch)]
+    for (row, _), value in zip(labels_indices.tolist(), labels_values.tolist(), strict=True):
+        if not 0 <= row < batch:
+            raise InvalidArgumentError.of(f"labels batch index must be between 0 and {batch} but saw: {row}")
+        if value < 0:
+            raise InvalidArgumentError.of(
+                f"All labels must be nonnegative integers, batch: {row} labels: {value}"
+            )
+        if value < classes - 1 and labels[row] and labels[row][-1] >= classes - 1:
+            raise InvalidArgumentError.of(
+                f"Saw a non-null label (index >= num_classes - 1) following a null label, batch: {row} "
+                f"num_classes: {classes} labels: {labels[row] + [value]}",
+                hint=f"labels are 0 to {classes - 2}; the last class is the blank",
+            )
+        labels[row].append(value)
+    losses = np.zeros(batch, np.float64)
+    grads = np.zeros(inputs.shape, np.float64)
+    logits = np.asarray(inputs, np.float64)
+    for row, length in enumerate(lengths):
+        wanted = labels[row]
+        wanted = [label for label in wanted if label < classes - 1]
+        if preprocess_collapse_repeated:
+            wanted = [label for label, _ in itertools.groupby(wanted)]
+        if length == 0:
+            continue
+        if not wanted:
+            raise InvalidArgumentError.of(f"Labels length is zero in batch {row}")
+        if len(wanted) > length:
+            if ignore_longer_outputs_than_inputs:
+                continue
+            raise InvalidArgumentError.of(
+                f"Not enough time for target transition sequence (required: {len(wanted)}, available: {length}){row}"
+                "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs"
+            )
+        losses[row], grads[:length, row] = _loss(logits[:length, row], wanted, ctc_merge_repeated)
+    return losses.astype(inputs.dtype), grads.astype(inputs.dtype)
+
+
+@shape_function("CTCLoss")
+def _loss_shape(op: Operation) -> list[TensorShape]:
+    inputs, indices, values, lengths = (
+        require_rank(tensor.shape, rank) for tensor, rank in zip(op.inputs, (3, 2, 1, 1), strict=True)
+    )
+    merge_sizes(indices[0].value, values[0].value)
+    batch = merge_sizes(inputs[1].value, lengths[0].value)
+    return [TensorShape.of((batch,)), TensorShape.of((inputs[0].value, batch, inputs[2].value))]
+
+
+@gradient("CTCLoss")
+def _loss_gradient(op: Operation, grad: Tensor, *others: Tensor) -> list[Any]:
+    kept = new(
+        "PreventGradient",
+        input=op.outputs[1],
+        message="Currently there is no way to take the second derivative of ctc_loss due to the fused implementation's "
+        "interaction with tf.gradients()",
+    )
+    return [expand_dims(grad, -1) * kept, None, None, None]
+
+
+# Decoders
+
+
+def _sparse(rows: list[list[int]]) -> tuple[Any, Any, Any]:
+    """Rows of labels as indices, values and shape."""
+    indices = [[row, at] for row, labels in enumerate(rows) for at in range(len(labels))]
+    values = [label for labels in rows for label in labels]
+    return (
+        np.array(indices, np.int64).reshape(-1, 2),
+        np.array(values, np.int64),
+        np.array([len(rows), max(map(len, rows), default=0)], np.int64),
+    )
+
+
+@compute("CTCGreedyDecoder", fresh=True)
+def _greedy(xp: Any, inputs: Any, sequence_length: Any, *, merge_repeated: bool) -> tuple[Any, ...]:
+    lengths = _lengths(inputs, sequence_length)
+    blank = inputs.shape[2] - 1
+    best = inputs.argmax(axis=2)
+    rows, scores = [], np.zeros((len(lengths), 1), inputs.dtype)
+    for row, length in enumerate(lengths):
+        said = best[:length, row].tolist()
+        if merge_repeated:
+            said = [label for label, _ in itertools.groupby(said)]
+        rows.append([label for label in said if label != blank])
+        scores[row, 0] = -inputs[:length, row].max(axis=1).sum() if length else 0
+    return (*_sparse(rows), scores)
+
+
+_Beam = dict[tuple[int, ...], tuple[float, float]]
+"""Labels so far -> logarithms of the probabilities that they end in a blank, and in their last label."""
+
+
+def _beam_step(beam: _Beam, probable: list[float], width: int) -> _Beam:
+    """The most probable beginnings after one more step."""
+    blank = len(probable) - 1
+    found: _Beam = {}
+
+    def extended(start: tuple[int, ...], label: int) -> float:
+        in_blank, in_label = beam[start]
+        same = bool(start) and start[-1] == label
+        return in_blank if same else float(np.logaddexp(in_blank, in_label))
+
+    for labels, (in_blank, in_label) in beam.items():
+        total = float(np.logaddexp(in_blank, in_label))
+        ends = -np.inf
+        if labels:
+            parent = extended(labels[:-1], labels[-1]) if labels[:-1] in beam else -np.inf
+            ends = float(np.logaddexp(in_label, parent)) + probable[labels[-1]]
+        found[labels] = (total + probable[blank], ends)
+    for labels in beam:
+        for label in range(blank):
+            longer = (*labels, label)
+            if longer not in beam:
+                found[longer] = (-np.inf, extended(labels, label) + probable[label])
+    ranked = sorted(found.items(), key=lambda item: -float(np.logaddexp(*item[1])))
+    return dict(ranked[:width])
+
+
+@compute("CTCBeamSearchDecoder", fresh=True)
+def _beam_search(
+    xp: Any, inputs: Any, sequence_length: Any, *, beam_width: int, top_paths: int, merge_repeated: bool
+) -> tuple[Any, ...]:
+    lengths = _lengths(inputs, sequence_length)
+    if top_paths > beam_width:
+        raise InvalidArgumentError.of(f"top_paths ({top_paths}) must be <= beam_width ({beam_width})")
+    probable = _log_softmax(np.asarray(inputs, np.float64)) if inputs.size else inputs
+    paths: list[list[list[int]]] = [[] for _ in range(top_paths)]
+    scores = np.zeros((len(lengths), top_paths), inputs.dtype)
+    for row, length in enumerate(lengths):
+        beam: _Beam = {(): (0.0, -np.inf)}
+        for step in range(length):
+            beam = _beam_step(beam, probable[step, row].tolist(), beam_width)
+        ranked = sorted(beam.items(), key=lambda item: -float(np.logaddexp(*item[1])))
+        if len(ranked) < top_paths:
+            raise InvalidArgumentError.of(
+                f"Less leaves in the beam search than requested: {len(ranked)} for {top_paths} paths"
+            )
+        for number, (labels, ends) in enumerate(ranked[:top_paths]):
+            said = [label for label, _ in itertools.groupby(labels)] if merge_repeated else list(labels)
+            paths[number].append(said)
+            scores[row, number] = np.logaddexp(*ends)
+    made = [_sparse(rows) for rows in paths]
+    return (*(part for column in zip(*made, strict=True) for part in column), scores)
+
+
+def _decoded(op: Operation, paths: int) -> list[TensorShape]:
+    inputs, lengths = require_rank(op.inputs[0].shape, 3), require_rank(op.inputs[1].shape, 1)
+    batch = merge_sizes(inputs[1].value, lengths[0].value)
+    shapes = [(None, 2), (None,), (2,)]
+    return [
+        *(TensorShape.of(shape) for shape in shapes for _ in range(paths)),
+        TensorShape.of((batch, paths)),
+    ]
+
+
+@shape_function("CTCGreedyDecoder")
+def _greedy_shape(op: Operation) -> list[TensorShape]:
+    return _decoded(op, 1)
+
+
+@shape_function("CTCBeamSearchDecoder")
+def _beam_shape(op: Operation) -> list[TensorShape]:
+    return _decoded(op, op.attrs["top_paths"])
+
+
+not_differentiable("CTCGreedyDecoder", "CTCBeamSearchDecoder")

@@ -1,0 +1,257 @@
+"""Grey-scale dilation and erosion of images.
+
+Source: tensorflow/core/kernels/dilation_ops.cc, core/ops/nn_ops.cc and tensorflow/python/ops/nn_ops.py, nn_grad.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.array.sequence import reverse
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.unary import negative
+from gpuplace.ops.nn.windows import output_size
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+from gpuplace.typing import IntsLike, TensorLike
+
+__all__ = ["dilation2d", "erosion2d"]
+
+_ATTRS = ("strides", "rates", "padding")
+
+
+def dilation2d(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: IntsLike | None = None,
+    rates: IntsLike | None = None,
+    padding: str | None = None,
+    name: str | None = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
+) -> Tensor:
+    """The largest sum of a pixel and the filter's element over it, for each place of the filter, channel by channel.
+
+    Args:
+        input: ``[batch, height, width, channels]``, numbers.
+        filter: ``[rows, columns, channels]``, of the same dtype.
+        strides: how far the window moves, ``[1, down, across, 1]``.
+        rates: distance of the window's elements, ``[1, down, across, 1]``.
+        padding: ``"SAME"`` or ``"VALID"``; what lies beyond the border is left out.
+        name: name of the operation.
+        filters: the newer name of ``filter``; wins where both are given.
+        dilations: the newer name of ``rates``; wins where both are given.
+
+    Returns:
+        ``[batch, out_height, out_width, channels]``, of the dtype of ``input``.
+
+    Raises:
+        TypeError: another dtype, two different ones, or lists are missing.
+        ValueError: the shapes do not fit.
+    """
+    return new(
+        "Dilation2D",
+        name,
+        input=input,
+        filter=filter if filters is None else filters,
+        strides=strides,
+        rates=rates if dilations is None else dilations,
+        padding=padding,
+    )
+
+
+def erosion2d(
+    value: TensorLike,
+    kernel: TensorLike,
+    strides: IntsLike,
+    rates: IntsLike,
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The smallest difference of a pixel and the kernel's element over it: a dilation of the negated images.
+
+    Args:
+        value: ``[batch, height, width, channels]``, numbers.
+        kernel: ``[rows, columns, channels]``, of the same dtype.
+        strides: how far the window moves, ``[1, down, across, 1]``.
+        rates: distance of the window's elements, ``[1, down, across, 1]``.
+        padding: ``"SAME"`` or ``"VALID"``; what lies beyond the border is left out.
+        name: name of the scope.
+
+    Returns:
+        ``[batch, out_height, out_width, channels]``, of the dtype of ``value``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: the shapes do not fit.
+    """
+    with name_scope(name, "erosion2d", [value, kernel]) as scope:
+        turned = convert_to_tensor(kernel)
+        found = dilation2d(negative(value), reverse(turned, [0, 1]), strides, rates, padding, scope)
+        return negative(found)
+
+
+def _sizes(op: Operation, height: Any, width: Any, rows: Any, columns: Any) -> list[tuple[Any, int, int]]:
+    padding = op.attrs["padding"].decode()
+    strides, rates = op.attrs["strides"], op.attrs["rates"]
+    return [
+        output_size(size, taps, rates[axis], strides[axis], padding, (0, 0))
+        for axis, size, taps in ((1, height, rows), (2, width, columns))
+    ]
+
+
+@shape_function("Dilation2D")
+def _dilation_shape(op: Operation) -> list[TensorShape]:
+    for name in ("strides", "rates"):
+        given = op.attrs[name]
+        if len(given) != 4:
+            raise ValueError(
+                f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(given)}"
+            )
+    images, filter = require_rank(op.inputs[0].shape, 4), require_rank(op.inputs[1].shape, 3)
+    channels = merge_sizes(images[3].value, filter[2].value)
+    sizes = _sizes(op, images[1].value, images[2].value, filter[0].value, filter[1].value)
+    return [TensorShape.of((images[0].value, sizes[0][0], sizes[1][0], channels))]
+
+
+@shape_function("Dilation2DBackpropInput")
+def _like_images(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape]
+
+
+@shape_function("Dilation2DBackpropFilter")
+def _like_filter(op: Operation) -> list[TensorShape]:
+    return [op.inputs[1].shape]
+
+
+def _lowest(xp: Any, dtype: Any) -> Any:
+    return xp.iinfo(dtype).min if dtype.kind in "iu" else -xp.inf
+
+
+def _check(images: Any, filter: Any, ctx: KernelContext) -> None:
+    strides, rates = ctx.op.attrs["strides"], ctx.op.attrs["rates"]
+    for what, given in (("stride", strides), ("rate", rates)):
+        if (given[0], given[3]) != (1, 1):
+            raise InvalidArgumentError.of(
+                f"{what.capitalize()}s in the batch and depth dimensions must be 1.", op=ctx.op
+            )
+    if images.ndim != 4:
+        raise InvalidArgumentError.of("input must be 4-dimensional", op=ctx.op)
+    if filter.ndim != 3:
+        raise InvalidArgumentError.of("filter must be 3-dimensional", op=ctx.op)
+    if images.shape[3] != filter.shape[2]:
+        raise InvalidArgumentError.of(
+            f"input and filter must have the same depth: {images.shape[3]} vs {filter.shape[2]}", op=ctx.op
+        )
+
+
+class _Window:
+    """The places of a node's window on images."""
+
+    def __init__(self, op: Operation, images: Any, filter: Any) -> None:
+        self.taps = filter.shape[:2]
+        self.strides, self.rates = op.attrs["strides"][1:3], op.attrs["rates"][1:3]
+        sizes = _sizes(op, *images.shape[1:3], *self.taps)
+        self.out = (sizes[0][0], sizes[1][0])
+        self.pads = [(before, after) for _, before, after in sizes]
+
+    def padded(self, xp: Any, images: Any) -> Any:
+        """Images within a border; what lies on it is never the largest, but where there is nothing else."""
+        if not any(map(any, self.pads)):
+            return images
+        return xp.pad(images, [(0, 0), *self.pads, (0, 0)], constant_values=_lowest(xp, images.dtype))
+
+    def positions(self) -> Iterator[tuple[tuple[int, int], tuple[slice, ...]]]:
+        """Each element of the window and where all places have it in padded images."""
+        for tap in itertools.product(*map(range, self.taps)):
+            where = [
+                slice(at * rate, at * rate + max(0, count - 1) * step + 1, step)
+                for at, rate, step, count in zip(tap, self.rates, self.strides, self.out, strict=True)
+            ]
+            yield (tap[0], tap[1]), (slice(None), *where)
+
+    def inside(self, xp: Any, images: Any) -> Any:
+        """Which pixels of padded images are not of the border."""
+        height, width = images.shape[1:3]
+        mask = xp.zeros((1, height + sum(self.pads[0]), width + sum(self.pads[1]), 1), bool)
+        mask[self.inner(height, width)] = True
+        return mask
+
+    def inner(self, height: int, width: int) -> tuple[slice, ...]:
+        (top, _), (left, _) = self.pads
+        return (slice(None), slice(top, top + height), slice(left, left + width))
+
+
+def _largest(xp: Any, images: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
+    """The largest sums, and which element of the window the first of them has."""
+    shape = (len(images), *window.out, images.shape[3])
+    best = xp.full(shape, _lowest(xp, images.dtype), images.dtype)
+    chosen = xp.zeros(shape, xp.int32)
+    if not best.size:
+        return best, chosen
+    source, inside = window.padded(xp, images), window.inside(xp, images)
+    first = xp.ones(shape, bool)
+    for number, (tap, where) in enumerate(window.positions()):
+        sums = source[where] + filter[tap]
+        better = inside[where] & (first | (sums > best))
+        best, chosen = xp.where(better, sums, best), xp.where(better, xp.int32(number), chosen)
+        first &= ~better
+    return best.astype(images.dtype, copy=False), chosen
+
+
+@compute("Dilation2D", fresh=True)
+def _dilation(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+    _check(images, filter, ctx)
+    return _largest(xp, images, filter, _Window(ctx.op, images, filter))[0]
+
+
+def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext) -> None:
+    expected = (len(images), *window.out, images.shape[3])
+    if tuple(grad.shape) != expected:
+        raise InvalidArgumentError.of(
+            f"out_backprop has incompatible size: {tuple(grad.shape)} where the dilation gives {expected}",
+            op=ctx.op,
+        )
+
+
+@compute("Dilation2DBackpropInput", fresh=True)
+def _backprop_input(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    _check(images, filter, ctx)
+    window = _Window(ctx.op, images, filter)
+    _check_gradient(images, window, grad, ctx)
+    _, chosen = _largest(xp, images, filter, window)
+    back = xp.zeros_like(window.padded(xp, images))
+    if grad.size:
+        for number, (_, where) in enumerate(window.positions()):
+            back[where] += xp.where(chosen == number, grad, grad.dtype.type(0))
+    return xp.ascontiguousarray(back[window.inner(*images.shape[1:3])])
+
+
+@compute("Dilation2DBackpropFilter", fresh=True)
+def _backprop_filter(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    _check(images, filter, ctx)
+    window = _Window(ctx.op, images, filter)
+    _check_gradient(images, window, grad, ctx)
+    _, chosen = _largest(xp, images, filter, window)
+    result = xp.zeros_like(filter)
+    for number, (tap, _) in enumerate(window.positions()):
+        result[tap] = xp.where(chosen == number, grad, grad.dtype.type(0)).sum(
+            axis=(0, 1, 2), dtype=filter.dtype
+        )
+    return result
+
+
+@gradient("Dilation2D")
+def _dilation_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    arguments: dict[str, Any] = {"input": op.inputs[0], "filter": op.inputs[1], "out_backprop": grad}
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return [new(f"Dilation2DBackprop{what}", **arguments, **attrs) for what in ("Input", "Filter")]

@@ -1,0 +1,136 @@
+"""How many insertions, deletions and replacements make one sequence of another.
+
+Source: tensorflow/core/kernels/edit_distance_op.cc, core/ops/array_ops.cc and tensorflow/python/ops/array_ops.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
+from gpuplace.ops.support import new
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = ["edit_distance"]
+
+
+def edit_distance(
+    hypothesis: SparseTensor | SparseTensorValue,
+    truth: SparseTensor | SparseTensorValue,
+    normalize: bool = True,
+    name: str = "edit_distance",
+) -> Tensor:
+    """The Levenshtein distance of sequences: how many insertions, deletions and replacements lead to ``truth``.
+
+    Args:
+        hypothesis: sequences along the last axis.
+        truth: the sequences that they are compared with, of the same type and rank.
+        normalize: divide by the length of the true sequence; infinite where that is empty, but the other is not.
+        name: name of the operation.
+
+    Returns:
+        float32, of the shape of the sequences without the last axis.
+
+    Raises:
+        TypeError: the arguments are not sparse, or of different types.
+        InvalidArgumentError: when it runs: ranks differ, or indices are out of bounds.
+    """
+    parts: dict[str, Any] = {}
+    for label, value in (("hypothesis", hypothesis), ("truth", truth)):
+        if not isinstance(value, (SparseTensor, SparseTensorValue)):
+            raise TypeError(f"{label.capitalize()} must be a SparseTensor.")
+        sparse = to_sparse(value)
+        parts |= {
+            f"{label}_indices": sparse.indices,
+            f"{label}_values": sparse.values,
+            f"{label}_shape": sparse.dense_shape,
+        }
+    return new("EditDistance", name, **parts, normalize=normalize)
+
+
+def _distance(one: list[Any], other: list[Any]) -> int:
+    row = list(range(len(other) + 1))
+    for number, item in enumerate(one, 1):
+        before, row[0] = row[0], number
+        for at, wanted in enumerate(other, 1):
+            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (item != wanted))
+    return row[-1]
+
+
+def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+    found: dict[tuple[int, ...], list[Any]] = {}
+    for index, value in zip(indices.tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(index[:-1]), []).append(value)
+    return found
+
+
+def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
+    if indices.ndim != 2:
+        raise InvalidArgumentError.of(
+            f"{what}_indices should be a matrix, but got shape {list(indices.shape)}"
+        )
+    if values.ndim != 1 or len(values) != len(indices):
+        raise InvalidArgumentError.of(f"{what}_values.NumElements() != # rows in {what}_indices")
+    if shape.ndim != 1 or len(shape) != indices.shape[1]:
+        raise InvalidArgumentError.of(f"{what}_shape.NumElements() != # columns in {what}_indices")
+    if (indices < 0).any() or (indices >= shape).any():
+        raise InvalidArgumentError.of(f"{what}_indices are out of bounds: need 0 <= index < {shape.tolist()}")
+
+
+@compute("EditDistance", fresh=True)
+def _edit_distance(
+    xp: Any,
+    hypothesis_indices: Any,
+    hypothesis_values: Any,
+    hypothesis_shape: Any,
+    truth_indices: Any,
+    truth_values: Any,
+    truth_shape: Any,
+    *,
+    normalize: bool,
+) -> Any:
+    _check("hypothesis", hypothesis_indices, hypothesis_values, hypothesis_shape)
+    _check("truth", truth_indices, truth_values, truth_shape)
+    if len(hypothesis_shape) != len(truth_shape):
+        raise InvalidArgumentError.of(
+            "Expected hypothesis and truth tensors to have the same rank: "
+            f"{len(hypothesis_shape)} vs. {len(truth_shape)}"
+        )
+    sizes = tuple(np.maximum(hypothesis_shape, truth_shape)[:-1].tolist())
+    result = np.zeros(sizes, np.float32)
+    ours, true = _sequences(hypothesis_indices, hypothesis_values), _sequences(truth_indices, truth_values)
+    for group in {**ours, **true}:
+        one, other = ours.get(group, []), true.get(group, [])
+        distance: float = _distance(one, other)
+        if normalize:
+            distance = distance / len(other) if other else math.inf
+        result[group] = distance
+    return xp.asarray(result)
+
+
+@shape_function("EditDistance")
+def _distance_shape(op: Operation) -> list[TensorShape]:
+    for at, rank in ((0, 2), (1, 1), (2, 1), (3, 2), (4, 1), (5, 1)):
+        require_rank(op.inputs[at].shape, rank)
+    one, other = (constant_value(op.inputs[at]) for at in (2, 5))
+    if one is None or other is None:
+        return [UNKNOWN_SHAPE]
+    if len(one) != len(other):
+        raise ValueError(
+            f"Num elements of hypothesis_shape does not match truth_shape: {len(one)} vs. {len(other)}"
+        )
+    return [TensorShape.of(tuple(np.maximum(one, other)[:-1].tolist()))]
+
+
+not_differentiable("EditDistance")

@@ -60,6 +60,8 @@ MODULES = {
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq": "gpuplace.api.contrib.legacy_seq2seq",
+    "tensorflow.contrib.metrics.python.ops.metric_ops": "gpuplace.api.contrib.metrics",
     "tensorflow.contrib.slim.python.slim.learning": "gpuplace.training.learning",
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
@@ -153,7 +155,7 @@ NAMES = {
     "ops.linalg.linalg": ("api.arithmetic.linalg",),
     "ops.list_ops": (),
     "ops.logging_ops": (),
-    "ops.lookup_ops": (),
+    "ops.lookup_ops": ("api.contrib.lookup", "api.training.lookup"),
     "ops.losses.losses": ("ops.losses",),
     "ops.losses.util": ("ops.losses",),
     "ops.manip_ops": ("api.arithmetic.manip",),
@@ -248,6 +250,10 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 
 PACKAGES = {
     "tensorflow.contrib.learn.python",
+    "tensorflow.contrib.legacy_seq2seq.python",
+    "tensorflow.contrib.legacy_seq2seq.python.ops",
+    "tensorflow.contrib.metrics.python",
+    "tensorflow.contrib.metrics.python.ops",
     "tensorflow.contrib.training.python",
     "tensorflow.contrib.training.python.training",
     "tensorflow.python.debug",

@@ -224,7 +224,7 @@ def train(
     saver: Any = None,
     save_interval_secs: float = 600,
     sync_optimizer: Any = None,
-    session_config: ConfigLike = None,
+    session_config: ConfigLike | None = None,
     session_wrapper: Callable[[Any], Any] | None = None,
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,

@@ -4,9 +4,11 @@ Source: tensorflow/contrib/rnn, release 1.15 (names).
 """
 
 from gpuplace.ops.rnn.cells import *
+from gpuplace.ops.rnn.projections import EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper
 from gpuplace.ops.rnn.rnn import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
 
 __all__ = [
-    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",
-    "MultiRNNCell", "RNNCell", "ResidualWrapper", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUCell",
+    "InputProjectionWrapper", "LSTMCell", "LSTMStateTuple", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell",
+    "ResidualWrapper", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops import summaries as summary
 from gpuplace.ops.array.constant import ones_like
 from gpuplace.ops.array.gather import where
-from gpuplace.ops.contrib.gradients import Gradients, on_values, values_of
+from gpuplace.ops.contrib.gradients import Gradients, times, values_of
 from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math import cast, elementwise, unary
@@ -106,7 +106,7 @@ def _with_noise(gradients: Gradients, scale: Any) -> Gradients:
     noisy: Gradients = []
     for gradient, variable in gradients:
         if gradient is not None:
-            shape = gradient.dense_shape if isinstance(gradient, IndexedSlices) else gradient.get_shape()
+            shape: Any = gradient.dense_shape if isinstance(gradient, IndexedSlices) else gradient.get_shape()
             noise: Any = truncated_normal(shape)
             gradient = convert_to_tensor(gradient) + noise * scale
         noisy.append((gradient, variable))
@@ -119,7 +119,7 @@ def _multiplied(gradients: Gradients, multipliers: Mapping[Any, Any]) -> Gradien
         key = variable if variable in multipliers else variable.name
         if gradient is not None and key in multipliers:
             factor: Any = cast.cast(multipliers[key], gradient.dtype)
-            gradient = on_values(lambda values, factor=factor: values * factor, gradient)
+            gradient = times(gradient, factor)
         found.append((gradient, variable))
     return found
 
@@ -296,9 +296,6 @@ def adaptive_clipping_fn(
         factor = where(norm < longest, ones_like(norm), usual / norm)
         if static_max_norm is not None:
             factor = elementwise.minimum(static_max_norm / norm, factor)
-        return [
-            (None if grad is None else on_values(lambda values: values * factor, grad), variable)
-            for grad, variable in gradients
-        ]
+        return [(None if grad is None else times(grad, factor), variable) for grad, variable in gradients]
 
     return clip

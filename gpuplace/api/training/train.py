@@ -29,6 +29,7 @@ from gpuplace.ops.input.producers import (
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adadelta import AdadeltaOptimizer
 from gpuplace.ops.train.adagrad import AdagradOptimizer
+from gpuplace.ops.train.adagrad_da import AdagradDAOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
 from gpuplace.ops.train.ftrl import FtrlOptimizer
@@ -42,9 +43,12 @@ from gpuplace.ops.train.global_step import (
 from gpuplace.ops.train.gradient_descent import GradientDescentOptimizer
 from gpuplace.ops.train.learning_rates import (
     cosine_decay,
+    cosine_decay_restarts,
     exponential_decay,
     inverse_time_decay,
+    linear_cosine_decay,
     natural_exp_decay,
+    noisy_linear_cosine_decay,
     piecewise_constant,
     piecewise_constant_decay,
     polynomial_decay,
@@ -52,11 +56,13 @@ from gpuplace.ops.train.learning_rates import (
 from gpuplace.ops.train.momentum import MomentumOptimizer
 from gpuplace.ops.train.moving_averages import ExponentialMovingAverage
 from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.train.proximal_adagrad import ProximalAdagradOptimizer
 from gpuplace.ops.train.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
@@ -88,6 +94,7 @@ __all__ = [
     "NewCheckpointReader",
     "Optimizer",
     "ProfilerHook",
+    "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "QueueRunner",
     "RMSPropOptimizer",
@@ -115,6 +122,7 @@ __all__ = [
     "batch_join",
     "checkpoint_exists",
     "cosine_decay",
+    "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
     "export_meta_graph",
@@ -129,6 +137,7 @@ __all__ = [
     "inverse_time_decay",
     "latest_checkpoint",
     "limit_epochs",
+    "linear_cosine_decay",
     "list_variables",
     "load_checkpoint",
     "load_variable",
@@ -138,6 +147,7 @@ __all__ = [
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
     "natural_exp_decay",
+    "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",

@@ -14,7 +14,9 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.case import case
-from gpuplace.ops.math import cast, elementwise, unary
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.math import cast, comparison, elementwise, unary
+from gpuplace.ops.random.random_ops import random_normal
 from gpuplace.typing import TensorLike, VariableLike
 
 
@@ -201,6 +203,158 @@ def cosine_decay(
         wave: Any = unary.cos(constant.constant(math.pi) * way)
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)
+
+
+def cosine_decay_restarts(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    first_decay_steps: TensorLike,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """``cosine_decay`` that begins again whenever it has ended.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        first_decay_steps: the steps of the first time.
+        t_mul: each time takes so many times the steps of the one before.
+        m_mul: each time begins at so many times the rate of the one before.
+        alpha: the last rate as a share of the first.
+        name: name scope.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "cosine decay restarts")
+    with name_scope(name, "SGDRDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        dtype = rate.dtype
+        first: Any = cast.cast(first_decay_steps, dtype)
+        last: Any = cast.cast(alpha, dtype)
+        longer: Any = cast.cast(t_mul, dtype)
+        lower: Any = cast.cast(m_mul, dtype)
+        passed: Any = cast.cast(global_step, dtype) / first
+
+        def alike() -> list[Any]:
+            times = unary.floor(passed)
+            return [times, passed - times]
+
+        def growing() -> list[Any]:
+            times: Any = unary.floor(unary.log(1.0 - passed * (1.0 - longer)) / unary.log(longer))
+            before = (1.0 - longer**times) / (1.0 - longer)
+            return [times, (passed - before) / longer**times]
+
+        times, way = cond(comparison.equal(longer, 1.0), alike, growing)
+        height = 0.5 * lower**times
+        wave: Any = unary.cos(constant.constant(math.pi) * way)
+        decayed = height * (1.0 + wave)
+        return elementwise.multiply(rate, (1 - last) * decayed + last, name=scope)
+
+
+def _linear_cosine(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    noise: tuple[float, float] | None,
+    numbers: tuple[float, float, float],
+    scope: str,
+) -> Tensor:
+    """Both decays below; the noise is its variance at first and the power by which that falls."""
+    rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+    dtype = rate.dtype
+    steps: Any = cast.cast(decay_steps, dtype)
+    variance: Any = [cast.cast(number, dtype) for number in noise or ()]
+    periods, alpha, beta = (cast.cast(number, dtype) for number in numbers)
+    step: Any = elementwise.minimum(cast.cast(global_step, dtype), steps)
+    line: Any = (steps - step) / steps
+    if noise is not None:
+        spread = unary.sqrt(variance[0] / elementwise.pow(1.0 + step, variance[1]))
+        line = line + random_normal(line.shape, stddev=spread)
+    fraction: Any = 2.0 * periods * (step / steps)
+    wave: Any = unary.cos(constant.constant(math.pi) * fraction)
+    half = 0.5 * (1.0 + wave)
+    return elementwise.multiply(rate, (alpha + line) * half + beta, name=scope)
+
+
+def linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    decay_steps: TensorLike,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """Cosine waves under a line that falls to zero in ``decay_steps``.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps the last one is reached.
+        num_periods: how many waves.
+        alpha: added to the line.
+        beta: added to the share of ``learning_rate``.
+        name: name scope.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "linear cosine decay")
+    with name_scope(name, "LinearCosineDecay") as scope:
+        return _linear_cosine(
+            learning_rate, global_step, decay_steps, None, (num_periods, alpha, beta), scope
+        )
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: TensorLike,
+    global_step: VariableLike,
+    decay_steps: TensorLike,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """``linear_cosine_decay`` with normal noise on the line.
+
+    Args:
+        learning_rate: as for ``linear_cosine_decay``.
+        global_step: as for ``linear_cosine_decay``.
+        decay_steps: as for ``linear_cosine_decay``.
+        initial_variance: variance of the noise at first.
+        variance_decay: the power of the step by which that is divided.
+        num_periods: as for ``linear_cosine_decay``.
+        alpha: as for ``linear_cosine_decay``.
+        beta: as for ``linear_cosine_decay``.
+        name: name scope.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
+    _check_step(global_step, "noisy linear cosine decay")
+    with name_scope(name, "NoisyLinearCosineDecay") as scope:
+        return _linear_cosine(
+            learning_rate,
+            global_step,
+            decay_steps,
+            (initial_variance, variance_decay),
+            (num_periods, alpha, beta),
+            scope,
+        )
 
 
 def piecewise_constant(

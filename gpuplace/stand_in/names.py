@@ -105,6 +105,26 @@ _VARIABLES = ("ops.variables.variables", "ops.variables.resource_variables", "op
 
 NAMES = {
     "client.session": (),
+    **dict.fromkeys(
+        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"), ("api.training.data",)
+    ),
+    "data.ops.multi_device_iterator_ops": (),
+    **{
+        f"data.experimental.ops.{module}": ("api.training.data_experimental",)
+        for module in (
+            *(
+                "batching",
+                "counter",
+                "enumerate_ops",
+                "error_ops",
+                "get_single_element",
+                "grouping",
+                "interleave_ops",
+            ),
+            *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
+        )
+    },
+    "distribute.all_reduce": (),
     "eager.context": ("api.behavior",),
     "framework.common_shapes": (),
     "framework.constant_op": (),
@@ -136,13 +156,14 @@ NAMES = {
     "lib.io.tf_record": ("api.files.io",),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
+    "ops.collective_ops": (),
     "ops.check_ops": ("ops.math.check_ops",),
     "ops.clip_ops": (),
     "ops.confusion_matrix": ("ops.math.confusion_matrix",),
     "ops.control_flow_ops": _FLOW,
     "ops.control_flow_util": _FLOW,
     "ops.custom_gradient": (),
-    "ops.data_flow_ops": ("ops.array.gather",),
+    "ops.data_flow_ops": ("ops.array.gather", "ops.input.staging"),
     "ops.embedding_ops": _NN,
     "ops.functional_ops": ("ops.flow.higher_order",),
     "ops.gradients": (),
@@ -198,6 +219,18 @@ those at gpuplace's top.
 """
 
 CONTRIB = {
+    "data.python.ops": (
+        *("data", "batching", "counter", "enumerate_ops", "error_ops", "get_single_element", "grouping"),
+        *(
+            "interleave_ops",
+            "prefetching_ops",
+            "random_ops",
+            "scan_ops",
+            "shuffle_ops",
+            "threadpool",
+            "unique",
+        ),
+    ),
     "framework.python.ops": ("framework", "arg_scope", "ops", "variables"),
     "layers.python.layers": (
         *("layers", "embedding_ops", "encoders", "feature_column", "initializers", "layers", "normalization"),
@@ -218,6 +251,12 @@ CONTRIB = {
     "slim.python.slim": ("slim", "evaluation", "model_analyzer", "queues", "summaries"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
+
+WITHOUT_NAMES = {
+    "tensorflow.contrib.all_reduce.python.all_reduce",
+    "tensorflow.contrib.image.python.ops.distort_image_ops",
+}
+"""Modules that programs import for a way of theirs that is seldom gone; using them is the error."""
 
 _CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
@@ -249,6 +288,16 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 """Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
 
 PACKAGES = {
+    "tensorflow.contrib.all_reduce",
+    "tensorflow.contrib.all_reduce.python",
+    "tensorflow.contrib.image",
+    "tensorflow.contrib.image.python",
+    "tensorflow.contrib.image.python.ops",
+    "tensorflow.python.data",
+    "tensorflow.python.data.experimental",
+    "tensorflow.python.data.experimental.ops",
+    "tensorflow.python.data.ops",
+    "tensorflow.python.distribute",
     "tensorflow.contrib.learn.python",
     "tensorflow.contrib.legacy_seq2seq.python",
     "tensorflow.contrib.legacy_seq2seq.python.ops",
@@ -373,6 +422,8 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PACKAGES:
         return _Names(fullname)
+    if fullname in WITHOUT_NAMES:
+        return _Names(fullname, ["gpuplace"])
     if fullname in _CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:

@@ -66,6 +66,7 @@ MODULES = {
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
+    "tensorflow.examples.tutorials.mnist.mnist": "gpuplace.data_sets.mnist_net",
     "tensorflow.python.framework.device": "gpuplace.device.spec",
     "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",

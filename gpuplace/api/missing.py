@@ -72,13 +72,16 @@ ADVICE: Mapping[str, str] = {
     "estimator": _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
-    "examples": "of TensorFlow's examples there is tensorflow.examples.tutorials.mnist.input_data; load other arrays "
-    "yourself, with np.load for example",
+    "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "
+    "other arrays yourself, with np.load for example",
     "feature_column": _WRITE,
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
     "keras": _KERAS,
+    "load_op_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or "
+    + _WRITE,
+    "load_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or " + _WRITE,
     "lite": _WRITE,
     "py_function": "use tf.py_func",
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",

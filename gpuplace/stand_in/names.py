@@ -60,10 +60,13 @@ MODULES = {
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq": "gpuplace.api.contrib.legacy_seq2seq",
+    "tensorflow.contrib.metrics.python.ops.metric_ops": "gpuplace.api.contrib.metrics",
     "tensorflow.contrib.slim.python.slim.learning": "gpuplace.training.learning",
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
+    "tensorflow.examples.tutorials.mnist.mnist": "gpuplace.data_sets.mnist_net",
     "tensorflow.python.framework.device": "gpuplace.device.spec",
     "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
@@ -108,6 +111,26 @@ _VARIABLES = (
 
 NAMES = {
     "client.session": (),
+    **dict.fromkeys(
+        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"), ("api.training.data",)
+    ),
+    "data.ops.multi_device_iterator_ops": (),
+    **{
+        f"data.experimental.ops.{module}": ("api.training.data_experimental",)
+        for module in (
+            *(
+                "batching",
+                "counter",
+                "enumerate_ops",
+                "error_ops",
+                "get_single_element",
+                "grouping",
+                "interleave_ops",
+            ),
+            *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
+        )
+    },
+    "distribute.all_reduce": (),
     "eager.context": ("api.behavior",),
     "framework.common_shapes": (),
     "framework.constant_op": (),
@@ -139,6 +162,7 @@ NAMES = {
     "lib.io.tf_record": ("api.files.io",),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
+    "ops.collective_ops": (),
     "ops.check_ops": ("ops.math.check_ops",),
     "ops.clip_ops": (),
     "ops.confusion_matrix": ("ops.math.confusion_matrix",),
@@ -218,6 +242,18 @@ those at gpuplace's top.
 """
 
 CONTRIB = {
+    "data.python.ops": (
+        *("data", "batching", "counter", "enumerate_ops", "error_ops", "get_single_element", "grouping"),
+        *(
+            "interleave_ops",
+            "prefetching_ops",
+            "random_ops",
+            "scan_ops",
+            "shuffle_ops",
+            "threadpool",
+            "unique",
+        ),
+    ),
     "framework.python.ops": ("framework", "arg_scope", "ops", "variables"),
     "layers.python.layers": (
         *("layers", "embedding_ops", "encoders", "feature_column", "initializers", "layers", "normalization"),
@@ -238,6 +274,12 @@ CONTRIB = {
     "slim.python.slim": ("slim", "evaluation", "model_analyzer", "queues", "summaries"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
+
+WITHOUT_NAMES = {
+    "tensorflow.contrib.all_reduce.python.all_reduce",
+    "tensorflow.contrib.image.python.ops.distort_image_ops",
+}
+"""Modules that programs import for a way of theirs that is seldom gone; using them is the error."""
 
 _CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
@@ -278,7 +320,21 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 """Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
 
 PACKAGES = {
+    "tensorflow.contrib.all_reduce",
+    "tensorflow.contrib.all_reduce.python",
+    "tensorflow.contrib.image",
+    "tensorflow.contrib.image.python",
+    "tensorflow.contrib.image.python.ops",
+    "tensorflow.python.data",
+    "tensorflow.python.data.experimental",
+    "tensorflow.python.data.experimental.ops",
+    "tensorflow.python.data.ops",
+    "tensorflow.python.distribute",
     "tensorflow.contrib.learn.python",
+    "tensorflow.contrib.legacy_seq2seq.python",
+    "tensorflow.contrib.legacy_seq2seq.python.ops",
+    "tensorflow.contrib.metrics.python",
+    "tensorflow.contrib.metrics.python.ops",
     "tensorflow.contrib.training.python",
     "tensorflow.contrib.training.python.training",
     "tensorflow.python.debug",
@@ -402,6 +458,8 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PACKAGES:
         return _Names(fullname)
+    if fullname in WITHOUT_NAMES:
+        return _Names(fullname, ["gpuplace"])
     if fullname in _CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:

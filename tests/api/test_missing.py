@@ -57,7 +57,7 @@ def value_of(path):
         ("distribute.MirroredStrategy", "tf.device"),
         ("contrib.cudnn_rnn", "explore('graph.pb')"),
         ("contrib.cudnn_rnn.CudnnLSTM", "gpuplace has contrib.layers"),
-        ("contrib.layers.bow_encoder", "build the rest with tf.layers"),
+        ("contrib.layers.bucketized_column", "build the rest with tf.layers"),
         ("train.Server", "Machine.from_devices"),
         ("scalar_summary", "tf.summary.scalar"),
         ("merge_all_summaries", "tf.summary.merge_all"),

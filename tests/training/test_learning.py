@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.cli.main import main
 
 slim = tf.contrib.slim
 layers = tf.contrib.layers
@@ -227,19 +226,14 @@ def test_names_that_a_producer_takes_from_a_variable(tmp_path):
             assert session.run([queue.dequeue(), queue.size()])[0].endswith(b"a")
 
 
-def test_modules_that_programs_import(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(
-        "from tensorflow.python.training import moving_averages\n"
-        "from tensorflow.contrib.slim.python.slim import learning\n"
-        "from tensorflow.contrib.training.python.training import hparam\n"
-        "from tensorflow.python import debug as tf_debug\n"
-        "assert moving_averages.assign_moving_average and learning.train and hparam.HParams\n"
-        "try:\n"
-        "    tf_debug.LocalCLIDebugWrapperSession\n"
-        "except AttributeError as error:\n"
-        "    assert 'python.debug' in str(error) or 'tensorflow.debug' in str(error), error\n"
-        "else:\n"
-        "    raise AssertionError\n"
+def test_batches_of_full_size():
+    data = tf.data.Dataset.range(7)
+    batches = data.apply(tf.contrib.data.batch_and_drop_remainder(3))
+    padded = data.map(lambda x: tf.fill([x], x)).apply(
+        tf.contrib.data.padded_batch_and_drop_remainder(4, [None])
     )
-    assert main(["run", str(program)]) == 0
+    assert batches.output_shapes.as_list() == [3]
+    with tf.Session() as session:
+        for dataset, first in ((batches, [0, 1, 2]), (padded, [[0, 0, 0], [1, 0, 0], [2, 2, 0], [3, 3, 3]])):
+            row = dataset.make_one_shot_iterator().get_next()
+            assert session.run(row).tolist() == first

@@ -11,22 +11,16 @@ from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, 
 from gpuplace.lazy import lazy_names as _lazy_names
 
 __all__ = [
-    "framework",
-    "layers",
-    "learn",
-    "lookup",
-    "rnn",
-    "seq2seq",
-    "slim",
-    "staging",
-    "tensorboard",
-    "training",
-]
+    "data", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "metrics", "rnn", "seq2seq", "slim", "staging",
+    "tensorboard", "training",
+]  # fmt: skip
 
 if TYPE_CHECKING:
-    from gpuplace.api.contrib import learn, tensorboard, training
-else:  # data sets and messages are loaded when they are first asked for
-    __getattr__ = _lazy_names(__name__, {"gpuplace.api.contrib": "learn tensorboard training"})
+    from gpuplace.api.contrib import data, learn, legacy_seq2seq, metrics, tensorboard, training
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__, {"gpuplace.api.contrib": "data learn legacy_seq2seq metrics tensorboard training"}
+    )
 
 
 _missing.advise("contrib", _sys.modules[__name__])

@@ -29,6 +29,7 @@ from gpuplace.ops.input.producers import (
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adadelta import AdadeltaOptimizer
 from gpuplace.ops.train.adagrad import AdagradOptimizer
+from gpuplace.ops.train.adagrad_da import AdagradDAOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
 from gpuplace.ops.train.ftrl import FtrlOptimizer
@@ -55,11 +56,13 @@ from gpuplace.ops.train.learning_rates import (
 from gpuplace.ops.train.momentum import MomentumOptimizer
 from gpuplace.ops.train.moving_averages import ExponentialMovingAverage
 from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.train.proximal_adagrad import ProximalAdagradOptimizer
 from gpuplace.ops.train.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
@@ -91,6 +94,7 @@ __all__ = [
     "NewCheckpointReader",
     "Optimizer",
     "ProfilerHook",
+    "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "QueueRunner",
     "RMSPropOptimizer",

@@ -43,6 +43,11 @@ def on_values(function: Callable[[Any], Any], gradient: Any) -> Any:
     return function(gradient)
 
 
+def times(gradient: Any, factor: Any) -> Any:
+    """A gradient times a scalar tensor."""
+    return on_values(lambda values: values * factor, gradient)
+
+
 def values_of(gradient: Any) -> Any:
     """A gradient's tensor of values."""
     return gradient.values if isinstance(gradient, IndexedSlices) else gradient
@@ -101,7 +106,7 @@ def multiply_gradients(
             if grad is None:
                 raise ValueError("Requested multiple of `None` gradient.")
             factor: Any = convert_to_tensor(gradient_multipliers[key], dtype=grad.dtype)
-            multiplied.append((on_values(factor.__rmul__, grad), var))
+            multiplied.append((times(grad, factor), var))
         else:
             multiplied.append((grad, var))
     return multiplied

@@ -15,7 +15,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops import summaries as summary
 from gpuplace.ops.array.constant import ones_like
 from gpuplace.ops.array.gather import where
-from gpuplace.ops.contrib.gradients import Gradients, on_values, values_of
+from gpuplace.ops.contrib.gradients import Gradients, times, values_of
 from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math import cast, elementwise, unary
@@ -119,7 +119,7 @@ def _multiplied(gradients: Gradients, multipliers: Mapping[Any, Any]) -> Gradien
         key = variable if variable in multipliers else variable.name
         if gradient is not None and key in multipliers:
             factor: Any = cast.cast(multipliers[key], gradient.dtype)
-            gradient = on_values(factor.__rmul__, gradient)
+            gradient = times(gradient, factor)
         found.append((gradient, variable))
     return found
 
@@ -296,9 +296,6 @@ def adaptive_clipping_fn(
         factor = where(norm < longest, ones_like(norm), usual / norm)
         if static_max_norm is not None:
             factor = elementwise.minimum(static_max_norm / norm, factor)
-        return [
-            (None if grad is None else on_values(lambda values: values * factor, grad), variable)
-            for grad, variable in gradients
-        ]
+        return [(None if grad is None else times(grad, factor), variable) for grad, variable in gradients]
 
     return clip

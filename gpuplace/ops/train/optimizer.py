@@ -397,6 +397,10 @@ class KernelOptimizer(Optimizer):
         """The inputs that are slots, by their name in the signature."""
         raise NotImplementedError
 
+    def _other_inputs(self, var: Any) -> dict[str, Any]:
+        """Inputs that are neither slots nor hyperparameters in the variable's type, by their name."""
+        return {}
+
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
@@ -412,6 +416,7 @@ class KernelOptimizer(Optimizer):
             var=var.handle if resource else var,
             **slots,
             **scalars,
+            **self._other_inputs(var),
             **gradient,
             **positions,
             **self._attrs(),

@@ -253,6 +253,32 @@ def _proximal_gradient_descent(
     return (moved / (one + l2 * alpha),)
 
 
+@_apply("ApplyProximalAdagrad", 2)
+@_apply("SparseApplyProximalAdagrad", 2, sparse=True)
+def _proximal_adagrad(xp: Any, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> tuple[Any, ...]:
+    accum = accum + grad * grad
+    rate = lr / xp.sqrt(accum)
+    moved = var - grad * rate
+    one = lr.dtype.type(1)
+    if float(l1) > 0:
+        moved = xp.sign(moved) * xp.maximum(xp.abs(moved) - rate * l1, lr.dtype.type(0))
+    return moved / (one + l2 * rate), accum
+
+
+@_apply("ApplyAdagradDA", 3)
+@_apply("SparseApplyAdagradDA", 3, sparse=True)
+def _adagrad_da(
+    xp: Any, var: Any, gradients: Any, squares: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
+) -> tuple[Any, ...]:
+    step = global_step.astype(lr.dtype)
+    gradients = gradients + grad
+    squares = squares + grad * grad
+    pull = gradients
+    if float(l1) > 0:
+        pull = xp.sign(gradients) * xp.maximum(xp.abs(gradients) - l1 * step, lr.dtype.type(0))
+    return -lr * pull / (l2 * step * lr + xp.sqrt(squares)), gradients, squares
+
+
 @_apply("ApplyFtrl", 3)
 @_apply("SparseApplyFtrl", 3, sparse=True)
 def _ftrl(

@@ -1,0 +1,53 @@
+"""Modules of TensorFlow's insides that programs import, under ``gpuplace run``."""
+
+import pytest
+
+from gpuplace.cli.main import main
+
+THERE = {
+    "moving averages": "from tensorflow.python.training.moving_averages import assign_moving_average as name",
+    "queues of the GPUs": "from tensorflow.python.ops.data_flow_ops import StagingArea as name",
+    "tables": "from tensorflow.python.ops.lookup_ops import index_table_from_file as name",
+    "slim": "from tensorflow.contrib.slim.python.slim.learning import train as name",
+    "hyperparameters": "from tensorflow.contrib.training.python.training.hparam import HParams as name",
+    "old nets": "from tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq import rnn_decoder as name",
+    "old metrics": "from tensorflow.contrib.metrics.python.ops.metric_ops import streaming_mean as name",
+    "old batches": "from tensorflow.contrib.data.python.ops.batching import map_and_batch as name",
+    "batches": "from tensorflow.python.data.experimental.ops.batching import map_and_batch as name",
+    "datasets": "from tensorflow.python.data.ops.dataset_ops import Dataset as name",
+}
+NOT_USED = [
+    "from tensorflow.python import debug as module",
+    "from tensorflow.python.data.ops import multi_device_iterator_ops as module",
+    "from tensorflow.python.data.experimental.ops import threadpool as module",
+    "from tensorflow.python.distribute import all_reduce as module",
+    "from tensorflow.python.ops import collective_ops as module",
+    "from tensorflow.contrib.data.python.ops import prefetching_ops as module",
+    "from tensorflow.contrib.all_reduce.python import all_reduce as module",
+    "from tensorflow.contrib.image.python.ops import distort_image_ops as module",
+]
+
+
+def run(folder, *lines):
+    program = folder / "program.py"
+    program.write_text("\n".join(lines) + "\n")
+    return main(["run", str(program)])
+
+
+@pytest.mark.parametrize("line", THERE.values(), ids=THERE)
+def test_names_that_are_there(line, tmp_path):
+    assert run(tmp_path, line, "assert callable(name)") == 0
+
+
+@pytest.mark.parametrize("line", NOT_USED)
+def test_modules_that_a_program_does_not_use(line, tmp_path):
+    """Importing one is no error; what it lacks is, with words about what to do."""
+    use = (
+        "try:",
+        "    module.SomethingOfTensorFlow",
+        "except AttributeError as error:",
+        "    assert 'SomethingOfTensorFlow' in str(error) and 'explore' in str(error), error",
+        "else:",
+        "    raise AssertionError",
+    )
+    assert run(tmp_path, line, *use) == 0

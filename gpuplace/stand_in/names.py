@@ -347,8 +347,6 @@ PACKAGES = {
     "tensorflow.examples.tutorials.mnist",
     "tensorflow.python",
     "tensorflow.python.client",
-    "tensorflow.python.data",
-    "tensorflow.python.data.ops",
     "tensorflow.python.framework",
     "tensorflow.python.eager",
     "tensorflow.python.layers",

@@ -81,7 +81,7 @@ def _named(name: str, stored: Mapping[str, Any]) -> Any:
     """A variable of the store, or the slices of one; None where there is neither."""
     if name in stored:
         return stored[name]
-    slices = []
+    slices: list[Any] = []
     while f"{name}/part_{len(slices)}" in stored:
         slices.append(stored[f"{name}/part_{len(slices)}"])
     return slices or None
@@ -116,7 +116,8 @@ def _in_scope(
 def _initialize_from(variable: Any, prefix: str, name: str) -> None:
     """Gives a variable, or each of a list of slices, an initializer that reads a tensor of a checkpoint."""
     for one in [variable] if isinstance(variable, Variable) else variable:
-        spec = "" if one is variable else one._save_slice_info.spec
+        info: Any = None if one is variable else one._save_slice_info
+        spec = info.spec if info else ""
         graph = get_default_graph()
         with graph.device(one.device), graph.device("/cpu:0"):
             (value,) = restore_v2(

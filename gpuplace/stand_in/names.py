@@ -101,7 +101,7 @@ _NN = ("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activ
 _VARIABLES = ("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state")
 
 NAMES = {
-    "client.session": (),
+    "client.session": ("session.fetches",),
     "eager.context": ("api.behavior",),
     "framework.common_shapes": (),
     "framework.constant_op": (),

@@ -76,6 +76,7 @@ from gpuplace.api.nets import (
     metrics,
     nn,
 )
+from gpuplace.api.printing import print_v2 as print
 from gpuplace.api.testing import (
     test,
 )
@@ -219,7 +220,7 @@ __all__ = [
     "tensor_scatter_add", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
     "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
-    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "Print", "py_func", "scan",
+    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "print", "Print", "py_func", "scan",
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",

@@ -182,6 +182,7 @@ __all__ = [
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
     "set_release", "get_release", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
+    "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",

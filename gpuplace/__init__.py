@@ -76,7 +76,6 @@ from gpuplace.api.nets import (
     metrics,
     nn,
 )
-from gpuplace.api.printing import print_v2 as print
 from gpuplace.api.testing import (
     test,
 )

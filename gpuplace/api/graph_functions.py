@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from gpuplace.api.printing import print_v2 as print
 from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -34,6 +35,7 @@ __all__ = [
     "init_scope",
     "is_tensor",
     "op_scope",
+    "print",
 ]
 
 

@@ -148,8 +148,8 @@ def mean_tensor(
     Raises:
         ValueError: the weights do not fit.
     """
-    used: Any = [values, weights]
-    with variable_scope(name, "mean", used):
+    scoped: list[Any] = [values, weights]
+    with variable_scope(name, "mean", scoped):
         numbers: Any = cast(values, float32)
         sizes = numbers.shape.as_list()
         total, count = gathered(sizes, float32, "total_tensor"), gathered(sizes, float32, "count_tensor")
@@ -194,8 +194,8 @@ def mean_per_class_accuracy(
     Raises:
         ValueError: shapes do not fit.
     """
-    used: Any = [predictions, labels, weights]
-    with variable_scope(name, "mean_accuracy", used):
+    values: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
         found: Any = convert_to_tensor(predictions)
         found.shape.assert_is_compatible_with(truth.shape)

@@ -116,8 +116,8 @@ def _in_scope(
 def _initialize_from(variable: Any, prefix: str, name: str) -> None:
     """Gives a variable, or each of a list of slices, an initializer that reads a tensor of a checkpoint."""
     for one in [variable] if isinstance(variable, Variable) else variable:
-        info: Any = None if one is variable else one._save_slice_info
-        spec = info.spec if info else ""
+        piece: Any = one._save_slice_info
+        spec = "" if one is variable else piece.spec
         graph = get_default_graph()
         with graph.device(one.device), graph.device("/cpu:0"):
             (value,) = restore_v2(

@@ -90,7 +90,10 @@ def print_v2(
     else:
         placeholder = _placeholder(inputs)
         tensors: list[Any] = []
-        parts = [one if isinstance(one, str) else _form(one, placeholder, tensors) for one in inputs]
+        parts = [
+            one if isinstance(one, str) else pprint.pformat(_replaced(one, placeholder, tensors))
+            for one in inputs
+        ]
         shown = string_format(sep.join(parts), tensors, placeholder, summarize)
     return apply_op("PrintV2", name, input=shown, output_stream=stream, end=end)
 
@@ -136,14 +139,8 @@ class _Shown:
         return self._text
 
 
-def _form(value: Any, placeholder: str, tensors: list[Any]) -> str:
-    """The text of a structure, with a placeholder for each tensor, which is added to ``tensors``."""
-    if isinstance(value, SparseTensor):  # alone it is shown as a text is
-        return repr(repr(_replaced(value, placeholder, tensors)))
-    return pprint.pformat(_replaced(value, placeholder, tensors))
-
-
 def _replaced(value: Any, placeholder: str, tensors: list[Any]) -> Any:
+    """A structure with a placeholder for each tensor, which is added to ``tensors``."""
     if isinstance(value, Mapping):
         kept = {key: _replaced(value[key], placeholder, tensors) for key in sorted(value)}
         return kept if type(value) is dict else type(value)(kept)  # type: ignore[call-arg]
@@ -153,7 +150,7 @@ def _replaced(value: Any, placeholder: str, tensors: list[Any]) -> Any:
         return type(value)(_replaced(one, placeholder, tensors) for one in value)
     if isinstance(value, SparseTensor):
         tensors += [value.indices, value.values, value.dense_shape]
-        return _Shown(f"SparseTensor(indices={placeholder}, values={placeholder}, shape={placeholder})")
+        return f"SparseTensor(indices={placeholder}, values={placeholder}, shape={placeholder})"  # shown as text is
     if isinstance(value, Tensor | Variable):
         tensors.append(value)
         return _Shown(placeholder)

@@ -132,6 +132,7 @@ __all__ = [
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
     "set_release", "get_release", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
+    "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
@@ -170,7 +171,7 @@ __all__ = [
     "tensor_scatter_add", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
     "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
-    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "Print", "py_func", "scan",
+    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "print", "Print", "py_func", "scan",
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",

@@ -531,6 +531,10 @@ def as_array(
         plain = _plain_array(value, given)
         if plain is not None:
             return plain
+    if callable(getattr(value, "__array__", None)) or isinstance(
+        getattr(value, "__array_interface__", None), dict
+    ):
+        value = np.asarray(value, None if given is None or given is string else given.numpy_dtype)
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
@@ -538,7 +542,7 @@ def as_array(
     if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
         return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
     wanted = given or _infer(value)
-    if not is_array and not hasattr(value, "__array__"):
+    if not is_array:
         _check(value, wanted)
         if wanted.is_integer:
             value = _plain_integers(value)

@@ -176,3 +176,24 @@ def test_a_type_is_found_by_its_number():
     assert dtypes.DType(1) is dtypes.float32 and dtypes.DType(101) is dtypes.float32._as_ref
     with pytest.raises(TypeError, match="type_enum is not a valid types_pb2.DataType: 99"):
         dtypes.DType(99)
+
+
+class WithMethod:
+    def __array__(self, dtype=None, copy=None):
+        return np.array([b"foo", b"ba"])
+
+
+class WithInterface:
+    held = np.array([1.5, 2.5])
+
+    @property
+    def __array_interface__(self):
+        return self.held.__array_interface__
+
+
+def test_objects_that_become_arrays():
+    text = dtypes.as_array(WithMethod())
+    assert text.dtype == object and text.tolist() == [b"foo", b"ba"]
+    assert dtypes.as_array(WithInterface()).dtype == np.float64
+    assert dtypes.as_array(WithInterface(), dtypes.float32, shape=[1, 2]).tolist() == [[1.5, 2.5]]
+    assert dtypes.as_array(WithInterface(), dtypes.int32).tolist() == [1, 2]

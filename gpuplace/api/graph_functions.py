@@ -9,16 +9,20 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from gpuplace.api.printing import print_v2 as print
 from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesScope, DeviceBlock, make_device_scope
+from gpuplace.ops.array.reshaping import check_numerics
+from gpuplace.ops.flow.control import group
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.typing import DeviceLike, OperationLike, TensorLike
 
 __all__ = [
+    "add_check_numerics_ops",
     "add_to_collection",
     "add_to_collections",
     "colocate_with",
@@ -31,7 +35,32 @@ __all__ = [
     "init_scope",
     "is_tensor",
     "op_scope",
+    "print",
 ]
+
+
+def add_check_numerics_ops() -> Operation:
+    """An operation that fails with InvalidArgumentError where a floating tensor of the default graph has a NaN or Inf.
+
+    Tensors are checked one after the other, in the order in which they were made.
+
+    Raises:
+        ValueError: there are conditions or loops in the graph.
+    """
+    graph = get_default_graph()
+    checks: list[Any] = []
+    for op in graph.get_operations():
+        for output in op.outputs:
+            if output.dtype.name not in ("float16", "float32", "float64"):
+                continue
+            if op._get_control_flow_context() is not None:
+                raise ValueError(
+                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as"
+                    " `tf.cond()` or `tf.while_loop()`: check single tensors with tf.check_numerics"
+                )
+            with graph.control_dependencies(checks):
+                checks = [check_numerics(output, message=f"{op.name}:{output.value_index}")]
+    return group(*checks)
 
 
 def is_tensor(x: object) -> bool:

@@ -79,6 +79,7 @@ class Graph(Collections):
         self._names_in_use: dict[str, int] = {}
         self._name_stack = ""
         self._device_stack: tuple[DeviceScope, ...] = ()
+        self._hidden_device_stack: tuple[DeviceScope, ...] | None = None
         self._colocation_stack: list[Operation] = []
         self._control_stack: list[ControlDependenciesScope] = []
         self._scoped_attrs: dict[str, Any] = {}

@@ -129,6 +129,7 @@ class ColocationBlock(contextlib.ContextDecorator):
         self._operations = operations
         self._ignores = ignore_existing
         self._outer: tuple[tuple[DeviceScope, ...], list[Operation]] = ((), [])
+        self._outer_hidden: tuple[DeviceScope, ...] | None = None
 
     def _recreate_cm(self) -> ColocationBlock:
         return ColocationBlock(self._graph, self._operations, self._ignores)
@@ -136,11 +137,38 @@ class ColocationBlock(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         graph = self._graph
         self._outer = graph._device_stack, graph._colocation_stack
+        self._outer_hidden = graph._hidden_device_stack
+        if graph._hidden_device_stack is None:
+            graph._hidden_device_stack = graph._device_stack
         graph._device_stack = ()
         graph._colocation_stack = [*([] if self._ignores else graph._colocation_stack), *self._operations]
 
     def __exit__(self, *exc: object) -> None:
         self._graph._device_stack, self._graph._colocation_stack = self._outer
+        self._graph._hidden_device_stack = self._outer_hidden
+
+
+class OuterDevices(contextlib.ContextDecorator):
+    """A block in which the device scopes that a colocation hides apply, unless it is with an op that has a device.
+
+    So TensorFlow 1.15 makes variables.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._stack: tuple[DeviceScope, ...] = ()
+
+    def __enter__(self) -> None:
+        graph = self._graph
+        self._stack = graph._device_stack
+        if not self._stack and not any(op.device for op in graph._colocation_stack):
+            graph._device_stack = graph._hidden_device_stack or ()
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._device_stack = self._stack
 
 
 class ControlDependenciesScope:

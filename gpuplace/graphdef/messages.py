@@ -128,3 +128,15 @@ __all__ = [
 ]
 
 RunMetadata._repr_mimebundle_ = notebook_view  # a notebook shows a step as its timeline
+
+
+def cluster_def(jobs: dict[str, dict[int, str]]) -> ClusterDef:
+    """A cluster as a ``ClusterDef``.
+
+    Args:
+        jobs: name of a job -> number of a task -> its address.
+    """
+    message = ClusterDef()
+    for name, tasks in sorted(jobs.items()):
+        message.job.add(name=name).tasks.update(tasks)
+    return message

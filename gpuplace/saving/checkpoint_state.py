@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gpuplace.checkpoints.bundle import index_file
@@ -20,6 +21,7 @@ from gpuplace.writing import write_file
 __all__ = [
     "CheckpointState",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",
@@ -27,6 +29,7 @@ __all__ = [
     "meta_graph_filename",
     "remove_checkpoint",
     "update_checkpoint_state",
+    "wait_for_new_checkpoint",
 ]
 
 _logger = logging.getLogger("tensorflow")
@@ -279,3 +282,65 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
         meta_graph_suffix: the file's ending.
     """
     return re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename) + f".{meta_graph_suffix}"
+
+
+def wait_for_new_checkpoint(
+    checkpoint_dir: str | os.PathLike[str],
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """Waits until a folder has another checkpoint.
+
+    Args:
+        checkpoint_dir: the folder.
+        last_checkpoint: the one that is known; None: none is.
+        seconds_to_sleep: how long to wait before it is looked at again, in seconds.
+        timeout: how long to wait at most, in seconds; None: for ever.
+
+    Returns:
+        The path of the checkpoint, as ``latest_checkpoint`` gives it; None where the time is over.
+    """
+    _logger.info("Waiting for new checkpoint at %s", checkpoint_dir)
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        found = latest_checkpoint(checkpoint_dir)
+        if found is not None and found != last_checkpoint:
+            _logger.info("Found new checkpoint at %s", found)
+            return found
+        if end is not None and time.monotonic() + seconds_to_sleep > end:
+            return None
+        time.sleep(seconds_to_sleep)
+
+
+def checkpoints_iterator(
+    checkpoint_dir: str | os.PathLike[str],
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+) -> Iterator[str]:
+    """Gives the checkpoints of a folder as they are written, the latest each time.
+
+    Args:
+        checkpoint_dir: the folder.
+        min_interval_secs: the least time between two of them, in seconds.
+        timeout: how long to wait for one at most, in seconds; None: for ever.
+        timeout_fn: called when that time is over; the iteration goes on unless it returns something true. None: it
+            ends.
+
+    Yields:
+        The path of a checkpoint, as ``latest_checkpoint`` gives it.
+    """
+    found: str | None = None
+    while True:
+        new = wait_for_new_checkpoint(checkpoint_dir, found, timeout=timeout)
+        if new is None:
+            if timeout_fn is None:
+                _logger.info("Timed-out waiting for a checkpoint.")
+                return
+            if timeout_fn():
+                return
+            continue
+        found, start = new, time.monotonic()
+        yield found
+        time.sleep(max(0.0, start + min_interval_secs - time.monotonic()))

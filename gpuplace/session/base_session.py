@@ -49,7 +49,7 @@ from gpuplace.ops.variables.variables import RefVariable
 from gpuplace.plan.compile import PLAIN, PlanMaker, PlanOptions, Signature
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.step_errors import error_with_lines, with_lines
-from gpuplace.session.feeds import Feed, feedable, flat_feeds
+from gpuplace.session.feeds import Feed, feedable, feedable_parts, flat_feeds
 from gpuplace.session.fetches import FetchStructure
 from gpuplace.session.function_runs import SessionFunctions
 from gpuplace.session.partial_run import PartialRuns
@@ -459,7 +459,7 @@ class BaseSession:
 
         Args:
             fetches: all that will be fetched, as for ``run``.
-            feeds: the tensors (or names) that will be fed; None: none.
+            feeds: the tensors (or names, or objects of several tensors) that will be fed; None: none.
 
         Returns:
             The handle that ``partial_run`` takes.
@@ -471,7 +471,7 @@ class BaseSession:
         """
         self._check_open()
         structure = FetchStructure(self._graph, fetches, self._release)
-        tensors = [feedable(self._graph, key) for key in feeds or ()]
+        tensors = [tensor for key in feeds or () for tensor in feedable_parts(self._graph, key)]
         with OwnFramesHidden(OpError):
             return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
 

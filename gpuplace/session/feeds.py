@@ -16,7 +16,7 @@ import numpy as np
 from gpuplace.dtypes import as_array, resource, string
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
-from gpuplace.session.fetches import composite_feed
+from gpuplace.session.fetches import composite_pairs, composite_parts
 
 
 class Feed:
@@ -104,19 +104,24 @@ def feedable(graph: Graph, key: Any) -> Tensor:
     return tensor
 
 
+def feedable_parts(graph: Graph, key: Any) -> list[Tensor]:
+    """The tensors that a key of a feed dict stands for: one, or those of an object of several.
+
+    Raises:
+        TypeError: the key names no tensor of the graph.
+        ValueError: a tensor may not be fed.
+    """
+    parts = None if isinstance(key, Tensor | str | bytes) else composite_parts(key)
+    return [feedable(graph, part) for part in ([key] if parts is None else parts)]
+
+
 def flat_feeds(graph: Graph, feed_dict: Any, release: str) -> dict[Tensor, tuple[Any, Any]]:
     """Tensor to its value and the caller's key, for every tensor that ``feed_dict`` feeds."""
     feeds: dict[Tensor, tuple[Any, Any]] = {}
     for key, value in flat_pairs(feed_dict, release):
-        parts = None if isinstance(key, Tensor | str | bytes) else composite_feed(key)
-        if parts is None:
-            feeds[feedable(graph, key)] = value, key
-        else:
-            values = list(value)
-            if len(values) > len(parts) and all(part is None for part in values[len(parts) :]):
-                values = values[: len(parts)]  # slices without a known shape
-            for tensor, part in zip(parts, values, strict=True):
-                feeds[feedable(graph, tensor)] = part, key
+        pairs = None if isinstance(key, Tensor | str | bytes) else composite_pairs(key, value)
+        for tensor, part in [(key, value)] if pairs is None else pairs:
+            feeds[feedable(graph, tensor)] = part, key
     return feeds
 
 

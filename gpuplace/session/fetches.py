@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -29,7 +29,23 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, p
 Build = Callable[[Sequence[Any]], Any]
 
 
-_composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
+Fetch = Callable[[Any], tuple[Sequence[Any], Build]]
+"""Gives the tensors of an object, and what makes the fetched value of theirs."""
+
+Feed = Callable[[Any, Any], Sequence[tuple[Any, Any]]]
+"""Gives tensors and values for an object that is fed with a value."""
+
+
+class _Composite(NamedTuple):
+    """How objects of a class are fetched and fed."""
+
+    kind: type
+    fetch: Fetch
+    feed: Feed | None
+    parts: Callable[[Any], Sequence[Any]] | None
+
+
+_composites: list[_Composite] = []
 
 _WORDS = (
     "Fetch argument {fetch!r} has invalid type {type!r}",
@@ -59,13 +75,58 @@ def register_composite_fetch(
         parts: a function from an object to its tensors.
         build: a function from the values of the tensors to what a fetch gives.
     """
-    _composites.insert(0, (kind, parts, build))
+
+    def pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]]:
+        return _fed_parts(key, parts(key), value)
+
+    _composites.insert(0, _Composite(kind, lambda fetch: (parts(fetch), build), pairs, parts))
 
 
-def _composite(fetch: Any) -> tuple[Sequence[Tensor], Build] | None:
-    for kind, parts, build in _composites:
-        if isinstance(fetch, kind):
-            return parts(fetch), build
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Fetch,
+    feed_function: Feed | None = None,
+    feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Makes objects of a class fetchable and feedable.
+
+    Args:
+        tensor_type: the class.
+        fetch_function: from an object to a list of what to fetch, and a function from the values to the result.
+        feed_function: from an object and the value fed for it to a list of pairs of tensor and value; None: it cannot
+            be fed.
+        feed_function_for_partial_run: from an object to the tensors that are fed for it; None: those of
+            ``fetch_function``.
+
+    Raises:
+        ValueError: the class, or one derived from it, is registered already.
+    """
+    if any(issubclass(known.kind, tensor_type) for known in _composites):
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _composites.insert(
+        0, _Composite(tensor_type, fetch_function, feed_function, feed_function_for_partial_run)
+    )
+
+
+def _fed_parts(key: Any, parts: Sequence[Tensor], value: Any) -> Sequence[tuple[Any, Any]]:
+    """The tensors of an object with their values; a constant at the end need not be fed.
+
+    Raises:
+        ValueError: there are more values, or fewer.
+    """
+    values = list(value)
+    if len(values) > len(parts) and all(part is None for part in values[len(parts) :]):
+        values = values[: len(parts)]  # slices without a known shape
+    given = parts[: len(values)]
+    if len(values) > len(parts) or any(part.op.type != "Const" for part in parts[len(values) :]):
+        raise ValueError(f"Feeding {key!r} takes {len(parts)} values, for {list(parts)}; got {len(values)}.")
+    return list(zip(given, values, strict=True))
+
+
+def _composite(value: Any) -> _Composite | None:
+    for known in _composites:
+        if isinstance(value, known.kind):
+            return known
     return None
 
 
@@ -82,10 +143,27 @@ register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
 register_composite_fetch(SparseTensor, parts_of, lambda parts: SparseTensorValue(*parts))
 
 
-def composite_feed(key: Any) -> Sequence[Tensor] | None:
-    """The tensors that feeding ``key``, an object of several tensors, feeds in this order; None for a single one."""
+def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds, with their values; None for a single one.
+
+    Raises:
+        TypeError: the object cannot be fed.
+        ValueError: the value has more parts, or fewer.
+    """
     found = _composite(key)
-    return None if found is None else found[0]
+    if found is None:
+        return None
+    if found.feed is None:
+        raise TypeError(f"Cannot feed {key!r}: no function to do that was registered for {found.kind}")
+    return found.feed(key, value)
+
+
+def composite_parts(key: Any) -> Sequence[Any] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds; None for a single one."""
+    found = _composite(key)
+    if found is None:
+        return None
+    return found.fetch(key)[0] if found.parts is None else found.parts(key)
 
 
 class _Leaf:
@@ -151,8 +229,8 @@ class FetchStructure:
             return self._element(fetch, fetch)
         composite = _composite(fetch)
         if composite is not None:
-            parts = [self._element(tensor, fetch) for tensor in composite[0]]
-            build = composite[1]
+            tensors, build = composite.fetch(fetch)
+            parts = [self._element(tensor, fetch) for tensor in tensors]
             return lambda values: build([part(values) for part in parts])
         return self._element(fetch, fetch)
 

@@ -67,8 +67,6 @@ MODULES = {
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
     "tensorflow.examples.tutorials.mnist.mnist": "gpuplace.data_sets.mnist_net",
-    "tensorflow.python.framework.device": "gpuplace.device.spec",
-    "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.meta_graph": "gpuplace.saving.import_meta_graph",
@@ -110,7 +108,7 @@ _VARIABLES = (
 )
 
 NAMES = {
-    "client.session": (),
+    "client.session": ("session.fetches",),
     **dict.fromkeys(
         ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"), ("api.training.data",)
     ),
@@ -134,6 +132,8 @@ NAMES = {
     "eager.context": ("api.behavior",),
     "framework.common_shapes": (),
     "framework.constant_op": (),
+    "framework.device": ("device.spec",),
+    "framework.device_spec": ("device.spec",),
     "framework.dtypes": ("dtypes",),
     "framework.function": (),
     "framework.graph_io": ("api.training.train",),
@@ -186,7 +186,7 @@ NAMES = {
     "ops.linalg_ops": ("api.arithmetic.linalg",),
     "ops.linalg.linalg": ("api.arithmetic.linalg",),
     "ops.list_ops": (),
-    "ops.logging_ops": (),
+    "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("api.contrib.lookup", "api.training.lookup"),
     "ops.losses.losses": ("ops.losses",),
     "ops.losses.util": ("ops.losses",),
@@ -215,7 +215,7 @@ NAMES = {
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.state_ops": ("ops.variables.state", "ops.variables.resource_state"),
-    "ops.string_ops": ("api.arithmetic.strings",),
+    "ops.string_ops": ("api.printing", "api.arithmetic.strings"),
     "ops.template": (),
     "ops.tensor_array_ops": (),
     "ops.unconnected_gradients": (),
@@ -297,6 +297,8 @@ ALIASES = {
     ("framework.tensor_util", "constant_value"): "get_static_value",
     ("framework.tensor_util", "MakeNdarray"): "make_ndarray",
     ("data.ops.dataset_ops", "DatasetV1"): "Dataset",
+    ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
+    ("framework.device_spec", "DeviceSpecV2"): "DeviceSpec",
     ("training.training_util", "_get_or_create_global_step_read"): "global_step_read",
     ("training.training_util", "_increment_global_step"): "increment_global_step",
     ("ops.lookup_ops", "StaticHashTableV1"): "StaticHashTable",

@@ -164,6 +164,8 @@ def test_imports_of_a_script_say_it_too(line, text):
         ("from tensorflow.python.data.ops.dataset_ops import Dataset as name", "data.Dataset"),
         ("from tensorflow.core.example.example_pb2 import Example as name", "train.Example"),
         ("from tensorflow.python.summary.writer.writer import FileWriter as name", "summary.FileWriter"),
+        ("from tensorflow.python.framework.device_spec import DeviceSpecV2 as name", "DeviceSpec"),
+        ("from tensorflow.python.training.checkpoint_utils import wait_for_new_checkpoint as name", ""),
         ("from tensorflow.python.training.moving_averages import assign_moving_average as name", ""),
         ("from tensorflow.python.framework.tensor_util import constant_value as name", "get_static_value"),
     ],

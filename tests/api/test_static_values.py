@@ -55,3 +55,16 @@ def test_types_of_numbers():
     assert isinstance(3, tf.compat.integral_types) and isinstance(np.int8(3), tf.compat.integral_types)
     assert isinstance(np.float32(3), tf.compat.real_types) and not isinstance(3j, tf.compat.real_types)
     assert isinstance(3j, tf.compat.complex_types) and isinstance("a", tf.compat.bytes_or_text_types)
+
+
+def test_every_floating_tensor_is_checked():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    tf.to_int32(tf.log(x, name="log"))
+    check = tf.add_check_numerics_ops()
+    with tf.Session() as session:
+        session.run(check, {x: [1, 2]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="log:0 : Tensor had Inf"):
+            session.run(check, {x: [1, 0]})
+    tf.cond(x[0] > 0, lambda: x, lambda: x + 1)
+    with pytest.raises(ValueError, match="is not compatible with TensorFlow control flow"):
+        tf.add_check_numerics_ops()

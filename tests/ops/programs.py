@@ -350,3 +350,29 @@ def lists_of_tensors_that_are_cast(tf):
     tf.reshape(tf.constant([1, 2]), [long, short])
     tf.fill([long, 10], 1.0)
     tf.tile([1, 2], [long])
+
+
+@program
+def printed(tf):
+    x = tf.constant([1, 2])
+    tf.print("hello", x, {"a": tf.constant(1.5)}, sep=",", end="")
+    tf.print(tf.constant("text"), name="p")
+    tf.print(tf.SparseTensor([[0, 1]], [1.0], [2, 3]), tf.Variable(1, name="v"))
+    tf.print({"b": [x], "a": (tf.constant(2), "text", None)}, 3.5)
+    tf.print()
+    tf.strings.format("{} and {}", [x, x], name="f")
+
+
+@program
+def batches_of_sparse_tensors(tf):
+    sparse = tf.SparseTensor([[0, 1]], [1.0], [2, 3])
+    unknown = tf.sparse_placeholder(tf.float32)
+    keep = tf.placeholder(tf.bool, [])
+    tf.train.batch([sparse, tf.constant(1)], 2)
+    tf.train.shuffle_batch(
+        {"a": unknown, "b": tf.constant(1)}, 2, 10, 3, seed=1, allow_smaller_final_batch=True
+    )
+    tf.train.maybe_batch([sparse], keep, 2)
+    tf.train.maybe_batch([sparse], keep, 2, enqueue_many=True)
+    tf.train.maybe_batch([sparse], tf.placeholder(tf.bool, [None]), 2, enqueue_many=True)
+    tf.train.batch_join([[sparse], [tf.SparseTensor([[1, 0]], [2.0], [2, 3])]], 2)

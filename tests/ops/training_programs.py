@@ -120,3 +120,19 @@ def tables(tf):
     tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, tf.no_op(name="second"))
     tf.initialize_all_tables()
     tf.train.Scaffold.default_local_init_op()
+
+
+@program
+def variables_made_beside_others_within_a_device(tf):
+    v = tf.Variable(1.0, name="v")
+    with tf.device("/job:worker"):
+        w = tf.Variable(1.0, name="w")
+    with tf.device("/gpu:0"):
+        tf.train.MomentumOptimizer(0.1, 0.9).minimize(v * w)
+        tf.train.ExponentialMovingAverage(0.9).apply([v, w])
+        with tf.colocate_with(v.op):
+            tf.no_op("n")
+            tf.get_variable("s", [])
+            tf.get_variable("r", [], use_resource=True)
+            with tf.device("/cpu:0"):
+                tf.Variable(2.0, name="u")

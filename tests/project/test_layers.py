@@ -66,6 +66,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
+    "gpuplace.ops.train.device_setter": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.tables": {"gpuplace.saving.saveables"},
     "gpuplace.ops.input.parsing_kernels": {

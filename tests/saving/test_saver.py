@@ -12,6 +12,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.checkpoints.bundle import Bundle
 from gpuplace.saving.builder import BaseSaverBuilder
+from gpuplace.saving.checkpoint_state import wait_for_new_checkpoint
 from gpuplace.saving.saver import saver_or_default
 
 ALL = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 bool complex64 complex128 string".split()
@@ -436,3 +437,20 @@ def test_an_interrupted_save_leaves_the_old_checkpoint(prefix, monkeypatch):
         assert sorted(os.listdir(os.path.dirname(prefix))) == files
         saver.restore(session, prefix)
         assert session.run(v).tolist() == [1.0, 2.0]
+
+
+def test_checkpoints_as_they_are_written(prefix):
+    tf.Variable(1.0)
+    folder, saver = os.path.dirname(prefix), tf.train.Saver()
+    assert list(tf.train.checkpoints_iterator(folder, timeout=0)) == []
+    ends = iter([False, True])
+    with initialised() as session:
+        first = saver.save(session, prefix, global_step=1)
+        found = []
+        for path in tf.train.checkpoints_iterator(folder, timeout=0, timeout_fn=lambda: next(ends)):
+            found.append(path)
+            if len(found) == 1:
+                second = saver.save(session, prefix, global_step=2)
+    assert found == [first, second]
+    assert wait_for_new_checkpoint(folder, first, timeout=0) == second
+    assert wait_for_new_checkpoint(folder, second, seconds_to_sleep=0.01, timeout=0.05) is None

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 import gpuplace as tf
 from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
-from gpuplace.session.fetches import FetchStructure, register_composite_fetch
+from gpuplace.session.fetches import (
+    FetchStructure,
+    register_composite_fetch,
+    register_session_run_conversion_functions,
+)
 
 
 class Pair(NamedTuple):
@@ -183,3 +187,47 @@ def test_any_structure(fetches):
         found = answer(graph, fetches)
     assert found == values_of(fetches)
     assert type(found) is type(values_of(fetches))
+
+
+class Squared:
+    def __init__(self, values):
+        self.square = tf.square(values)
+
+
+def test_classes_of_the_programs_own_are_fetched_and_fed():
+    functions = (
+        lambda squared: ([squared.square], lambda values: values[0].tolist()),
+        lambda squared, value: [(squared.square, value)],
+        lambda squared: [squared.square],
+    )
+    register_session_run_conversion_functions(Squared, *functions)
+    with pytest.raises(ValueError, match="has already been registered so ignore it"):
+        register_session_run_conversion_functions(Squared, *functions)
+    squared = Squared([1.0, 3.0])
+    more = squared.square + 1
+    with tf.Session() as session:
+        assert session.run(squared) == [1, 9]
+        assert session.run([squared, more], {squared: [4.0, 5.0]})[1].tolist() == [5, 6]
+        handle = session.partial_run_setup([more], [squared])
+        assert session.partial_run(handle, more, {squared: [0.0, 1.0]}).tolist() == [1, 2]
+
+
+def test_classes_without_a_function_to_feed_them():
+    class Other:
+        pass
+
+    register_session_run_conversion_functions(Other, lambda other: ([], list))
+    with tf.Session() as session, pytest.raises(TypeError, match="no function to do that was registered"):
+        session.run(tf.constant(1), {Other(): 3})
+
+
+def test_a_sparse_placeholder_of_known_shape_is_fed_without_it():
+    sparse = tf.sparse_placeholder(tf.float32, shape=[7, 9])
+    parts = [tf.identity(part) for part in (sparse.indices, sparse.values, sparse.dense_shape)]
+    open_shape = tf.sparse_placeholder(tf.float32)
+    with tf.Session() as session:
+        found = session.run(parts, {sparse: ([[3, 2], [4, 5]], [1.0, 2.0])})
+        assert [one.tolist() for one in found] == [[[3, 2], [4, 5]], [1, 2], [7, 9]]
+        for key, value in ((open_shape, ([[1, 2]], [1.0])), (sparse, ([[1, 2]], [1.0], [7, 9], 1))):
+            with pytest.raises(ValueError, match="takes 3 values"):
+                session.run(parts, {key: value})

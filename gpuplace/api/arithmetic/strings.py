@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/strings, release 1.15 (names).
 """
 
+from gpuplace.api.printing import string_format as format
 from gpuplace.ops.text.regex_and_encoding import regex_full_match, regex_replace
 from gpuplace.ops.text.splitting import split
 from gpuplace.ops.text.splitting import string_to_hash_bucket as to_hash_bucket
@@ -18,6 +19,7 @@ from gpuplace.ops.text.strings import string_upper as upper
 
 __all__ = [
     "as_string",
+    "format",
     "join",
     "length",
     "lower",

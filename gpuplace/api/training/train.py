@@ -121,6 +121,7 @@ __all__ = [
     "batch",
     "batch_join",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
@@ -183,12 +184,14 @@ if TYPE_CHECKING:
     )
     from gpuplace.saving.checkpoint_state import (
         checkpoint_exists,
+        checkpoints_iterator,
         generate_checkpoint_state_proto,
         get_checkpoint_mtimes,
         get_checkpoint_state,
         latest_checkpoint,
         remove_checkpoint,
         update_checkpoint_state,
+        wait_for_new_checkpoint,
     )
     from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
     from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
@@ -239,8 +242,9 @@ else:
                 SequenceExample
             """,
             "gpuplace.saving.checkpoint_state": """
-                checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
-                latest_checkpoint remove_checkpoint update_checkpoint_state
+                checkpoint_exists checkpoints_iterator generate_checkpoint_state_proto get_checkpoint_mtimes
+                get_checkpoint_state latest_checkpoint remove_checkpoint update_checkpoint_state
+                wait_for_new_checkpoint
             """,
             "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
             "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",

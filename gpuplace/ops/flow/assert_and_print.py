@@ -5,10 +5,13 @@ Source: tensorflow/python/ops/control_flow_ops.py and logging_ops.py, release 1.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
@@ -20,6 +23,7 @@ from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new
+from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.typing import TensorLike
 
 __all__ = ["Assert", "Print"]
@@ -174,3 +178,96 @@ def _print_shape(op: Operation) -> Any:
 @gradient("Print")
 def _print_grad(op: Operation, *grad: Tensor) -> list[Tensor | None]:
     return [grad[0], *[None] * (len(op.inputs) - 1)]
+
+
+def formatted(array: Any, entries: int) -> str:
+    """An array as ``tf.print`` shows it: so many elements at each end of an axis, all where negative.
+
+    >>> import numpy as np
+    >>> formatted(np.arange(7), 2), formatted(np.array([[1.5], [2]]), 3)
+    ('[0 1 ... 5 6]', '[[1.5]\\n [2]]')
+
+    Args:
+        array: the array.
+        entries: how many elements.
+    """
+    if array.dtype == object:
+        show: Any = _quoted
+    elif array.dtype.kind == "b":
+        show = int
+    elif array.dtype.kind == "f":
+        show = functools.partial(_printed, dtype=array.dtype)
+    else:
+        show = str if array.dtype.kind in "iu" else lambda value: "?"  # as release 1.15 shows other types
+    return _bracketed(array, show, array.size if entries < 0 else entries, array.ndim)
+
+
+def _bracketed(array: Any, show: Callable[[Any], Any], entries: int, rank: int) -> str:
+    if not array.ndim:
+        return str(show(array.item()))
+    outer = rank - array.ndim
+    gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * (outer + 1)
+    count = len(array)
+    first, last = (
+        [str(show(one)) for one in part.tolist()]
+        if array.ndim == 1
+        else [_bracketed(row, show, entries, rank) for row in part]
+        for part in (array[:entries], array[max(entries, count - entries) :])
+    )
+    middle = [("" if first else gap) + "..."] if count > 2 * entries else []
+    return f"[{gap.join([*first, *middle, *last])}]"
+
+
+def _quoted(value: Any) -> str:
+    """Text in quotation marks, with C's escapes."""
+    data = value if isinstance(value, bytes) else str(value).encode()
+    special = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
+    return '"' + "".join(special.get(c) or (chr(c) if 32 <= c < 127 else f"\\{c:03o}") for c in data) + '"'
+
+
+def _printed(value: float, dtype: Any) -> str:
+    """The value in as few digits as say which it is, of the two lengths that release 1.15 tries."""
+    short, long, kind = (
+        ("%.15g", "%.17g", np.float64) if dtype.itemsize == 8 else ("%.6g", "%.9g", np.float32)
+    )
+    text = short % value
+    return text if kind(text) == kind(value) or value != value else long % value
+
+
+@compute("StringFormat")
+def _string_format(xp: Any, inputs: list[Any], *, template: bytes, placeholder: bytes, summarize: int) -> Any:
+    parts = template.split(placeholder)
+    values = [formatted(value, summarize).encode() for value in inputs]
+    text = b"".join(itertools.chain.from_iterable(zip(parts, [*values, b""], strict=True)))
+    return np.array(text, object)
+
+
+_LEVELS = {"log(info)": "I", "log(warning)": "W", "log(error)": "E"}
+
+
+@compute("PrintV2")
+def _print_v2(xp: Any, input: Any, *, output_stream: bytes, end: bytes) -> Any:
+    text = input.item()
+    shown = (text if isinstance(text, bytes) else text.encode()) + end
+    stream = output_stream.decode()
+    if stream.startswith("file://"):
+        with open(stream.removeprefix("file://"), "ab") as file:
+            file.write(shown)
+        return ()
+    level = _LEVELS.get(stream)
+    out = sys.stdout if stream == "stdout" else sys.stderr
+    print(f"{level}: " if level else "", shown.decode(errors="replace"), sep="", end="", file=out, flush=True)
+    return ()
+
+
+@shape_function("StringFormat")
+def _text_shape(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("PrintV2")
+def _nothing(op: Operation) -> Any:
+    return ()
+
+
+not_differentiable("StringFormat", "PrintV2")

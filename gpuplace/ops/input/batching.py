@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.dtypes import float32, int32
+from gpuplace.dtypes import DType, float32, int32, int64
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import constant, ones
+from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.rearranging import dynamic_partition
+from gpuplace.ops.array.reshaping import expand_dims, squeeze
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.flow.control import no_op
+from gpuplace.ops.flow.control import no_op, with_dependencies
 from gpuplace.ops.input.producers import fullness_summary
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner
 from gpuplace.ops.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import maximum
-from gpuplace.ops.sparse.sparse_tensor import check_dense
+from gpuplace.ops.sparse.sparse_ops import sparse_retain
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, parts_of
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -34,14 +39,12 @@ def _tensors(tensors: Any) -> list[Tensor]:
 
     Raises:
         ValueError: there are none.
-        TypeError: one is sparse.
     """
     found = (
         [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, Mapping) else list(tensors)
     )
     if not found:
         raise ValueError("Expected at least one tensor in batch().")
-    check_dense(found, "queues of batches")
     return found
 
 
@@ -88,6 +91,77 @@ def _enqueue_op(queue: QueueBase, tensors: Sequence[Tensor], enqueue_many: bool,
     return made
 
 
+class _Map:
+    """Where sparse tensors wait while a queue holds their numbers.
+
+    Args:
+        op: the operation that puts them there.
+        dtype: the type of their values.
+        rank: their rank; None: not known.
+    """
+
+    def __init__(self, op: Operation, dtype: DType, rank: int | None) -> None:
+        self.op, self._dtype, self._rank = op, dtype, rank
+
+    @property
+    def shared_name(self) -> str:
+        """The name that other operations find it by."""
+        return self.op.get_attr("shared_name").decode() or self.op.name
+
+    def take(self, numbers: Tensor) -> SparseTensor:
+        """The sparse tensors of a column of numbers, one after the other along a new first axis."""
+        column = squeeze(numbers, [1])
+        with get_default_graph().colocate_with(self.op):
+            made = apply_op(
+                "TakeManySparseFromTensorsMap",
+                sparse_handles=column,
+                dtype=self._dtype,
+                shared_name=self.shared_name,
+            )
+        indices, values, shape = made.outputs
+        if self._rank is not None:
+            indices.set_shape([None, self._rank + 1])
+            shape.set_shape([self._rank + 1])
+        return SparseTensor(indices, values, shape)
+
+
+def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | None) -> tuple[Tensor, _Map]:
+    """Numbers for a sparse tensor, or for each of its rows, a column; and where it waits.
+
+    Raises:
+        TypeError: it is never kept.
+    """
+    shared_name = None if known is None else known.shared_name
+
+    def store(one: SparseTensor) -> Tensor:
+        op_type = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
+        parts = dict(zip(("sparse_indices", "sparse_values", "sparse_shape"), parts_of(one), strict=True))
+        return apply_op(op_type, shared_name=shared_name, **parts).outputs[0]
+
+    def none() -> Any:
+        if not many:
+            return constant(-1, int64)
+        return -1 * ones(cast(sparse.dense_shape, int32, name="Shape/Cast")[:1], int64)
+
+    is_kept = constant_value(keep)
+    if keep.shape.ndims == 1:
+        rows = gather(keep, sparse.indices[:, 0])
+        numbers = store(sparse_retain(sparse, rows))
+    elif is_kept is None:
+        numbers = cond(keep, lambda: store(sparse), none)
+    elif is_kept:
+        numbers = store(sparse)
+    else:
+        raise TypeError(
+            "Sparse tensors cannot be batched where keep_input is always False: nothing is ever stored"
+        )
+    numbers.set_shape([None] if many else [])
+    rank = sparse.dense_shape.shape.with_rank(1)[0].value
+    maker = numbers.op.inputs[1].op if numbers.op.type == "Merge" else numbers.op
+    found = _Map(maker, sparse.dtype, None if rank is None else rank - 1 if many else rank)
+    return expand_dims(numbers, [-1]), found
+
+
 class _Batches:
     """Makes the queue of a function of this module and what fills it.
 
@@ -102,10 +176,15 @@ class _Batches:
     def __init__(
         self, lists: Sequence[Any], threads: int, keep_input: Any, enqueue_many: bool, shapes: Any
     ) -> None:
-        self._lists = [[convert_to_tensor(tensor) for tensor in tensors] for tensors in lists]
+        given = [
+            [one if isinstance(one, SparseTensor) else convert_to_tensor(one) for one in tensors]
+            for tensors in lists
+        ]
         self._threads = threads
         self._many = enqueue_many
         self._keep = _kept(keep_input, enqueue_many)
+        self._maps: list[_Map | None] = [None] * len(given[0])
+        self._lists = [self._stored(tensors) for tensors in given]
         for column in zip(*self._lists, strict=True):
             for tensor in column[1:]:
                 one, other = column[0].dtype.base_dtype, tensor.dtype.base_dtype
@@ -114,20 +193,57 @@ class _Batches:
         self.dtypes = [tensor.dtype.base_dtype for tensor in self._lists[0]]
         self.shapes = _element_shapes(self._lists, shapes, enqueue_many)
 
+    def _stored(self, tensors: Sequence[Any]) -> list[Tensor]:
+        """The tensors, with the numbers of sparse ones in their place."""
+        result = []
+        for column, tensor in enumerate(tensors):
+            if isinstance(tensor, SparseTensor):
+                known = self._maps[column]
+                tensor, found = _numbers_of(tensor, self._many, self._keep, known)
+                self._maps[column] = known or found
+            result.append(tensor)
+        return result
+
+    def taken(self, queue: QueueBase, batch_size: TensorLike, may_be_smaller: bool, name: str) -> list[Any]:
+        """A batch, the sparse tensors made of their numbers.
+
+        Args:
+            queue: what it is taken from.
+            batch_size: how many elements.
+            may_be_smaller: whether they may be fewer at the end.
+            name: name of the operation.
+        """
+        take = queue.dequeue_up_to if may_be_smaller else queue.dequeue_many
+        found = take(batch_size, name=name)
+        values = list(found) if isinstance(found, list | tuple) else [found]
+        if not any(self._maps):
+            return values
+        restored = [
+            value if kept is None else kept.take(value)
+            for value, kept in zip(values, self._maps, strict=True)
+        ]
+        parts = [
+            part for one in restored for part in (parts_of(one) if isinstance(one, SparseTensor) else [one])
+        ]
+
+        def after_all(value: Any) -> Any:
+            if isinstance(value, SparseTensor):
+                return SparseTensor(*(with_dependencies(parts, part) for part in parts_of(value)))
+            return with_dependencies(parts, value)
+
+        return [after_all(one) for one in restored]
+
     def fill(self, queue: QueueBase) -> None:
         """Adds the queue runner."""
         ops = [_enqueue_op(queue, tensors, self._many, self._keep) for tensors in self._lists]
         add_queue_runner(QueueRunner(queue, ops * self._threads))
 
 
-def _taken(queue: QueueBase, batch_size: TensorLike, may_be_smaller: bool, like: Any, name: str) -> Any:
+def _like(values: list[Any], like: Any) -> Any:
     """A batch in the form of what was put in."""
-    take = queue.dequeue_up_to if may_be_smaller else queue.dequeue_many
-    taken = take(batch_size, name=name)
     if isinstance(like, Mapping):
-        values = [taken] if len(like) == 1 else taken
         return dict(zip(sorted(like, key=str), values, strict=True))
-    return taken
+    return values[0] if len(values) == 1 else values
 
 
 def _flat(lists: Sequence[Any]) -> list[Any]:
@@ -158,7 +274,7 @@ def _in_order(
         queue = make(capacity, batches.dtypes, batches.shapes, shared_name=shared_name)
         batches.fill(queue)
         fullness_summary(f"fraction_of_{capacity}_full", cast(queue.size(), float32) * (1.0 / capacity))
-        return _taken(queue, batch_size, may_be_smaller, tensors, full)
+        return _like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def _shuffled(
@@ -180,7 +296,7 @@ def _shuffled(
         over = capacity - min_after_dequeue
         part = cast(maximum(0, queue.size() - min_after_dequeue), float32) * (1.0 / over)
         fullness_summary(f"fraction_over_{min_after_dequeue}_of_{over}_full", part)
-        return _taken(queue, batch_size, may_be_smaller, tensors, full)
+        return _like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def batch(

@@ -1,6 +1,7 @@
-"""What computes the ops of queues.
+"""What computes the ops of queues, and of the maps in which sparse tensors wait while a queue holds their numbers.
 
-Source: tensorflow/core/kernels/queue_op.cc, queue_ops.cc and core/ops/data_flow_ops.cc, release 1.15.
+Source: tensorflow/core/kernels/queue_op.cc, queue_ops.cc, sparse_tensors_map_ops.cc, core/ops/data_flow_ops.cc and
+sparse_ops.cc, release 1.15.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import int64
+from gpuplace.dtypes import int64, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.op_sets import QUEUE_MAKERS
@@ -23,7 +24,7 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.philox import Philox
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 _numbers = itertools.count()
 """Numbers in the names of resources that are an operation's own."""
@@ -198,7 +199,129 @@ def _unknown_rows(op: Operation) -> Any:
     return (UNKNOWN_SHAPE,) * len(op.attrs["component_types"])
 
 
+class _SparseTensors:
+    """Sparse tensors by number, each taken out once: indices, values and shape."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._held: dict[int, tuple[Any, Any, Any]] = {}
+
+    def add(self, indices: Any, values: Any, shape: Any) -> int:
+        number = next(self._numbers)
+        self._held[number] = indices, values, shape
+        return number
+
+    def take(self, number: int) -> tuple[Any, Any, Any]:
+        found = self._held.pop(number, None)
+        if found is None:
+            raise InvalidArgumentError.of(f"Unable to find SparseTensor: {number} in map")
+        return found
+
+
+def _sparse_tensors(ctx: KernelContext) -> _SparseTensors:
+    found: _SparseTensors = own_resource(ctx, ctx.op.attrs, lambda _: _SparseTensors(), True)[0]
+    return found
+
+
+def _checked_sparse(indices: Any, values: Any, shape: Any) -> None:
+    """InvalidArgumentError where the parts of a sparse tensor do not fit each other."""
+    for value, what, kind, rank in (
+        (indices, "indices", "matrix", 2),
+        (values, "values", "vector", 1),
+        (shape, "shape", "vector", 1),
+    ):
+        if value.ndim != rank:
+            raise InvalidArgumentError.of(
+                f"Input {what} should be a {kind} but received shape {brackets(value.shape)}"
+            )
+    for axis, found, what in ((0, len(values), "values"), (1, len(shape), "dimensions")):
+        if indices.shape[axis] != found:
+            raise InvalidArgumentError.of(
+                f"Number of {what} must match {('first', 'second')[axis]} dimension of indices. Got {found} {what}, "
+                f"indices shape: {brackets(indices.shape)}"
+            )
+
+
+@compute("AddSparseToTensorsMap")
+def _add_sparse(
+    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, ctx: KernelContext
+) -> Any:
+    parts = sparse_indices, sparse_values, sparse_shape
+    _checked_sparse(*parts)
+    return np.asarray(_sparse_tensors(ctx).add(*map(_kept, parts)), np.int64)
+
+
+@compute("AddManySparseToTensorsMap")
+def _add_many_sparse(
+    xp: Any, sparse_indices: Any, sparse_values: Any, sparse_shape: Any, *, ctx: KernelContext
+) -> Any:
+    _checked_sparse(sparse_indices, sparse_values, sparse_shape)
+    if len(sparse_shape) <= 1:
+        raise InvalidArgumentError.of(
+            f"Rank of input SparseTensor should be > 1, but saw rank: {len(sparse_shape)}"
+        )
+    count, rows = int(sparse_shape[0]), sparse_indices[:, 0]
+    if len(rows) and not (0 <= int(rows.min()) and int(rows.max()) < count):
+        raise InvalidArgumentError.of(
+            f"Received invalid batch index in {rows.tolist()}, expected 0 to {count - 1}"
+        )
+    held, row_shape = _sparse_tensors(ctx), sparse_shape[1:].copy()
+    numbers = []
+    for row in range(count):
+        here = rows == row
+        numbers.append(held.add(sparse_indices[here][:, 1:], sparse_values[here], row_shape))
+    return np.asarray(numbers, np.int64)
+
+
+@compute("TakeManySparseFromTensorsMap")
+def _take_many_sparse(xp: Any, sparse_handles: Any, *, dtype: Any, ctx: KernelContext) -> Any:
+    if sparse_handles.ndim != 1:
+        raise InvalidArgumentError.of(
+            f"sparse_handles should be a vector but received shape {brackets(sparse_handles.shape)}"
+        )
+    if not len(sparse_handles):
+        raise InvalidArgumentError.of(
+            "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows"
+        )
+    held = _sparse_tensors(ctx)
+    taken = [held.take(number) for number in sparse_handles.tolist()]
+    ranks = {len(shape) for _, _, shape in taken}
+    if len(ranks) > 1:
+        raise InvalidArgumentError.of(f"Inconsistent rank across SparseTensors: {sorted(ranks)}")
+    found = {values.dtype for _, values, _ in taken}
+    wanted = np.dtype(object if dtype is string else dtype.as_numpy_dtype)
+    if found != {wanted}:
+        raise InvalidArgumentError.of(
+            f"Requested SparseTensor of type {dtype.name} but SparseTensor[0].values.dtype() differs"
+        )
+    rows = np.repeat(np.arange(len(taken), dtype=np.int64), [len(values) for _, values, _ in taken])
+    indices = np.concatenate([indices for indices, _, _ in taken])
+    largest = np.max([shape for _, _, shape in taken], axis=0)
+    return (
+        np.concatenate([rows[:, None], indices], axis=1),
+        np.concatenate([values for _, values, _ in taken]),
+        np.concatenate([np.asarray([len(taken)], np.int64), largest]),
+    )
+
+
+@shape_function("AddSparseToTensorsMap")
+def _one_number(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("AddManySparseToTensorsMap")
+def _numbers_shape(op: Operation) -> Any:
+    return (TensorShape.of((None,)),)
+
+
+@shape_function("TakeManySparseFromTensorsMap")
+def _sparse_shape(op: Operation) -> Any:
+    vector = TensorShape.of((None,))
+    return TensorShape.of((None, None)), vector, vector
+
+
 not_differentiable(
+    "AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap",
     *sorted(QUEUE_MAKERS), "QueueEnqueueV2", "QueueEnqueueManyV2", "QueueDequeueV2", "QueueDequeueManyV2",
     "QueueDequeueUpToV2", "QueueCloseV2", "QueueSizeV2", "QueueIsClosedV2",
 )  # fmt: skip

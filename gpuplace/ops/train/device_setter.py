@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
+from gpuplace.display import above
 from gpuplace.graph.op_sets import PARAMETER_SERVER_OPS
 from gpuplace.graph.operation import Operation
 
@@ -31,17 +32,20 @@ class ClusterSpec:
     'worker1:2222'
 
     Args:
-        cluster: another ``ClusterSpec``, or a dict from job name to addresses: a list, in the order of the tasks, or a
-            dict from task number to address.
+        cluster: another ``ClusterSpec``, a ``ClusterDef``, or a dict from job name to addresses: a list, in the order
+            of the tasks, or a dict from task number to address.
 
     Raises:
         TypeError: it is something else.
     """
 
-    def __init__(self, cluster: ClusterSpec | Mapping[str, Sequence[str] | Mapping[int, str]]) -> None:
+    def __init__(self, cluster: ClusterSpec | Mapping[str, Sequence[str] | Mapping[int, str]] | Any) -> None:
         self._jobs: dict[str, dict[int, str]] = {}
         if isinstance(cluster, ClusterSpec):
             self._jobs = {job: dict(tasks) for job, tasks in cluster._jobs.items()}
+            return
+        if hasattr(cluster, "job"):
+            self._jobs = {job.name: dict(job.tasks) for job in cluster.job}
             return
         if not isinstance(cluster, Mapping):
             raise TypeError(
@@ -117,6 +121,10 @@ class ClusterSpec:
             else dict(tasks)
             for job, tasks in self._jobs.items()
         }
+
+    def as_cluster_def(self) -> Any:
+        """The cluster as a ``ClusterDef``."""
+        return above("gpuplace.graphdef.messages", "cluster_def")(self._jobs)
 
     def _tasks(self, job_name: str) -> dict[int, str]:
         if job_name not in self._jobs:

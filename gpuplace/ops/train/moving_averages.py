@@ -12,9 +12,9 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import REFERENCE_VARIABLES
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow import control
-from gpuplace.ops.math import cast, elementwise
+from gpuplace.ops.math import cast, division, elementwise
 from gpuplace.ops.train.slots import create_slot, create_zeros_slot
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Zeros
@@ -25,7 +25,7 @@ from gpuplace.typing import TensorLike
 
 
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = False, name: str | None = None
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
 ) -> Any:
     """``variable -= (variable - value) * (1 - decay)``.
 
@@ -75,6 +75,42 @@ def _zero_debiased(average: Any, value: Any, rest: Any, name: str) -> Any:
     count = steps.assign_add(1)
     weight = 1 - elementwise.pow(1.0 - rest, count)
     return state.assign(average, moved / weight, name=name)
+
+
+def weighted_moving_average(
+    value: Any,
+    decay: Any,
+    weight: Any,
+    truediv: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A moving average of values that count by their weights; the sums are kept in two variables.
+
+    Args:
+        value: a tensor of a floating type and known shape.
+        decay: how much of the sums is kept, a number or scalar tensor from 0 to 1.
+        weight: its weight, of its type, with a shape that broadcasts.
+        truediv: divide integers as floating numbers.
+        collections: list of names of collections for the variables; None: the global ones.
+        name: name of the variable scope; None: ``WeightedMovingAvg``, made unique.
+
+    Returns:
+        The average with this value, a tensor of its type and shape.
+    """
+    with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+
+        def kept(what: str, like: Any) -> Any:
+            kind = like.dtype.base_dtype
+            return get_variable(
+                what, like.get_shape(), kind, initializer=Zeros(), trainable=False, collections=collections
+            )
+
+        total, weights = kept("value_x_weight", value), kept("weight", weight)
+        over = assign_moving_average(total, value * weight, decay, zero_debias=False)
+        under = assign_moving_average(weights, weight, decay, zero_debias=False)
+        result: Tensor = (division.truediv if truediv else division.div)(over, under, name=scope.name)
+        return result
 
 
 class ExponentialMovingAverage:

@@ -29,6 +29,7 @@ from gpuplace.graph.convert import (
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.scopes import OuterDevices
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array import reshaping, slicing
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -271,7 +272,7 @@ class Variable(metaclass=_VariableType):
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
         graph = get_default_graph()
-        with graph.control_dependencies(None):
+        with OuterDevices(graph), graph.control_dependencies(None):
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:
                 declared = None if shape is None else as_shape(shape)

@@ -134,9 +134,6 @@ def test_a_dequeue_of_a_whole_program_that_gives_up_says_why():
         lambda sparse: tf.data.Dataset.from_tensors(sparse),
         lambda sparse: tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": sparse}),
         lambda sparse: tf.data.Dataset.range(2).map(lambda n: (n, sparse)),
-        lambda sparse: tf.train.batch([sparse], 2),
-        lambda sparse: tf.train.shuffle_batch({"a": sparse}, 2, 10, 1),
-        lambda sparse: tf.train.batch_join([[sparse]], 2),
     ],
 )
 def test_sparse_tensors_are_refused_with_what_to_try(make):

@@ -66,3 +66,15 @@ def test_cluster_specs():
     for wrong in (3, {"ps": 3}):
         with pytest.raises(TypeError, match="must be a"):
             tf.train.ClusterSpec(wrong)
+
+
+def test_clusters_as_messages():
+    cluster = tf.train.ClusterSpec({"worker": {3: "d:1"}, "ps": ["a:1", "b:1"]})
+    message = cluster.as_cluster_def()
+    assert [(job.name, dict(job.tasks)) for job in message.job] == [
+        ("ps", {0: "a:1", 1: "b:1"}),
+        ("worker", {3: "d:1"}),
+    ]
+    assert tf.train.ClusterSpec(message) == cluster
+    with tf.device(tf.train.replica_device_setter(cluster=message)):
+        assert [tf.Variable(0).device for _ in range(3)] == [f"/job:ps/task:{task}" for task in (0, 1, 0)]

@@ -5,6 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.train.global_step import global_step_read, increment_global_step
+from gpuplace.ops.train.moving_averages import assign_moving_average, weighted_moving_average
 
 MACHINE = pytest.mark.parametrize(
     "machine",
@@ -190,6 +191,36 @@ def test_moving_averages():
         np.testing.assert_allclose(session.run(average.average(v)), [1.1], rtol=1e-6)
     assert average.average_name(v) == "Variable/ExponentialMovingAverage"
     assert average.variables_to_restore() == {"Variable/ExponentialMovingAverage": v}
+
+
+def test_assigned_averages_begin_at_zero_unless_that_is_refused():
+    x = tf.placeholder(tf.float32, [2])
+    with tf.variable_scope("net"):
+        average, plain = tf.get_variable("average", [2]), tf.Variable(tf.zeros([2]))
+        moves = [
+            assign_moving_average(average, x, 0.75),
+            assign_moving_average(plain, x, 0.75, zero_debias=False),
+        ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(moves, {x: [1.0, 2.0]})
+        found = session.run(moves, {x: [3.0, 6.0]})
+    total = np.array([0.75 * 0.25 + 0.75, 0.75 * 0.5 + 1.5])
+    np.testing.assert_allclose(found, [total / (1 - 0.75**2), total], rtol=1e-6)
+    names = {variable.op.name for variable in tf.global_variables()}
+    assert {"net/net/average/biased", "net/net/average/local_step"} <= names
+
+
+@pytest.mark.parametrize("is_true_division", [True, False])
+def test_averages_of_values_with_weights(is_true_division):
+    value, weight = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    average = weighted_moving_average(value, 0.5, weight, is_true_division, ["kept"], "mean")
+    assert average.op.name == "mean/mean"
+    assert [one.op.name for one in tf.get_collection("kept")] == ["mean/value_x_weight", "mean/weight"]
+    with tf.Session() as session:
+        session.run(tf.variables_initializer(tf.get_collection("kept")))
+        assert session.run(average, {value: 3.0, weight: 4.0}) == 3.0
+        assert session.run(average, {value: 12.0, weight: 1.0}) == pytest.approx(6.0)
 
 
 LOGITS = np.array([[2.0, -1.0, 0.5], [0.0, 1.0, -2.0]])

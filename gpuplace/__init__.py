@@ -148,6 +148,7 @@ from gpuplace.ops.math.comparison import *
 from gpuplace.ops.math.confusion_matrix import *
 from gpuplace.ops.math.contraction import *
 from gpuplace.ops.math.elementwise import *
+from gpuplace.ops.math.factorization import svd
 from gpuplace.ops.math.linalg import *
 from gpuplace.ops.math.matrix import *
 from gpuplace.ops.math.reduction import *
@@ -253,7 +254,7 @@ __all__ = [
     "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",
     "saturate_cast", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
     "segment_sum", "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square",
-    "squared_difference", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
+    "squared_difference", "subtract", "svd", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
     "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace", "truediv", "truncatediv",
     "truncatemod", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "xdivy", "xlogy",

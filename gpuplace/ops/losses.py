@@ -18,6 +18,7 @@ from gpuplace.ops.flow import control
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
+from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.nn.entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -32,6 +33,7 @@ __all__ = [
     "absolute_difference",
     "add_loss",
     "compute_weighted_loss",
+    "cosine_distance",
     "get_losses",
     "get_regularization_loss",
     "get_regularization_losses",
@@ -39,6 +41,7 @@ __all__ = [
     "hinge_loss",
     "huber_loss",
     "log_loss",
+    "mean_pairwise_squared_error",
     "mean_squared_error",
     "sigmoid_cross_entropy",
     "softmax_cross_entropy",
@@ -142,8 +145,8 @@ def _mean(loss: Tensor, count: Tensor) -> Tensor:
     return elementwise.div_no_nan(reduction.reduce_sum(loss), count, name="value")
 
 
-def _num_present(losses: Tensor, weights: Tensor) -> Tensor:
-    """How many losses have a weight that is not zero."""
+def _num_present(losses: Tensor, weights: Tensor, per_batch: bool = False) -> Tensor:
+    """How many losses have a weight that is not zero; ``per_batch``: for each element of the first axis."""
     with name_scope(None, "num_present", [losses, weights]) as scope:
         present = new(
             "Select",
@@ -152,7 +155,10 @@ def _num_present(losses: Tensor, weights: Tensor) -> Tensor:
             e=constant.ones_like(weights),
         )
         present = broadcast_weights(present, losses)
-        return reduction.reduce_sum(present, name=scope)
+        if not per_batch:
+            return reduction.reduce_sum(present, name=scope)
+        axes = constant.range(1, reshaping.rank(present))
+        return reduction.reduce_sum(present, axis=axes, keepdims=True, name=scope)
 
 
 def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
@@ -335,6 +341,17 @@ def _require(**values: Any) -> None:
             raise ValueError(f"{name} must not be None.")
 
 
+def _without_last_axis(weights: Tensor, labels: Tensor) -> Tensor:
+    """``weights``, without the last axis, of size 1, where they have an axis more than ``labels``."""
+    rank, wanted = weights.shape.ndims, labels.shape.ndims
+    if rank is not None and wanted is not None:
+        return reshaping.squeeze(weights, [-1]) if rank - wanted == 1 else weights
+    if rank == 0 or rank is not None and not weights.shape[-1].is_compatible_with(1):
+        return weights
+    has_one_more = comparison.equal(1, reshaping.rank(weights) - reshaping.rank(labels))
+    return cond(has_one_more, lambda: reshaping.squeeze(weights, [-1]), lambda: weights)
+
+
 def absolute_difference(
     labels: TensorLike,
     predictions: TensorLike,
@@ -403,6 +420,99 @@ def mean_squared_error(
         predictions, labels = _compatible(predictions, labels)
         losses = elementwise.squared_difference(predictions, labels)
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: TensorLike,
+    predictions: TensorLike,
+    axis: int | None = None,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Tensor:
+    """The mean of 1 minus the cosine of the angle between unit vectors.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.losses.cosine_distance([[1.0, 0.0]], [[0.6, 0.8]], axis=1)))
+    0.3999999761581421
+
+    Args:
+        labels: vectors of length 1 along ``axis``, numbers of any shape, cast to float32.
+        predictions: likewise, of the same shape.
+        axis: the axis along which the vectors are.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``; 1 along
+            ``axis``.
+        scope: name scope; None: ``cosine_distance_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+        dim: the old name of ``axis``, deprecated.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``, of size 1 along ``axis``.
+
+    Raises:
+        ValueError: there is no ``axis``, ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does
+            not broadcast, or there is no such reduction.
+    """
+    if dim is not None:
+        if axis is not None:
+            raise ValueError("Cannot specify both 'axis' and 'dim'")
+        axis = dim
+    if axis is None:
+        raise ValueError("You must specify 'axis'.")
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as name:
+        predictions, labels = _compatible(predictions, labels)
+        products = elementwise.multiply(predictions, labels)
+        losses = 1 - reduce_sum(products, axis=(axis,), keepdims=True)
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+) -> Tensor:
+    """The mean squared difference between the errors of two elements, over all pairs of elements of an example.
+
+    Args:
+        labels: numbers ``[batch, ...]``, cast to float32.
+        predictions: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        scope: name scope; None: ``mean_pairwise_squared_error``.
+        loss_collection: name of the collection that gets the loss, or None.
+
+    Returns:
+        A float32 scalar: the sum over the examples.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, or ``weights`` does not broadcast.
+    """
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
+        weights, labels = cast.cast(weights, "float32"), cast.cast(labels, "float32")
+        with get_default_graph().control_dependencies([assert_broadcastable(weights, labels)]):
+            predictions = cast.cast(predictions, "float32")
+            predictions.shape.assert_is_compatible_with(labels.shape)
+            errors = elementwise.subtract(predictions, labels)
+            axes = constant.range(1, reshaping.rank(errors))
+            squares = reduce_sum(unary.square(errors), axis=axes, keepdims=True)
+            present = _num_present(errors, weights, per_batch=True)
+            others = elementwise.maximum(present - 1, 0)
+            first = 2.0 * elementwise.div_no_nan(squares, others, name="value")
+            total = reduce_sum(errors, axis=axes, keepdims=True)
+            pairs = elementwise.maximum(elementwise.multiply(present, present - 1), 0)
+            second = 2.0 * elementwise.div_no_nan(unary.square(total), pairs, name="value")
+            loss = reduce_sum(elementwise.multiply(first - second, weights))
+            is_any = comparison.greater(reduce_sum(present), 0)
+            loss = new("Select", "value", condition=is_any, t=loss, e=constant.zeros_like(loss))
+            add_loss(loss, loss_collection)
+            return loss
 
 
 def log_loss(
@@ -640,5 +750,6 @@ def sparse_softmax_cross_entropy(
         ranks = labels.shape.ndims, logits.shape.ndims
         if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
             labels = reshaping.squeeze(labels, [-1])
+        weights = _without_last_axis(weights, labels)
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)

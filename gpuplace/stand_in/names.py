@@ -132,7 +132,7 @@ NAMES = {
     "layers.utils": ("ops.flow.conditionals", "api.nets.layers"),
     "lib.io.file_io": ("api.files.gfile",),
     "lib.io.tf_record": ("api.files.io",),
-    "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
+    "ops.array_ops": ("ops.array.constant", "ops.array.reshaping", "ops.array.gather"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
     "ops.check_ops": ("ops.math.check_ops",),
     "ops.clip_ops": (),

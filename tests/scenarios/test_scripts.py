@@ -40,14 +40,12 @@ RELATIVE_OF_LOSSES = 1e-5
 DRAWN_OTHERWISE = {"mlp_adam", "random_seeds", "sampled_losses"}
 """Scripts whose seeds 2.21 derives from other numbers of nodes than 1.15 does."""
 GRAPHS_OF_OUR_OWN = {
-    "control_dependencies": "an assertion that is known to hold makes no operations",
     "linear_regression": "the gradient of Pow makes its zeros and ones in another order",
 }
 """Scripts whose graphs differ from those of 1.15, and how."""
 
 OUR_OWN_LINES = {
     "catching_errors": ("truth", "iterate", "Incompatibleshapes"),
-    "control_dependencies": ("assert_positive", "checked<-"),
 }
 """First words of the lines in which that, or another sentence, shows."""
 

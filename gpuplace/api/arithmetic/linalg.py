@@ -7,6 +7,7 @@ from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.array.reshaping import matrix_transpose as transpose
 from gpuplace.ops.math.contraction import einsum, tensordot
+from gpuplace.ops.math.factorization import svd
 from gpuplace.ops.math.linalg import cholesky
 from gpuplace.ops.math.linalg import matrix_solve as solve
 from gpuplace.ops.math.matrix import cross, matmul, matvec, trace
@@ -34,6 +35,7 @@ __all__ = [
     "norm",
     "set_diag",
     "solve",
+    "svd",
     "tensor_diag",
     "tensor_diag_part",
     "tensordot",

@@ -411,8 +411,9 @@ def _transpose_shape(op: Operation) -> Any:
     sizes, perm = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
     if sizes is None:
         count = op.inputs[1].shape.num_elements() if perm is None else perm.size
-        unknown = count is None or perm is None and count == 1
-        return (UNKNOWN_SHAPE if unknown else TensorShape.of((None,) * count),)
+        if count is None or perm is None and count == 1:
+            return (UNKNOWN_SHAPE,)
+        return (TensorShape.of((None,) * count),)
     count = op.inputs[1].shape.num_elements()
     if count is not None and count != len(sizes):
         raise ValueError(f"Dimension must be {len(sizes)} but is {count}")

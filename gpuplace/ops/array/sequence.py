@@ -78,7 +78,9 @@ def _reverse_shape(op: Operation) -> Any:
     shape, axes = op.inputs[0].shape, constant_value(op.inputs[1])
     require_rank(op.inputs[1].shape, 1)
     seen = set()
-    for index, axis in enumerate([] if axes is None or shape.ndims is None else axes.tolist()):
+    if axes is None or shape.ndims is None:
+        return (shape,)
+    for index, axis in enumerate(axes.tolist()):
         if not -shape.ndims <= axis < shape.ndims:
             raise ValueError(f"'axis'[{index}] = {axis} is out of valid range [0, {shape.ndims - 1}")
         if axis % shape.ndims in seen:

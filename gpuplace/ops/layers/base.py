@@ -289,8 +289,8 @@ class Layer:
                     **kwargs,
                 )
                 parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-                for part in parts if regularizer is not None else ():
-                    if id(part) not in before:
+                for part in parts:
+                    if regularizer is not None and id(part) not in before:
                         with graph.name_scope(f"{name}/Regularizer"):
                             loss = regularizer(part)
                         if loss is not None:

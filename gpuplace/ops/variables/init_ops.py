@@ -465,7 +465,7 @@ class Identity(Initializer):
                 "Slice",
                 input=diagonal,
                 begin=partition_info.var_offset,
-                size=[int(size) for size in as_shape(shape)],
+                size=_full_shape(shape, None),
             ).outputs[0]
         return elementwise.multiply(self.gain, diagonal, name="mul")
 

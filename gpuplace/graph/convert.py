@@ -131,7 +131,10 @@ def convert_to_tensor(
             if result is not NotImplemented:
                 return result
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
-        return _pack(value, wanted or _common_dtype(value), name or "packed")
+        common = _common_dtype(value)
+        if wanted is not None and wanted.base_dtype is not common:
+            value = _cast_tensors(value, wanted.base_dtype)
+        return _pack(value, wanted or common, name or "packed")
     if wanted is None and preferred_dtype is not None:
         with contextlib.suppress(TypeError, ValueError):
             return make_constant(value, preferred_dtype, name=name)
@@ -155,6 +158,26 @@ def _common_dtype(value: Sequence[Any]) -> DType | None:
         elif _is_tensor_like(item):
             return as_dtype(item.dtype).base_dtype
     return None
+
+
+def _cast_tensors(values: Sequence[Any], dtype: DType) -> list[Any]:
+    """Nested lists, the tensors in them cast to ``dtype``."""
+    result: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            value = _cast_tensors(value, dtype)
+        elif _is_tensor_like(value):
+            value = convert_to_tensor(value)
+            if value.dtype.base_dtype is not dtype:
+                attrs = {"SrcT": value.dtype.base_dtype, "DstT": dtype, "Truncate": False}
+                op_def = op_registry().lookup("Cast")
+                value = (
+                    get_default_graph()
+                    .create_op("Cast", [value], name="Cast", attrs=attrs, op_def=op_def)
+                    .outputs[0]
+                )
+        result.append(value)
+    return result
 
 
 def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:

@@ -678,9 +678,11 @@ def norm(
     """
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
     is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
-    axis = tuple(axis) if is_matrix else axis
-    integers = axis is None or all(hasattr(one, "__index__") for one in (axis if is_matrix else (axis,)))
-    if not integers or is_matrix and axis[0] == axis[1]:
+    if isinstance(axis, (list, tuple)) and is_matrix:
+        axis = tuple(axis)
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    integers = all(hasattr(one, "__index__") for one in axes)
+    if not integers or is_matrix and axes[0] == axes[1]:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     if is_matrix:
         supported = ("euclidean", "fro", 1, 2, float("inf"))
@@ -725,6 +727,7 @@ def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
     """Of matrices along two axes, which keep their place with size 1."""
     rank = tensor.shape.ndims
     order: Any
+    moved: Any
     if rank is not None:
         moved = [axis + rank if axis < 0 else axis for axis in axes]
         order = [axis for axis in range(rank) if axis not in moved] + moved

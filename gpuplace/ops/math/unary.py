@@ -14,6 +14,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import mapped
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
 from gpuplace.typing import TensorLike
 
@@ -24,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@of_sparse_values
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns absolute values; of complex numbers their distance from 0 (op ``ComplexAbs``).
 
@@ -60,6 +62,7 @@ def _as_complex(x: Tensor, kind: Any) -> Tensor:
     return new("Complex", real=x, imag=new("ZerosLike", x=x), Tout=kind)
 
 
+@of_sparse_values
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``-x``.
 
@@ -81,6 +84,7 @@ def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
     return -grad
 
 
+@of_sparse_values
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0.
 
@@ -137,6 +141,7 @@ def _reciprocal_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         return back * like(-2, y) * dy * y, new(op.type, y=y, dy=grad)
 
 
+@of_sparse_values
 def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * x``.
 
@@ -161,6 +166,7 @@ def _square_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("Mul", x=grad, y=new("Mul", x=x, y=like(2, x)))
 
 
+@of_sparse_values
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns square roots; NaN for negative numbers.
 
@@ -514,6 +520,7 @@ def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Sinh", x=conjugate(op.inputs[0]))
 
 
+@of_sparse_values
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the hyperbolic tangent.
 

@@ -268,7 +268,7 @@ def gather_nd(
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
     known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
-    if not hasattr(known, "__index__") or getattr(known, "ndim", 0):
+    if not hasattr(known, "__index__") or getattr(known, "shape", ()):
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
     count = int(known)
     if count:

@@ -485,10 +485,11 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
             *(new("Identity", input=one) for one in (input.indices, input.values, input.dense_shape))
         )
     elif isinstance(input, IndexedSlices):
-        given = (input.values, input.indices, input.dense_shape)
-        parts = IndexedSlices(*(one if one is None else new("Identity", input=one) for one in given))
+        values, indices = (new("Identity", input=one) for one in (input.values, input.indices))
+        shape = None if input.dense_shape is None else new("Identity", input=input.dense_shape)
+        parts = IndexedSlices(values, indices, shape)
     if parts is not None:
-        return parts  # type: ignore[no-any-return]
+        return parts
     result = new("Identity", name, input=input)
     if hasattr(input, "_handle_data"):
         result._handle_data = input._handle_data  # type: ignore[attr-defined]

@@ -64,7 +64,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     elif isinstance(x, IndexedSlices):
         made = IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
     if made is not None:
-        return made  # type: ignore[no-any-return]
+        return made
     with name_scope(name, "Cast", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)

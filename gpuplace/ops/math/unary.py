@@ -885,8 +885,13 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor like ``x``.
+
+    Raises:
+        TypeError: ``x`` has no numbers.
     """
     x = convert_to_tensor(x, name="x")
+    if not (x.dtype.is_floating or x.dtype.is_integer or x.dtype.is_complex or x.dtype.name == "variant"):
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
     return new("Conj", name, input=x) if x.dtype.is_complex else x
 
 

@@ -8,6 +8,7 @@ scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from gpuplace.dtypes import int32, int64
@@ -268,9 +269,10 @@ def gather_nd(
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
     known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
-    if not hasattr(known, "__index__") or getattr(known, "shape", ()):
-        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
-    count = int(known)
+    try:
+        count = operator.index(known)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
     if count:
         return batch_gather_nd(params, indices, count, name)
     if hasattr(params, "gather_nd"):

@@ -188,6 +188,7 @@ NAMES = {
     "platform.resource_loader": ("api.resource_loader",),
     "summary.summary": ("api.training.summary",),
     "training.slot_creator": ("ops.train.slots",),
+    "ops.weights_broadcast_ops": ("ops.losses",),
     "util.compat": ("api.compat",),
     "util.nest": ("api.nest",),
 }

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.stand_in import names
 
 LABELS = np.array([[1.0, 9.0, 2.0], [-5.0, -2.0, 6.0]])
 PREDICTIONS = np.array([[4.0, 8.0, 12.0], [8.0, 1.0, 3.0]])
@@ -52,3 +53,9 @@ def test_weights_in_a_column(shape):
     loss = tf.losses.sparse_softmax_cross_entropy(labels, logits, weights)
     with tf.Session() as session:
         assert session.run(loss, {weights: [[2.0], [0.0], [0.0]]}) == pytest.approx(18, rel=1e-4)
+
+
+def test_what_checks_weights_has_tensorflows_name():
+    check = names.resolve("tensorflow.python.ops.weights_broadcast_ops").assert_broadcastable
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+        check(tf.ones([2]), tf.ones([2, 3]))

@@ -560,12 +560,22 @@ def as_array(
             array = array.astype(wanted.numpy_dtype, copy=False)
     except ValueError:
         raise ValueError(
-            f"Argument must be a dense tensor: {value!r} - got shape {list(_outer_shape(value))}, but its"
-            " parts differ in shape."
+            f"Argument must be a dense tensor: {value!r} - got shape {_common_sizes(value)}, but wanted"
+            f" {list(_outer_shape(value))}."
         ) from None
     if shape is None:
         return array
     return _fill(array, shapes.as_shape(shape), verify_shape)
+
+
+def _common_sizes(value: Any) -> list[int]:
+    """The sizes of nested lists, as deep as all lists of one depth are equally long."""
+    sizes: list[int] = []
+    level = [value]
+    while all(isinstance(one, (list, tuple, np.ndarray)) for one in level) and len(set(map(len, level))) == 1:
+        sizes.append(len(level[0]))
+        level = [part for one in level for part in one]
+    return sizes
 
 
 _PLAIN_TYPES: frozenset[type] = frozenset({_python_bool, *map(type, (0, 0.0, 0j, "", b"", [], ()))})

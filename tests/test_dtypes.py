@@ -108,6 +108,7 @@ def test_strings_become_bytes():
         (None, None, ValueError, "None values not supported"),
         ([1, None], None, ValueError, "None values not supported"),
         ([1, [2]], None, ValueError, "must be a dense tensor"),
+        ([[1, 2], [3]], None, ValueError, r"\[3\]\] - got shape \[2\], but wanted \[2, 2\]."),
         ([["a"], ["b", "c"]], None, ValueError, "must be a dense tensor"),
         ([1, "a"], None, TypeError, "mixed"),
         (1.5, "int32", TypeError, "Expected int32, got 1.5 of type 'float' instead"),

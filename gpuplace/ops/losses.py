@@ -346,6 +346,17 @@ def _require(**values: Any) -> None:
             raise ValueError(f"{name} must not be None.")
 
 
+def _without_last_axis(weights: Tensor, labels: Tensor) -> Tensor:
+    """``weights``, without the last axis, of size 1, where they have an axis more than ``labels``."""
+    rank, wanted = weights.shape.ndims, labels.shape.ndims
+    if rank is not None and wanted is not None:
+        return reshaping.squeeze(weights, [-1]) if rank - wanted == 1 else weights
+    if rank == 0 or rank is not None and not weights.shape[-1].is_compatible_with(1):
+        return weights
+    has_one_more = comparison.equal(1, reshaping.rank(weights) - reshaping.rank(labels))
+    return cond(has_one_more, lambda: reshaping.squeeze(weights, [-1]), lambda: weights)
+
+
 def absolute_difference(
     labels: TensorLike,
     predictions: TensorLike,
@@ -651,6 +662,7 @@ def sparse_softmax_cross_entropy(
         ranks = labels.shape.ndims, logits.shape.ndims
         if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
             labels = reshaping.squeeze(labels, [-1])
+        weights = _without_last_axis(weights, labels)
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
 
 def is_nested(value: Any) -> bool:
@@ -35,6 +36,8 @@ def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | Non
     if opens_slices and isinstance(value, IndexedSlices):
         shape = value.dense_shape
         return [value.values, value.indices, *([] if shape is None else [shape])]
+    if opens_slices and isinstance(value, SparseTensor):
+        return [value.indices, value.values, value.dense_shape]
     return None
 
 
@@ -43,7 +46,7 @@ def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True
 
     Args:
         structure: the structure.
-        opens_slices: whether ``IndexedSlices`` are opened too.
+        opens_slices: whether ``IndexedSlices`` and sparse tensors are opened too.
         opens_lists: whether lists are; else they are leaves.
 
     Raises:
@@ -92,8 +95,8 @@ def _like(structure: Any, parts: list[Any]) -> Any:
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), parts, strict=True))
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
-    if isinstance(structure, IndexedSlices):
-        return IndexedSlices(*parts)
+    if isinstance(structure, (IndexedSlices, SparseTensor)):
+        return type(structure)(*parts)
     if hasattr(structure, "_fields"):
         return type(structure)(*parts)
     return type(structure)(parts)
@@ -170,7 +173,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
         func: gets a leaf of each structure.
         *structure: the structures, of the same form.
         **kwargs: ``check_types``, whether their sequences have to be of the same types (True), and
-            ``expand_composites``, whether ``IndexedSlices`` are opened too (False).
+            ``expand_composites``, whether ``IndexedSlices`` and sparse tensors are opened too (False).
 
     Raises:
         TypeError: ``func`` cannot be called, sequences are of different types, or another keyword.

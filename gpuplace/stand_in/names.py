@@ -160,7 +160,7 @@ NAMES = {
     "layers.utils": ("ops.flow.conditionals", "api.nets.layers"),
     "lib.io.file_io": ("api.files.gfile",),
     "lib.io.tf_record": ("api.files.io",),
-    "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
+    "ops.array_ops": ("ops.array.constant", "ops.array.reshaping", "ops.array.gather"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
     "ops.collective_ops": (),
     "ops.check_ops": ("ops.math.check_ops",),
@@ -234,6 +234,7 @@ NAMES = {
     "training.moving_averages": ("ops.train.moving_averages",),
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),
+    "ops.weights_broadcast_ops": ("ops.losses",),
     "util.compat": ("api.compat",),
     "util.nest": ("api.nest",),
 }

@@ -101,6 +101,9 @@ PROGRAMS |= {
     "ScatterNd": (lambda x: tf.scatter_nd([[1], [3], [1]], x, [5]), [V]),
     "TensorScatterUpdate": (lambda x, y: tf.tensor_scatter_update(x, [[1]], y), [V, V[:1]]),
     "TensorScatterAdd": (lambda x, y: tf.tensor_scatter_add(x, [[1]], y), [V, V[:1]]),
+    "TensorScatterSub": (lambda x, y: new("TensorScatterSub", tensor=x, indices=[[1]], updates=y), [V, V[:1]]),
+    "ScatterNdNonAliasingAdd": (
+        lambda x, y: new("ScatterNdNonAliasingAdd", input=x, indices=[[1]], updates=y), [V, V[:1]]),
     "Select": (lambda x, y: tf.where(tf.constant([True, False]), x, y), [M, N]),
     "SelectV2": (lambda x, y: tf.where_v2(tf.constant([[True], [False]]), x, y), [M, V]),
     "ReverseV2": (lambda x: tf.reverse(x, [1]), [M]),

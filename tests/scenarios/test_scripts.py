@@ -46,7 +46,6 @@ GRAPHS_OF_OUR_OWN = {
 
 OUR_OWN_LINES = {
     "catching_errors": ("truth", "iterate", "Incompatibleshapes"),
-    "control_dependencies": ("assert_positive", "checked<-"),
 }
 """First words of the lines in which that, or another sentence, shows."""
 

@@ -541,6 +541,8 @@ def one_hot(
         ]
         if wanted is None:
             wanted = next((one for one in types if one is not None), float32)
+        if dtype is None and None not in types and types[0] is not types[1]:
+            raise TypeError(f"dtype {types[0]} of on_value does not match dtype {types[1]} of off_value")
         for label, kind in zip(("on_value", "off_value"), types, strict=True):
             if kind is not None and kind is not wanted:
                 raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {wanted}")

@@ -8,6 +8,7 @@ scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from gpuplace.dtypes import int32, int64
@@ -20,12 +21,20 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.masks import chosen
 from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.padding import meshgrid, tile
+from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import merge_shapes, require_axis, require_rank, require_updates_at
-from gpuplace.ops.support import broadcast, new, shape_tensor
+from gpuplace.ops.shape_rules import (
+    merge_shapes,
+    require_axis,
+    require_rank,
+    require_rank_at_least,
+    require_updates_at,
+)
+from gpuplace.ops.support import broadcast, new, new_list, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import SizesLike, TensorLike
@@ -138,8 +147,12 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
         raise InvalidArgumentError.of(
             f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
-    at %= params.ndim
     batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    return taken(xp, params, indices, at % params.ndim, batch, ctx)
+
+
+def taken(xp: Any, params: Any, indices: Any, at: int, batch: int, ctx: Any) -> Any:
+    """Slices along dimension ``at`` of arrays that share their first ``batch`` dimensions with ``indices``."""
     if not batch:
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
@@ -244,18 +257,75 @@ def gather_nd(
         params: a tensor of any type.
         indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions of ``params``.
         name: name of the op.
-        batch_dims: 0; TensorFlow's batch dimensions are not available.
+        batch_dims: how many leading dimensions ``params`` and ``indices`` share; the index vectors are for those after.
 
     Returns:
-        ``params``' type, ``[*indices.shape[:-1], *params.shape[depth:]]``.
+        ``params``' type, ``[*indices.shape[:-1], *params.shape[batch_dims + depth:]]``.
 
     Raises:
-        ValueError: ``batch_dims`` is not 0, or ``depth`` is known to exceed the rank of ``params``.
+        TypeError: ``batch_dims`` is no number.
+        ValueError: ``batch_dims`` is negative or not below the rank of ``indices`` or ``params``, or ``depth`` is known
+            to exceed the rank of ``params``.
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
-    if batch_dims:
-        raise ValueError("gather_nd takes no batch dimensions here: batch_dims must be 0")
+    known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
+    try:
+        count = operator.index(known)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
+    if count:
+        return batch_gather_nd(params, indices, count, name)
+    if hasattr(params, "gather_nd"):
+        found: Tensor = params.gather_nd(indices, name=name)
+        return found
     return new("GatherNd", name, params=params, indices=indices)
+
+
+def batch_gather_nd(params: Any, indices: Any, batch_dims: int, name: str | None = None) -> Tensor:
+    """``gather_nd`` with ``batch_dims`` above 0: it gives the index vectors their position in the batch.
+
+    Args:
+        params: as for ``gather_nd``, as are the others.
+        indices: the index vectors.
+        batch_dims: how many leading dimensions both share.
+        name: name of the scope.
+
+    Raises:
+        TypeError: ``batch_dims`` is no number.
+        ValueError: it is negative, or not below the rank of ``indices`` or ``params``.
+    """
+    if not hasattr(batch_dims, "__index__"):
+        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
+    with name_scope(name, "BatchGatherND", [params, indices]):
+        indices = convert_to_tensor(indices, name="indices")
+        params = convert_to_tensor(params, name="params")
+        if batch_dims < 0:
+            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+        for label, tensor in (("indices", indices), ("params", params)):
+            if tensor.shape.ndims is not None and batch_dims >= tensor.shape.ndims:
+                raise ValueError(
+                    f"batch_dims = {batch_dims} must be less than rank({label}) = {tensor.shape.ndims}"
+                )
+        if not batch_dims:
+            return new("GatherNd", params=params, indices=indices)
+        sizes = shape_of(indices)
+        batch = shape_of(params)[:batch_dims]
+        count = new("Prod", input=batch, reduction_indices=[0])
+        ranges = [
+            new("Cast", x=new("Range", start=0, limit=size, delta=1), DstT=indices.dtype)
+            for size in new_list("Unpack", value=batch, num=batch_dims)
+        ]
+        grid = transpose(new("Pack", values=[reshape(one, [-1]) for one in meshgrid(*ranges, indexing="ij")]))
+        inner = new("Rank", input=indices) - batch_dims - 1
+        ones = new("Fill", dims=new("ExpandDims", input=inner, dim=0), value=1)
+        grid_sizes = shape_of(grid)
+        grid = reshape(grid, new("ConcatV2", values=[grid_sizes[:1], ones, grid_sizes[1:]], axis=0))
+        grid = tile(grid, new("ConcatV2", values=[[1], sizes[batch_dims:-1], [1]], axis=0))
+        rows = new("ConcatV2", values=[new("ExpandDims", input=count, dim=0), sizes[batch_dims:]], axis=0)
+        whole = new("ConcatV2", values=[grid, reshape(indices, rows)], axis=-1)
+        found = new("GatherNd", params=params, indices=whole)
+        final = new("ConcatV2", values=[batch, shape_of(found)[1:]], axis=0)
+        return reshape(found, final)
 
 
 def _depth(indices: Any, rank: int, what: str) -> int:
@@ -283,11 +353,15 @@ def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: 
     return tuple(indices[..., d] for d in range(depth)), None
 
 
-@compute("GatherNd", fresh=True)
-def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+def taken_nd(xp: Any, params: Any, indices: Any, ctx: Any) -> Any:
+    """The slices of an array at index vectors."""
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
     sentence = "indices[{place}] = [{bad}] does not index into param shape " + text
+    if params.size == 0 and indices.size and depth:
+        raise InvalidArgumentError.of(
+            "Requested more than 0 entries, but params is empty.  Params shape: " + text
+        )
     columns, wrong = _columns(xp, indices, params.shape[:depth], ctx, sentence)
     if not depth:
         return xp.array(xp.broadcast_to(params, indices.shape[:-1] + params.shape))
@@ -297,17 +371,27 @@ def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
     return xp.where(wrong.reshape(wrong.shape + (1,) * (params.ndim - depth)), params.dtype.type(0), result)
 
 
+@compute("GatherNd", fresh=True)
+def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+    return taken_nd(xp, params, indices, ctx)
+
+
 @shape_function("GatherNd")
 def _gather_nd_shape(op: Operation) -> Any:
-    params, indices = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
-    if params is None or indices is None or not indices or indices[-1] is None:
-        return (UNKNOWN_SHAPE,)
-    if indices[-1] > len(params):
+    return (shape_taken_nd(op.inputs[0].shape, op.inputs[1].shape),)
+
+
+def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
+    """The shape of slices of ``params`` at index vectors; ValueError if these are too long."""
+    sizes, places = params.sizes, require_rank_at_least(indices, 1).sizes
+    if sizes is None or places is None or places[-1] is None:
+        return UNKNOWN_SHAPE
+    if places[-1] > len(sizes):
         raise ValueError(
-            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {brackets(op.inputs[1].shape)} and"
-            f" params shape: {brackets(op.inputs[0].shape)}"
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {brackets(indices)} and params shape:"
+            f" {brackets(params)}"
         )
-    return (TensorShape.of((*indices[:-1], *params[indices[-1] :])),)
+    return TensorShape.of((*places[:-1], *sizes[places[-1] :]))
 
 
 @gradient("GatherNd")

@@ -186,9 +186,25 @@ def _context(tensor: Tensor) -> Any:
 @compute("ConcatOffset")
 def _concat_offset(xp: Any, concat_dim: Any, shape: list[Any]) -> Any:
     axis, offset, results = int(concat_dim), 0, []
+    for index, sizes in enumerate(shape):
+        if sizes.ndim != 1:
+            raise InvalidArgumentError.of(
+                f"input {index} should be a vector, but got shape {brackets(TensorShape(sizes.shape))}"
+            )
     first = shape[0].tolist()
     _axis_in(axis, len(first), f"Concat dim is out of range: {axis} vs. {len(first)}")
-    for sizes in shape:
+    axis %= len(first)
+    for index, sizes in enumerate(shape):
+        if len(sizes) != len(first):
+            raise InvalidArgumentError.of(
+                f"input {index} should contain {len(first)} elements, but got {len(sizes)}"
+            )
+        if any(one != other for at, (one, other) in enumerate(zip(first, sizes.tolist())) if at != axis):
+            raise InvalidArgumentError.of(
+                f"All dimensions except {axis} must match. Input {index} has shape"
+                f" [{' '.join(map(str, sizes.tolist()))}] and doesn't match input 0 with shape"
+                f" [{' '.join(map(str, first))}]."
+            )
         begin = xp.zeros_like(sizes)
         begin[axis] = offset
         offset += int(sizes[axis])

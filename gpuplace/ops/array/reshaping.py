@@ -14,6 +14,7 @@ from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, make_
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
@@ -477,12 +478,23 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns a tensor with the same elements: a new node for the same value.
 
     Args:
-        input: a tensor of any type; of a variable its value.
+        input: a tensor of any type, a sparse tensor, or slices; of a variable its value.
         name: name of the op.
 
     Returns:
         A tensor like ``input``.
     """
+    parts: Any = None
+    if isinstance(input, SparseTensor):
+        parts = SparseTensor(
+            *(new("Identity", input=one) for one in (input.indices, input.values, input.dense_shape))
+        )
+    elif isinstance(input, IndexedSlices):
+        values, indices = (new("Identity", input=one) for one in (input.values, input.indices))
+        shape = None if input.dense_shape is None else new("Identity", input=input.dense_shape)
+        parts = IndexedSlices(values, indices, shape)
+    if parts is not None:
+        return parts
     result = new("Identity", name, input=input)
     if hasattr(input, "_handle_data"):
         result._handle_data = input._handle_data  # type: ignore[attr-defined]

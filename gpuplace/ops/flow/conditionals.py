@@ -170,8 +170,8 @@ def _with_equal_positions(
     """What two branches give, the positions of slices as int64 where they are int32 in one and int64 in the other."""
     flags: list[bool] = []
     for value in nest.flatten(given):
-        is_sliced = isinstance(value, IndexedSlices)
-        flags += [False, True, False][: len(nest.flatten(value, opens_slices=True))] if is_sliced else [False]
+        count = len(nest.flatten(value, opens_slices=True))
+        flags += [isinstance(value, IndexedSlices) and index == 1 for index in range(count)]
     pairs = []
     for is_position, one, other in zip(flags, ours, theirs, strict=True):
         if is_position and one.dtype.base_dtype is not other.dtype.base_dtype:

@@ -37,6 +37,7 @@ from gpuplace.ops.flow.context import (
     while_context_of,
 )
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
@@ -243,10 +244,12 @@ class WhileContext(ControlFlowContext):
         """Adds the loop; returns what it gives."""
         flat = nest.flatten(loop_vars, opens_slices=True)
         tensors = [convert_to_tensor(flow_of(value)) for value in flat]
-        if shape_invariants is None:
-            shapes = [tensor.shape for tensor in tensors]
-        else:
-            shapes = _shapes_of_parts(nest.flatten(loop_vars), nest.flatten(shape_invariants))
+        kept = [None] * len(nest.flatten(loop_vars))
+        shapes = _shapes_of_parts(
+            nest.flatten(loop_vars),
+            kept if shape_invariants is None else nest.flatten(shape_invariants),
+            tensors,
+        )
         self.Enter()
         try:
             given, exits = self._build(pred, body, loop_vars, tensors, shapes)
@@ -330,10 +333,25 @@ def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
     return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
 
 
-def _shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
-    """The shapes that loop variables keep, one for each tensor: of slices, those of rows, positions and whole shape."""
+def _shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+    """The shapes that loop variables keep, one for each tensor: of slices, those of rows, positions and whole shape; of
+    a sparse tensor of rank ``r``, whose invariant is ``[r]``, those of any number of positions and values, and ``[r]``.
+    None stands for the shape as it is.
+    """
     found: list[Any] = []
     for value, shape in zip(values, shapes, strict=True):
+        if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
+            rank = value.get_shape().ndims
+            if shape is not None:
+                if shape.ndims not in (1, None):
+                    raise ValueError("Expected a shape with 1 dimension")
+                rank = None if shape.ndims is None else shape[0].value
+            found += [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+            continue
+        if shape is None:
+            count = len(nest.flatten(value, opens_slices=True))
+            found += [tensor.shape for tensor in tensors[len(found) : len(found) + count]]
+            continue
         if not isinstance(value, IndexedSlices) or not isinstance(shape, TensorShape):
             found.append(shape)
             continue
@@ -390,8 +408,8 @@ def while_loop(
         cond: takes the loop variables, gives a scalar bool.
         body: takes the loop variables, gives the next ones, in the same structure, of the same dtypes.
         loop_vars: the first ones: a list, tuple or dict of tensors and ``TensorArray`` objects, in any depth.
-        shape_invariants: for each variable the ``TensorShape`` that it keeps, in the same structure; None: those of the
-            first values.
+        shape_invariants: for each variable the ``TensorShape`` that it keeps, in the same structure, of a sparse
+            tensor of rank ``r`` the shape ``[r]``; None: those of the first values.
         parallel_iterations: kept in the nodes, 1 or more; iterations are done one after the other here.
         back_prop: whether there may be gradients.
         swap_memory: accepted; stacks for gradients stay where they are.

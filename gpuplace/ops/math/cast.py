@@ -23,7 +23,9 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -42,7 +44,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     [1, -1]
 
     Args:
-        x: numbers or bools of any shape.
+        x: numbers or bools of any shape; of a sparse tensor or slices the values are cast.
         dtype: the type wanted. To integers fractions are cut off; to real types the real part is kept; to bool
             everything but zero is True.
         name: name of the op.
@@ -56,6 +58,13 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
         return x
+    made: Any = None
+    if isinstance(x, SparseTensor):
+        made = SparseTensor(x.indices, cast(x.values, wanted, name), x.dense_shape)
+    elif isinstance(x, IndexedSlices):
+        made = IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
+    if made is not None:
+        return made
     with name_scope(name, "Cast", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)

@@ -18,6 +18,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import group, no_op, with_dependencies
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -639,10 +640,11 @@ def assert_shapes(
         specified: dict[Any, tuple[Any, Tensor, int]] = {}
         failures = []
         for (x, symbols), actual in zip(wanted, sizes, strict=True):
-            from_the_end = len(symbols) if symbols and symbols[0] in _ANY_RANK else 0
-            for index, symbol in enumerate(symbols):
-                axis = index - from_the_end
-                if symbol in _ANY_RANK or symbol in _ANY_SIZE:
+            is_open = bool(symbols) and symbols[0] in _ANY_RANK
+            inner = symbols[is_open:] or (1,)
+            for index, symbol in enumerate(inner):
+                axis = index - len(inner) if is_open else index
+                if symbol in _ANY_SIZE:
                     continue
                 if not _is_size(symbol) and symbol not in specified:
                     specified[symbol] = (actual[axis], x, axis)
@@ -746,7 +748,7 @@ def assert_type(
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype.base_dtype is not wanted:
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {wanted!r}")
+            raise TypeError(f"{message or ''}  {tensor.name} must be of type {wanted}")
         return no_op("statically_determined_correct_type")
 
 
@@ -797,7 +799,7 @@ def assert_proper_iterable(values: TensorLike) -> None:
     Raises:
         TypeError: otherwise.
     """
-    if isinstance(values, (Tensor, np.ndarray, str, bytes)):
+    if isinstance(values, (Tensor, SparseTensor, np.ndarray, str, bytes)):
         raise TypeError(f"Expected argument 'values' to be a \"proper\" iterable.  Found: {type(values)}")
     if not hasattr(values, "__iter__"):
         raise TypeError(f"Expected argument 'values' to be iterable.  Found: {type(values)}")

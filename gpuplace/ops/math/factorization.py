@@ -21,7 +21,7 @@ from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
-from gpuplace.ops.math.unary import real, reciprocal
+from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
@@ -212,3 +212,53 @@ def _svd(xp: Any, matrices: Any, *, compute_uv: bool, full_matrices: bool) -> tu
     u, s, adjoint = xp.linalg.svd(_wide(matrices), full_matrices=full_matrices)
     v = xp.ascontiguousarray(xp.conjugate(xp.swapaxes(adjoint, -1, -2)))
     return s.astype(dtype, copy=False), u.astype(dtype, copy=False), v.astype(dtype, copy=False)
+
+
+@gradient("Svd")
+def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> Tensor:
+    """Giles, An extended collection of matrix derivative results for forward and reverse mode algorithmic
+    differentiation.
+    """
+    a = op.inputs[0]
+    diagonal = matrix_diag(grad_s)
+    if not op.attrs["compute_uv"]:
+        vectors = apply_op("Svd", input=a, compute_uv=True, full_matrices=False).outputs
+        return matmul(vectors[1], matmul(diagonal, vectors[2], adjoint_b=True))
+    if a.dtype.is_complex:
+        raise NotImplementedError("The gradient of complex singular vectors has not been implemented.")
+    rows, columns = (size.value for size in a.shape[-2:])
+    if rows is None or columns is None:
+        raise NotImplementedError(
+            "SVD gradient has not been implemented for input with unknown inner matrix shape."
+        )
+    s, u, v = op.outputs
+    transposed = rows > columns
+    if transposed:
+        rows, columns, u, v, grad_u, grad_v = columns, rows, v, u, grad_v, grad_u
+    full = op.attrs["full_matrices"]
+    with a.graph.control_dependencies([grad_s, grad_u, grad_v]):
+        if full and abs(rows - columns) > 1:
+            raise NotImplementedError(
+                "svd gradient is not implemented for abs(m - n) > 1 when full_matrices is True"
+            )
+        squares = square(s)
+        gaps = expand_dims(squares, -2) - expand_dims(squares, -1)
+        scale = matrix_set_diag(reciprocal(gaps), zeros_like(s))
+        values, inner = matrix_diag(s), (..., slice(None), slice(rows))
+        v1, grad_v1 = v[inner], grad_v[inner]
+        turned_u = scale * matmul(u, grad_u, adjoint_a=True)
+        turned_v = scale * matmul(v1, grad_v1, adjoint_a=True)
+        middle = (
+            diagonal
+            + matmul(turned_u + matrix_transpose(turned_u), values)
+            + matmul(values, turned_v + matrix_transpose(turned_v))
+        )
+        result = matmul(u, matmul(middle, v1, adjoint_b=True))
+        if rows != columns:
+            back = matrix_transpose(grad_v1)
+            rest = back - matmul(matmul(back, v1), v1, adjoint_b=True)
+            if full:
+                outer = (..., slice(None), slice(rows, columns))
+                rest -= matmul(matmul(v1, grad_v[outer], adjoint_a=True), v[outer], adjoint_b=True)
+            result = result + matmul(matmul(u, matrix_diag(reciprocal(s))), rest)
+        return matrix_transpose(result) if transposed else result

@@ -29,7 +29,7 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_rank_at_most
-from gpuplace.ops.support import conjugate, like, new
+from gpuplace.ops.support import conjugate, like, new, new_list
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -668,7 +668,7 @@ def norm(
     Args:
         tensor: floating or complex, of any shape.
         ord: of vectors ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; of matrices ``"euclidean"`` or
-            ``"fro"``, 1 or ``numpy.inf``.
+            ``"fro"``, 1, 2 (the greatest singular value) or ``numpy.inf``.
         axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
         keepdims: whether the reduced dimensions stay, with size 1. None: False.
         name: name of the scope.
@@ -683,13 +683,15 @@ def norm(
         TypeError: integers.
     """
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
-    if isinstance(axis, (list, tuple)):
+    is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
+    if isinstance(axis, (list, tuple)) and is_matrix:
         axis = tuple(axis)
-        if len(axis) != 2:
-            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-        if axis[0] == axis[1]:
-            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-        supported = ("euclidean", "fro", 1, float("inf"))
+    axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+    integers = all(hasattr(one, "__index__") for one in axes)
+    if not integers or is_matrix and axes[0] == axes[1]:
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    if is_matrix:
+        supported = ("euclidean", "fro", 1, 2, float("inf"))
         if ord not in supported:
             raise ValueError(f"'ord' must be a supported matrix norm in {list(supported)}, got {ord}")
     else:
@@ -699,7 +701,9 @@ def norm(
             )
     with name_scope(name, "norm", [tensor]):
         tensor = convert_to_tensor(tensor)
-        if ord in ("fro", "euclidean", 2, 2.0):
+        if ord == 2 and isinstance(axis, tuple):
+            result = _greatest_singular_value(tensor, axis)
+        elif ord in ("fro", "euclidean", 2, 2.0):
             total = reduce_sum(tensor * conjugate(tensor), axis, keepdims=True)
             result = new("Sqrt", x=total)
         else:
@@ -723,6 +727,28 @@ def norm(
             return result
         gone = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
         return new("Squeeze", input=result, squeeze_dims=gone)
+
+
+def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
+    """Of matrices along two axes, which keep their place with size 1."""
+    rank = tensor.shape.ndims
+    order: Any
+    moved: Any
+    if rank is not None:
+        moved = [axis + rank if axis < 0 else axis for axis in axes]
+        order = [axis for axis in range(rank) if axis not in moved] + moved
+    else:
+        count = rank_of(tensor)
+        moved = new("FloorMod", x=make_constant(list(axes), "int32"), y=count)
+        others = new_list("ListDiff", x=new("Range", start=0, limit=count, delta=1), y=moved)[0]
+        order = new("ConcatV2", values=[others, moved], axis=0)
+    permuted = new("Transpose", x=tensor, perm=order)
+    values = new_list("Svd", input=permuted, compute_uv=False)[0]
+    if values.dtype.is_complex:
+        values = new("Real", input=values, Tout=values.dtype.real_dtype)
+    greatest = reduce_max(values, axis=-1, keepdims=True)
+    column = new("ExpandDims", input=greatest, dim=-1)
+    return new("Transpose", x=column, perm=new("InvertPermutation", x=order))
 
 
 def clip_by_norm(

@@ -28,6 +28,7 @@ from gpuplace.numerics.masks import chosen
 from gpuplace.numerics.pieces import mapped
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import reduction
+from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, like, new, same_shape
 from gpuplace.typing import TensorLike
 
@@ -154,6 +155,7 @@ def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **trait
     shape_function(*op_types)(same_shape)
 
 
+@of_sparse_values
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 

@@ -17,6 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import is_whole, mapped
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
 from gpuplace.typing import TensorLike
 
@@ -27,6 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@of_sparse_values
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns absolute values; of complex numbers their distance from 0 (op ``ComplexAbs``).
 
@@ -63,6 +65,7 @@ def _as_complex(x: Tensor, kind: Any) -> Tensor:
     return new("Complex", real=x, imag=new("ZerosLike", x=x), Tout=kind)
 
 
+@of_sparse_values
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``-x``.
 
@@ -84,6 +87,7 @@ def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
     return -grad
 
 
+@of_sparse_values
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0.
 
@@ -140,6 +144,7 @@ def _reciprocal_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         return back * like(-2, y) * dy * y, new(op.type, y=y, dy=grad)
 
 
+@of_sparse_values
 def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * x``.
 
@@ -164,6 +169,7 @@ def _square_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("Mul", x=grad, y=new("Mul", x=x, y=like(2, x)))
 
 
+@of_sparse_values
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns square roots; NaN for negative numbers.
 
@@ -517,6 +523,7 @@ def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Sinh", x=conjugate(op.inputs[0]))
 
 
+@of_sparse_values
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the hyperbolic tangent.
 
@@ -935,8 +942,13 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor like ``x``.
+
+    Raises:
+        TypeError: ``x`` has no numbers.
     """
     x = convert_to_tensor(x, name="x")
+    if not (x.dtype.is_floating or x.dtype.is_integer or x.dtype.is_complex or x.dtype.name == "variant"):
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
     return new("Conj", name, input=x) if x.dtype.is_complex else x
 
 

@@ -21,7 +21,7 @@ from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new
-from gpuplace.shapes import TensorShape
+from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -280,6 +280,16 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
 
 @compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
 def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+    for name, given, rank in (("logits", logits, 2), ("labels", labels, 1)):
+        if given.ndim != rank:
+            raise InvalidArgumentError.of(
+                f"{name} must be {rank}-D, but got shape {brackets(TensorShape(given.shape))}"
+            )
+    if logits.shape[0] != labels.shape[0]:
+        raise InvalidArgumentError.of(
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{brackets(TensorShape(logits.shape))} and labels shape {brackets(TensorShape(labels.shape))}"
+        )
     classes = logits.shape[1]
     if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
         wrong = labels[(labels < 0) | (labels >= classes)]

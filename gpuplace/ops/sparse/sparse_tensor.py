@@ -12,7 +12,8 @@ Source: tensorflow/python/framework/sparse_tensor.py, release 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 from gpuplace.dtypes import DType, int64
 from gpuplace.graph.constant_value import constant_value_as_shape
@@ -24,6 +25,8 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import FeedDict, TensorLike
 
 __all__ = ["SparseTensor", "SparseTensorValue"]
+
+Unary = TypeVar("Unary", bound=Callable[..., Any])
 
 
 class SparseTensorValue(NamedTuple):
@@ -188,3 +191,19 @@ def to_sparse(value: Any) -> SparseTensor:
             "Input must be a SparseTensor. tf.SparseTensor(indices, values, dense_shape) makes one"
         )
     return value
+
+
+def of_sparse_values(function: Unary) -> Unary:
+    """Makes a function of one tensor take a sparse one too: it gives one whose values are those of the function.
+
+    Args:
+        function: elementwise, and 0 for 0; its first argument is the tensor.
+    """
+
+    @wraps(function)
+    def run(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(x, SparseTensor):
+            return SparseTensor(x.indices, function(x.values, *args, **kwargs), x.dense_shape)
+        return function(x, *args, **kwargs)
+
+    return cast(Unary, run)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import float32
+from gpuplace.dtypes import as_dtype, float32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
@@ -136,6 +136,12 @@ def _as_string(
         raise InvalidArgumentError.of("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
         raise InvalidArgumentError.of(f'Fill string must be one or fewer characters: "{fill.decode()}"')
+    if input.dtype.kind in "iub" and (scientific or shortest):
+        raise InvalidArgumentError.of(
+            f"scientific and shortest format not supported for datatype {as_dtype(input.dtype).name}"
+        )
+    if input.dtype.kind in "iub" and precision > -1:
+        raise InvalidArgumentError.of(f"precision not supported for datatype {as_dtype(input.dtype).name}")
     size = (fill.decode() if fill else "") + (str(width) if width > -1 else "")
     kind = input.dtype.kind
     values = input.reshape(-1).tolist()

@@ -461,12 +461,11 @@ class Identity(Initializer):
                 zeros = constant.zeros(sizes, dtype, name="zeros")
                 diagonal = apply_op("MatrixSetDiag", "MatrixSetDiag", input=zeros, diagonal=ones).outputs[0]
         if partition_info is not None:
-            own: Any = shape
             diagonal = apply_op(
                 "Slice",
                 input=diagonal,
                 begin=partition_info.var_offset,
-                size=[int(size) for size in as_shape(own)],
+                size=_full_shape(shape, None),
             ).outputs[0]
         return elementwise.multiply(self.gain, diagonal, name="mul")
 

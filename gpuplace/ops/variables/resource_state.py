@@ -20,6 +20,7 @@ from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array import joining, reshaping
+from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes
@@ -213,7 +214,12 @@ def _check_update(resource: ResourceHandle, value: Any) -> None:
 
 
 def resource_gather(
-    resource: Tensor, indices: Any, dtype: Any, validate_indices: bool = True, name: str | None = None
+    resource: Tensor,
+    indices: Any,
+    dtype: Any,
+    validate_indices: bool = True,
+    name: str | None = None,
+    batch_dims: int = 0,
 ) -> Tensor:
     """Rows of a resource variable, read without the rest.
 
@@ -223,26 +229,32 @@ def resource_gather(
         dtype: the variable's type.
         validate_indices: kept in the graph; they are always checked.
         name: name of the operation.
+        batch_dims: how many leading dimensions the variable and ``indices`` share.
 
     Returns:
-        A tensor of type ``dtype`` and the shape ``indices.shape + variable.shape[1:]``.
+        A tensor of type ``dtype`` and the shape ``indices.shape + variable.shape[batch_dims + 1:]``.
 
     Raises:
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    arguments = {"indices": indices, "dtype": dtype, "validate_indices": validate_indices}
+    arguments: dict[str, Any] = {"indices": indices, "dtype": dtype, "validate_indices": validate_indices}
+    arguments["batch_dims"] = batch_dims
     return apply_op("ResourceGather", name, resource=resource, **arguments).outputs[0]
 
 
 @shape_function("ResourceGather")
 def _gather_shape(op: Operation) -> list[TensorShape]:
-    shape = handle_shape(op.inputs[0])
-    return [op.inputs[1].shape.concatenate(shape[1:]) if shape.ndims else UNKNOWN_SHAPE]
+    params, indices, batch = handle_shape(op.inputs[0]), op.inputs[1].shape, op.attrs["batch_dims"]
+    if not params.ndims or indices.ndims is None:
+        return [UNKNOWN_SHAPE]
+    return [params[:batch].concatenate(indices[batch:]).concatenate(params[batch + 1 :])]
 
 
 @compute("ResourceGather", reads_only=True)
-def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
+def _gather(xp: Any, resource: ResourceHandle, indices: Any, *, batch_dims: int, ctx: Any) -> Any:
     value = resource.variable.value
+    if batch_dims:
+        return taken(xp, value, indices, batch_dims, batch_dims, ctx)
     check_indices(xp, indices, value.shape[0])
     return xp.take(value, indices, axis=0)
 
@@ -254,6 +266,43 @@ def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
     size = new("ExpandDims", input=reshaping.size(indices), dim=0)
     values = reshaping.reshape(grad, joining.concat([size, shape[1:]], 0))
     return IndexedSlices(values, reshaping.reshape(indices, size), shape), None
+
+
+def resource_gather_nd(resource: Tensor, indices: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Slices of a resource variable at index vectors, read without the rest.
+
+    Args:
+        resource: the variable's handle, a resource tensor.
+        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        dtype: the variable's type.
+        name: name of the operation.
+
+    Returns:
+        A tensor of type ``dtype`` and the shape ``indices.shape[:-1] + variable.shape[depth:]``.
+
+    Raises:
+        InvalidArgumentError: at run time, an index is out of range.
+    """
+    return apply_op("ResourceGatherNd", name, resource=resource, indices=indices, dtype=dtype).outputs[0]
+
+
+@shape_function("ResourceGatherNd")
+def _gather_nd_shape(op: Operation) -> list[TensorShape]:
+    return [shape_taken_nd(handle_shape(op.inputs[0]), op.inputs[1].shape)]
+
+
+@compute("ResourceGatherNd", reads_only=True)
+def _gather_nd(xp: Any, resource: ResourceHandle, indices: Any, *, ctx: Any) -> Any:
+    return taken_nd(xp, resource.variable.value, indices, ctx)
+
+
+@gradient("ResourceGatherNd")
+def _gather_nd_gradient(op: Operation, grad: Any) -> tuple[Any, None]:
+    handle, indices = op.inputs
+    shape: Any = variable_shape(handle, out_type=indices.dtype)
+    if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
+        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), shape), None
+    return new("ScatterNd", indices=indices, updates=grad, shape=shape), None
 
 
 def resource_scatter(

@@ -26,6 +26,7 @@ from gpuplace.ops.variables.resource_state import (
     assign_variable_op,
     read_variable_op,
     resource_gather,
+    resource_gather_nd,
     resource_scatter,
     var_handle_op,
     var_is_initialized_op,
@@ -195,6 +196,24 @@ class ResourceVariable(Variable):
         """
         with name_scope("Gather" if name is None else name) as scope:
             value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
+        return reshaping.identity(value)
+
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The slices at index vectors, without reading the rest.
+
+        Args:
+            indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+            name: name scope, and name of the operation; None: ``GatherNd``.
+
+        Returns:
+            A tensor of the variable's type and the shape ``indices.shape[:-1] + variable.shape[depth:]``.
+
+        Raises:
+            TypeError: ``indices`` has another dtype.
+            InvalidArgumentError: at run time, an index is out of range.
+        """
+        with name_scope("GatherNd" if name is None else name) as scope:
+            value = resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
         return reshaping.identity(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:

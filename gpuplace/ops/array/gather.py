@@ -270,7 +270,7 @@ def gather_nd(
     """
     known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     try:
-        count = operator.index(known)  # type: ignore[arg-type]
+        count = operator.index(known)
     except TypeError:
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
     if count:

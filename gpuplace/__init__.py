@@ -151,8 +151,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
-    "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
+    "app", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile", "graph_util",
+    "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
     "python_io", "queue", "random", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
@@ -252,7 +252,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace.api import app, contrib, flags
-    from gpuplace.api.arithmetic import linalg, math, sets, sparse, strings
+    from gpuplace.api.arithmetic import debugging, linalg, math, sets, sparse, strings
     from gpuplace.api.files import gfile, graph_util, io, python_io, saved_model
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
@@ -297,7 +297,7 @@ else:
         __name__,
         {
             "gpuplace.api": "app contrib flags",
-            "gpuplace.api.arithmetic": "linalg math sets sparse strings",
+            "gpuplace.api.arithmetic": "debugging linalg math sets sparse strings",
             "gpuplace.api.files": "gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",

@@ -104,6 +104,7 @@ SPACES = (
         "contrib",
         "data",
         "data.experimental",
+        "debugging",
         "errors",
         "gfile",
         "graph_util",

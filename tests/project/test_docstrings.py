@@ -18,8 +18,8 @@ NAMESPACES = (
     "", "app", "bitwise", "compat", "contrib", "contrib.framework", "contrib.layers", "contrib.lookup",
     "contrib.rnn", "contrib.seq2seq", "contrib.staging", "contrib.tensorboard.plugins.projector", "data",
     "data.experimental", "dtypes", "errors", "flags", "gfile", "graph_util", "image", "initializers", "io",
-    "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
-    "nn.rnn_cell", "python_io", "queue", "random", "saved_model", "sets", "sparse", "strings", "summary", "test",
+    "debugging", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest",
+    "nn", "nn.rnn_cell", "python_io", "queue", "random", "saved_model", "sets", "sparse", "strings", "summary", "test",
     "train", "version",
 )  # fmt: skip
 

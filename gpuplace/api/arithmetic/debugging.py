@@ -1,0 +1,19 @@
+"""``tf.debugging``: checks of values, types and shapes.
+
+Source: tensorflow/_api/v1/debugging, release 1.15 (names).
+"""
+
+from gpuplace.ops.array.reshaping import check_numerics
+from gpuplace.ops.array.reshaping import verify_tensor_all_finite as assert_all_finite
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.math.check_ops import *
+from gpuplace.ops.math.check_ops import assert_shapes
+from gpuplace.ops.math.unary import is_finite, is_inf, is_nan
+
+__all__ = [
+    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
+    "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
+    "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",
+    "assert_rank_in", "assert_scalar", "assert_shapes", "assert_type", "check_numerics", "is_finite", "is_inf",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+]  # fmt: skip

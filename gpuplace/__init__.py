@@ -151,10 +151,10 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile", "graph_util",
-    "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
-    "python_io", "queue", "random", "raw_ops", "saved_model", "sets", "sparse", "strings", "summary", "test", "train",
-    "version",
+    "app", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile",
+    "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
+    "math", "metrics", "nest", "nn", "python_io", "queue", "random", "raw_ops", "saved_model", "sets",
+    "sparse", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array

@@ -697,6 +697,8 @@ def cosine_distance(
         ValueError: ``axis``, ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not
             broadcast, or there is no such reduction.
     """
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'dim' and 'axis'")
     along = dim if axis is None else axis
     if along is None:
         raise ValueError("You must specify 'axis'.")

@@ -195,6 +195,8 @@ CASES = [
     Case("StringJoin", [[s(["a", "b"]), s("-"), s(["c", "d"])]]),
     Case("StringJoin", [[s("x"), s("y")]], {"separator": ", "}, label="separator"),
     Case("AsString", [f32([1.5, -2])]),
+    Case("StringFormat", [[f32([[1.5, -2], [0, 4]]), s(["a", "b"])]], {"template": "%s: %s!", "summarize": 1}),
+    Case("StringFormat", [[i32(7)]], {"template": "%t", "placeholder": "%t"}, label="placeholder"),
     Case("AsString", [f64([np.pi])], {"precision": 2, "width": 8}, label="precision"),
     Case("AsString", [f32([1e10, 0.1])], {"shortest": True}, label="shortest"),
     Case("AsString", [f32([1234.5])], {"scientific": True, "precision": 3}, label="scientific"),

@@ -64,6 +64,8 @@ UPDATES = [
     ("ApplyAdaMax", [V, D, ONES], [MOM, R, MOM, f32(0.99), EPS, GRAD], {}),
     ("ApplyProximalGradientDescent", [V], [R, f32(0.5), f32(0.25), GRAD], {}),
     ("ApplyFtrl", [V, ONES, D], [GRAD, R, f32(0.5), f32(0.25), f32(-0.5)], {}),
+    ("ApplyProximalAdagrad", [V, ONES], [R, f32(0.5), f32(0.25), GRAD], {}),
+    ("ApplyAdagradDA", [V, D, ONES], [GRAD, R, f32(0.5), f32(0.25), i64(3)], {}),
 ]
 for op, variables, rest, attrs in UPDATES:
     label = "-".join(name for name, _ in attrs.items())
@@ -85,6 +87,8 @@ SPARSE = [
     ("SparseApplyAdadelta", 3, [R, MOM, EPS, ROWS, AT], {}),
     ("SparseApplyRMSProp", 3, [R, MOM, f32(0.5), EPS, ROWS, AT], {}),
     ("SparseApplyProximalGradientDescent", 1, [R, f32(0.5), f32(0.25), ROWS, AT], {}),
+    ("SparseApplyProximalAdagrad", 2, [R, f32(0.5), f32(0.25), ROWS, AT], {}),
+    ("SparseApplyAdagradDA", 3, [ROWS, AT, R, f32(0.5), f32(0.25), i64(3)], {}),
     ("SparseApplyFtrl", 3, [ROWS, AT, R, f32(0.5), f32(0.25), f32(-0.5)], {}),
 ]
 for op, count, rest, attrs in SPARSE:

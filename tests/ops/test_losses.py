@@ -42,7 +42,7 @@ def test_angles():
         np.testing.assert_allclose(session.run([both, one]), [0.2, 0.8], rtol=1e-6)
     with pytest.raises(ValueError, match="You must specify 'axis'"):
         tf.losses.cosine_distance(labels, predictions)
-    with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'dim'"):
+    with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
         tf.losses.cosine_distance(labels, predictions, axis=1, dim=1)
 
 

@@ -23,7 +23,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = ["qr", "self_adjoint_eig", "self_adjoint_eigvals", "svd"]
@@ -195,8 +195,8 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
         return [UNKNOWN_SHAPE] * 3
     *batch, rows, columns = sizes
     least = None if rows is None or columns is None else min(rows, columns)
-    if not op.attrs["compute_uv"]:
-        return [TensorShape.of((*batch, least)), *[TensorShape.of((0,))] * 2]
+    if not op.attrs["compute_uv"]:  # TensorFlow says [0] while building, and gives scalars
+        return [TensorShape.of((*batch, least)), *[SCALAR_SHAPE] * 2]
     inner = (rows, columns) if op.attrs["full_matrices"] else (least, least)
     shapes = ((*batch, least), (*batch, rows, inner[0]), (*batch, columns, inner[1]))
     return [TensorShape.of(shape) for shape in shapes]
@@ -207,7 +207,7 @@ def _svd(xp: Any, matrices: Any, *, compute_uv: bool, full_matrices: bool) -> tu
     dtype = matrices.dtype
     if not compute_uv:
         s = xp.linalg.svd(_wide(matrices), compute_uv=False)
-        nothing = [xp.zeros((0,), dtype) for _ in range(2)]
+        nothing = [xp.zeros((), dtype) for _ in range(2)]
         return s.astype(dtype, copy=False), nothing[0], nothing[1]
     u, s, adjoint = xp.linalg.svd(_wide(matrices), full_matrices=full_matrices)
     v = xp.ascontiguousarray(xp.conjugate(xp.swapaxes(adjoint, -1, -2)))

@@ -34,6 +34,7 @@ from gpuplace.why.verdict import lacking_types, verdicts_of
 
 _FOLLOWS = (METADATA, IDENTITY, GENERATOR)
 _Merged = tuple[Grouping, dict[int, list[int]], list[Conflict]]
+_Asked = tuple[int, frozenset[tuple[int, ParsedName]]]
 _REMEMBERED_NODES = 100_000
 _UNDONE = (Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED)
 """Rules that are undone by taking the culprit's request away."""
@@ -61,6 +62,29 @@ def regroup(
     assert placed.partition is not None
     bindings.replay_component(grouping, component, placed.soft, conflicts.append, placed.partition.inside)
     return grouping, conflicts
+
+
+class _Remembered:
+    """Merged components by their number and what is asked for in them, the last ones, of so many nodes together."""
+
+    def __init__(self) -> None:
+        self._found: dict[_Asked, _Merged] = {}
+        self._nodes = 0
+
+    def get(self, asked: _Asked) -> _Merged | None:
+        """One that was kept."""
+        return self._found.get(asked)
+
+    def keep(self, asked: _Asked, merged: _Merged) -> None:
+        """Keeps one and forgets the oldest others as needed."""
+        self._found[asked] = merged
+        self._nodes += _nodes_in(merged)
+        while self._nodes > _REMEMBERED_NODES and len(self._found) > 1:
+            self._nodes -= _nodes_in(self._found.pop(next(iter(self._found))))
+
+
+def _nodes_in(merged: _Merged) -> int:
+    return sum(map(len, merged[1].values()))
 
 
 class WhatIf:
@@ -186,21 +210,17 @@ class WhatIf:
         """The component merged anew; the last are remembered, as the remedies of many nodes ask for the same."""
         of = self.bindings.component
         asked = frozenset((node, name) for node, name in self.requests.items() if of[node] == component)
-        known: dict[tuple[int, frozenset[tuple[int, ParsedName]]], _Merged]
-        known = {} if self.kernels else self.placed.__dict__.setdefault("_merged", {})
-        key = component, asked
-        if key not in known:
+        known: _Remembered
+        known = _Remembered() if self.kernels else self.placed.__dict__.setdefault("_merged", _Remembered())
+        found = known.get((component, asked))
+        if found is None:
             grouping, conflicts = regroup(self.placed, component, self._member)
             groups: dict[int, list[int]] = {}
             for member in self.bindings.nodes_of(component):
                 groups.setdefault(grouping.find(member), []).append(member)
-            known[key] = grouping, groups, conflicts
-            nodes = sum(len(self.bindings.nodes_of(component)) for component, _ in known)
-            while len(known) > 1 and nodes > _REMEMBERED_NODES:
-                oldest = next(iter(known))
-                nodes -= len(self.bindings.nodes_of(oldest[0]))
-                del known[oldest]
-        return known[key]
+            found = grouping, groups, conflicts
+            known.keep((component, asked), found)
+        return found
 
     def _first_visited(self, node: int) -> int:
         """The member of the node's group that is visited first."""

@@ -92,6 +92,20 @@ def growing_file(path: str | os.PathLike[str]) -> BinaryIO:
     return open(path, "wb")
 
 
+def append_to_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Adds to the end of a file, which is made where it does not exist; nothing that is in it is touched.
+
+    Args:
+        path: of the file; its folder exists.
+        content: what is added.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with open(path, "ab") as file:
+        file.write(content)
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Finds out whether a file can be written later; leaves nothing there and changes nothing.
 

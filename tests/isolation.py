@@ -33,6 +33,9 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     level = logging.getLogger("tensorflow").level
     yield
     logging.getLogger("tensorflow").setLevel(level)
+    names = sys.modules.get("gpuplace.stand_in.names")
+    if names is not None and any(isinstance(finder, names.Finder) for finder in sys.meta_path):
+        names.uninstall()
     if (process := sys.modules.get("gpuplace.memory.process_state")) is not None:
         process.use_machine(None)
         process.reset_runtime()

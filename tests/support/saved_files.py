@@ -23,7 +23,11 @@ PREFIXES = {
 def unpack(release: str, folder: Path) -> Path:
     """Unpacks the files of a release into a folder, and returns that."""
     with tarfile.open(DATA / f"saved-{release}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+        for member in archive.getmembers():
+            path = folder / member.name
+            if member.isfile():  # `extractall(filter=...)` came with Python 3.11.4
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.extractfile(member).read())
     return folder
 
 

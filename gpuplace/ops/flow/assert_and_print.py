@@ -25,6 +25,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new
 from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.typing import TensorLike
+from gpuplace.writing import append_to_file
 
 __all__ = ["Assert", "Print"]
 
@@ -251,8 +252,7 @@ def _print_v2(xp: Any, input: Any, *, output_stream: bytes, end: bytes) -> Any:
     shown = (text if isinstance(text, bytes) else text.encode()) + end
     stream = output_stream.decode()
     if stream.startswith("file://"):
-        with open(stream.removeprefix("file://"), "ab") as file:
-            file.write(shown)
+        append_to_file(stream.removeprefix("file://"), shown)
         return ()
     level = _LEVELS.get(stream)
     out = sys.stdout if stream == "stdout" else sys.stderr

@@ -191,3 +191,12 @@ def test_lists_that_hold_themselves(use):
     tf.constant(1)
     with pytest.raises(ValueError, match="hold itself"):
         use(circles()[0])
+
+
+def test_reasons_of_many_nodes_without_a_device():
+    with tf.Graph().as_default() as graph, tf.device("/gpu:1"):
+        for _ in range(20_000):
+            tf.no_op()
+    there, missing = (tf.place(graph, machine=f"{gpus}x Tesla K40c", on_error="keep") for gpus in (2, 1))
+    moves = there.diff(missing).frame()
+    assert len(moves) == 20_000 and moves["note"].nunique() == 20_000

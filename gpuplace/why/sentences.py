@@ -177,9 +177,22 @@ class Sentences:
 
     def _failure(self, node: int) -> str:
         """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
-        faults, group = self.placed.faults, set(self.placed.group_of(node))
-        mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
-        return fault_sentence(self.placed, mine or faults[0]) if faults else "nothing is left"
+        if not self.placed.faults:
+            return "nothing is left"
+        mine = self._first_faults.get(self._group(node), self.placed.faults[0])
+        return fault_sentence(self.placed, mine)
+
+    def _group(self, node: int) -> int:
+        """What the nodes of one group have in common."""
+        partition = self.placed.partition
+        return node if partition is None else partition.root.item(node)
+
+    @cached_property
+    def _first_faults(self) -> dict[int, AnyFault]:
+        """Group -> the first fault about one of its nodes."""
+        return {
+            self._group(node): fault for fault in reversed(self.placed.faults) for node in _nodes_of(fault)
+        }
 
 
 def _codes(*columns: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def page_data(
     settings: Sequence[tuple[str, str]] = (),
     mapping: Iterable[Any] = (),
     against: Any = None,
-    against_text: str = "",
+    against_text: str = "the other placement",
     exact_nodes: int = EXACT_NODES,
     run_metadata: Any = None,
 ) -> dict[str, Any]:

@@ -68,6 +68,10 @@ def test_columns_say_what_the_placement_says():
     soft = tf.ConfigProto(allow_soft_placement=True)
     placement = tf.place(layered(4), "2x Tesla K40c", soft)
     data = page_data(placement, against=tf.place(layered(4), "1x Tesla K40c", soft), against_text="one GPU")
+    assert (data["against"], page_data(placement, against=placement)["against"]) == (
+        "one GPU",
+        "the other placement",
+    )
     nodes, scopes = data["nodes"], data["scopes"]
 
     def path(scope):

@@ -10,7 +10,7 @@ from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
 from tests.browser.test_still_pictures import LIGHTS
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 MATMUL_1 = "g.node#n5"
 GPU_FILL = {"GPU:0": "#6d96ff", "GPU:3": "#dc7696"}

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.jupyterlab import ROOT
 
 nbconvert = pytest.importorskip("nbconvert")
-pytestmark = [pytest.mark.browser, pytest.mark.notebook, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.notebook]
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
 WIDTHS = (1300, 900)

@@ -18,7 +18,7 @@ from tests.placer.corpus_files import folder
 from tests.support.node_specs import graph_def
 from tests.support.training_graph import training_graph
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 SOFT = tf.ConfigProto(allow_soft_placement=True)
 CORPUS = {

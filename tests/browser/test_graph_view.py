@@ -18,7 +18,7 @@ from gpuplace.tables.placement_view import view_of
 from gpuplace.web.modules import widget_module
 from tests.jupyter.programs import layered, towers
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 PAGE = """<!doctype html><html theme="%(theme)s"><head><style>%(style)s
 html[theme="dark"] { --jp-ui-font-color1: #e6e9ed; --jp-ui-font-color2: #a5adb8; --jp-layout-color1: #16191d;

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import KERNEL, VIEWPORT
 from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook, run_all
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 PROGRAM = """
 import gpuplace as tf

@@ -10,7 +10,7 @@ from tests.browser.test_graph_view import page_with
 from tests.browser.test_page_layout import CROSSED
 from tests.placer.corpus_files import folder
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 SOFT = tf.ConfigProto(allow_soft_placement=True)
 LANES = """() => [...document.querySelectorAll("g.lane:not(.task)")].map((lane) => {

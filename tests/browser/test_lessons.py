@@ -6,7 +6,6 @@ from tests.browser.jupyterlab import open_notebook, run_all
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
     pytest.mark.parametrize("lab", ["JupyterLab Dark"], indirect=True),
 ]
 

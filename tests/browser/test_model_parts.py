@@ -5,7 +5,7 @@ import pytest
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 
 @pytest.fixture(scope="module")

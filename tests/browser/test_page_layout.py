@@ -10,7 +10,7 @@ from gpuplace.page.page import page_html
 from tests.browser.jupyterlab import Watch
 from tests.placer.corpus_files import folder
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 CORPUS = (
     "towers_1",

@@ -17,7 +17,7 @@ from tests.graphdef.function_libraries import saved_model
 from tests.jupyter.programs import towers
 from tests.page.test_page import HOSTILE, hostile_view
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 
 def training(towers: int = 4, layers: int = 190) -> tf.Graph:
@@ -33,22 +33,27 @@ def training(towers: int = 4, layers: int = 190) -> tf.Graph:
     return graph
 
 
-@pytest.fixture(params=["light", "dark"])
+both_themes = pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
+"""For tests of what can be seen; what the page does is the same in both."""
+
+
+@pytest.fixture
 def opened(request, browser, tmp_path, screenshots):
     """`opened(placement)` writes the page and opens it; it may neither err nor ask for anything."""
+    theme = getattr(request, "param", "light")
     pages, watches = [], []
 
     def open_page(placement, name="page", fragment="", **options):
         path = tmp_path / f"{name}.html"
         path.write_text(page_html(placement, title=name, **options), encoding="utf-8")
-        page = browser.new_page(viewport={"width": 1400, "height": 1150}, color_scheme=request.param)
+        page = browser.new_page(viewport={"width": 1400, "height": 1150}, color_scheme=theme)
         watches.append(Watch(path.as_uri()).over(page))
         start = time.perf_counter()
         page.goto(path.as_uri() + fragment)
         page.wait_for_selector("html[data-ready=yes]")
         seconds = time.perf_counter() - start
         print(f"{name}: {path.stat().st_size:,} bytes, usable after {seconds:.2f} s")
-        page.shoot = lambda what: page.screenshot(path=screenshots / f"{name}-{what}-{request.param}.png")
+        page.shoot = lambda what: page.screenshot(path=screenshots / f"{name}-{what}-{theme}.png")
         pages.append(page)
         return page
 
@@ -63,6 +68,7 @@ def boxes(page):
     return page.locator("#graph g.node")
 
 
+@both_themes
 def test_the_guides_towers(opened):
     from playwright.sync_api import expect
 
@@ -194,6 +200,7 @@ def test_search(opened):
     expect(page.locator(".gp-table-head:visible")).to_contain_text("could take too long")
 
 
+@both_themes
 def test_what_an_op_depends_on_is_lit(opened):
     from playwright.sync_api import expect
 
@@ -270,6 +277,7 @@ def test_a_large_graph_is_lit_quickly(opened):
     page.shoot("inputs")
 
 
+@both_themes
 def test_colours_of_a_measured_step(opened):
     from playwright.sync_api import expect
 
@@ -314,6 +322,7 @@ def test_reasons_by_likeness(opened):
     expect(page.locator(".gp-why")).to_contain_text("As for tower_1/layer_0/out, which has the same op")
 
 
+@both_themes
 def test_what_failed_is_marked(opened):
     from playwright.sync_api import expect
 
@@ -324,6 +333,7 @@ def test_what_failed_is_marked(opened):
     page.shoot("errors")
 
 
+@both_themes
 def test_hostile_names(opened):
     from playwright.sync_api import expect
 
@@ -468,6 +478,7 @@ def test_the_overview_covers_nothing(opened):
             ), selector
 
 
+@both_themes
 @pytest.mark.parametrize("width", [390, 1400])
 def test_narrow_pages(opened, width):
     """Nothing is wider than the page, tables scroll in their frames, and the picture can be used."""
@@ -497,6 +508,7 @@ def test_narrow_pages(opened, width):
     assert canvas["width"] > 0.6 * width and canvas["height"] > 240
 
 
+@both_themes
 @pytest.mark.parametrize("kind", ["placed", "failed", "measured", "folded"])
 def test_accessibility(opened, kind):
     """Of every tab, with an op, a scope and nothing selected."""
@@ -523,6 +535,7 @@ def test_accessibility(opened, kind):
     assert violations(page) == []
 
 
+@both_themes
 def test_print(opened, tmp_path):
     page = opened(tf.place(towers(), "4x Tesla K20m"), "print")
     page.emulate_media(media="print")
@@ -565,6 +578,7 @@ LANE_TEXTS = """async () => {
 """Has the canvas drawn again; what is written on it. (The page's policy forbids Playwright to wait by a condition.)"""
 
 
+@both_themes
 def test_the_timeline_of_a_measured_step(opened):
     from playwright.sync_api import expect
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuplace.web.sheets import PAGE_SHEETS, page_colours_sheet, sheet
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 TEXT = re.sub(r"/\*.*?\*/", "", "\n".join([page_colours_sheet(), sheet(PAGE_SHEETS)]), flags=re.DOTALL)
 

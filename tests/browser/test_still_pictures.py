@@ -11,7 +11,7 @@ from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.picture.memory_map import memory_html
 from tests.jupyter.programs import layered
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 LIGHTS = """async ([data]) => {
     const picture = await createImageBitmap(await (await fetch(`data:image/png;base64,${data}`)).blob());

@@ -12,7 +12,7 @@ from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.web.modules import widget_module
 from tests.timelines.steps import busy_step, crowded_step, tower_step
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 PAGE = """<!doctype html><html theme="%(theme)s"><head><style>%(style)s
 html[theme="dark"] { --jp-ui-font-color1: #e6e9ed; --jp-ui-font-color2: #a5adb8; --jp-layout-color1: #16191d;
@@ -68,16 +68,18 @@ def span(page):
     return float(canvas.get_attribute("data-from")), float(canvas.get_attribute("data-to"))
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture
 def page(request, browser):
+    theme = getattr(request, "param", "light")
     tf.use_machine("2x Tesla K40c")
-    page = page_of(browser, tower_step(), request.param)
-    page.theme = request.param
+    page = page_of(browser, tower_step(), theme)
+    page.theme = theme
     yield page
     assert page.errors == []
     page.close()
 
 
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_keys_go_from_event_to_event(page, screenshots):
     canvas = page.get_by_role("application")
     assert "ops on 3 devices" in canvas.get_attribute("aria-label")

@@ -23,7 +23,7 @@ import gpuplace as tf
 from gpuplace.python.client.timeline import Timeline
 from tests.browser.jupyterlab import Watch, free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 START_S = 60
 

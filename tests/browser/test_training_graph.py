@@ -11,7 +11,7 @@ import pytest
 from tests.browser.conftest import KERNEL, VIEWPORT
 from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser]
 
 GRAPH = """
 import time

@@ -19,8 +19,8 @@ picture. The things to try have answers in folded blocks of Markdown, with a blo
 Answers run in the kernel of their notebook, where they stand. `python tests/notebooks/notebook_runs.py [NAME ...]` runs
 notebooks and saves the outputs, those of answers too; tests run them and compare.
 
-A cell with the tag `measured` shows times, or numbers that depend on which of several devices came first: tests compare the
-kinds of its outputs, and no numbers.
+A cell with the tag `measured` shows times, or numbers that depend on which of several devices came first: tests
+compare the kinds of its outputs, and no numbers.
 """
 
 import base64

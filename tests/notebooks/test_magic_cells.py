@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.notebooks.notebook_runs import execute, pages, pictures, texts
 
-pytestmark = [pytest.mark.notebook, pytest.mark.xdist_group("notebooks")]
+pytestmark = [pytest.mark.notebook]
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 FAILS = ("program fails", "usage")

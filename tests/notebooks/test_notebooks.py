@@ -21,7 +21,7 @@ from tests.notebooks.notebook_runs import (
     without_pictures,
 )
 
-pytestmark = [pytest.mark.notebook, pytest.mark.xdist_group("notebooks")]
+pytestmark = [pytest.mark.notebook]
 
 LOCAL = "/job:localhost/replica:0/task:0"
 K40C = "name: Tesla K40c, pci bus id: 0000:05:00.0"

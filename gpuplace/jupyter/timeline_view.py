@@ -34,7 +34,7 @@ class TimelineView(anywidget.AnyWidget):
         on_select: called with the name of a node that the user chose.
     """
 
-    _esm = widget_module("gpuplace/timeline_view.js")
+    _esm = widget_module("gpuplace/widgets/timeline_view.js")
     _css = STYLE
 
     step: Any = traitlets.Dict().tag(sync=True)

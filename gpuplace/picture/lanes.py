@@ -2,7 +2,7 @@
 
 ::
 
-    Drawing ──by_device──> Drawing of shares ──sheet_of──> Sheet ──scene──> for gpuplace/web/lanes.js, which draws it
+    Drawing ──by_device──> Drawing of shares ──sheet_of──> Sheet ──scene──> web/drawing/lanes.js, which draws it
 
 A box whose nodes are all on one device stays as it is; of another each device has a share, ``s3~1`` of ``s3``.
 
@@ -91,7 +91,7 @@ def whole_of(identity: str) -> str:
 
 
 def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
-    """What ``gpuplace/web/lanes.js`` draws, for JSON.
+    """What ``gpuplace/web/drawing/lanes.js`` draws, for JSON.
 
     Args:
         sheet: of a drawing of shares.

@@ -5,12 +5,12 @@ leads, and there is no server to ask:
 
 - A report page has an import map that gives each name the module itself, as a ``data:`` URL.
 - A widget is one module, as anywidget wants it, and may not add to the notebook's import map. So it is a small loader
-  (``load.js``) with the texts of the others: each gets a ``blob:`` URL, which is written where others name it.
+  (``widgets/load.js``) with the texts of the others: each gets a ``blob:`` URL, which is written where others name it.
 
-``gpuplace/rules.js`` is ``rules.json``. The names of others are those of their files in this folder.
+``gpuplace/rules.js`` is ``rules.json``. The names of others are those of their files in this folder and those below it.
 
->>> list(modules("gpuplace/panel_view.js"))
-['gpuplace/rules.js', 'gpuplace/dom.js', 'gpuplace/text.js', 'gpuplace/panel_view.js']
+>>> list(modules("gpuplace/widgets/panel_view.js"))
+['gpuplace/rules.js', 'gpuplace/dom.js', 'gpuplace/text.js', 'gpuplace/widgets/panel_view.js']
 """
 
 from __future__ import annotations
@@ -78,6 +78,5 @@ def import_map(name: str) -> str:
 
 def widget_module(name: str) -> str:
     """A module of its own that loads another with all that it needs, and exports its default."""
-    return (
-        f"const MODULES = {json.dumps(modules(name), ensure_ascii=False)};\n{module_text('gpuplace/load.js')}"
-    )
+    texts = json.dumps(modules(name), ensure_ascii=False)
+    return f"const MODULES = {texts};\n{module_text('gpuplace/widgets/load.js')}"

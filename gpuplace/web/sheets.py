@@ -1,4 +1,4 @@
-"""Style sheets: the files of this folder, and the colours of ``rules.json`` in front of them."""
+"""Style sheets: the files of ``styles/``, and the colours of ``rules.json`` in front of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXPLORER_SHEETS = ("base.css", "picture.css", "tables.css", "controls.css", "pan
 """Of the explorer's widgets."""
 PAGE_SHEETS = (*EXPLORER_SHEETS, "page.css")
 """Of a report page."""
-_FOLDER = Path(__file__).parent
+_FOLDER = Path(__file__).parent / "styles"
 _ROLES = ("edge", "copy", "alarm", "mark", "path")
 """What has a colour of ours in a notebook as well; paper and ink are the notebook's."""
 _NOTEBOOKS = {

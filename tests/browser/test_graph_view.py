@@ -62,7 +62,7 @@ def page_of(browser, placement, opened=None, theme="light", **options):
 def page_with(browser, state, theme="light", width=1300, height=760):
     """A page that shows a picture whose widget has this state."""
     state = {name: value for name, value in state.items() if not name.startswith("_")}
-    script = in_script(widget_module("gpuplace/graph_view.js"))
+    script = in_script(widget_module("gpuplace/widgets/graph_view.js"))
     page = browser.new_page(viewport={"width": width, "height": height}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -49,7 +49,7 @@ def page_of(browser, timeline, theme="light"):
         "colour": view.colour,
         "goto": {},
     }
-    script = in_script(widget_module("gpuplace/timeline_view.js"))
+    script = in_script(widget_module("gpuplace/widgets/timeline_view.js"))
     page = browser.new_page(viewport={"width": 1200, "height": 620})
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

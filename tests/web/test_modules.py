@@ -10,11 +10,11 @@ from gpuplace.web.modules import import_map, module_text, modules, names_importe
 WEB = Path(__file__).resolve().parents[2] / "gpuplace" / "web"
 NAMES = sorted(f"gpuplace/{path.relative_to(WEB).as_posix()}" for path in WEB.rglob("*.js"))
 FIRST = (
-    "gpuplace/controls_view.js",
-    "gpuplace/graph_view.js",
-    "gpuplace/panel_view.js",
-    "gpuplace/table_view.js",
-    "gpuplace/timeline_view.js",
+    "gpuplace/widgets/controls_view.js",
+    "gpuplace/widgets/graph_view.js",
+    "gpuplace/widgets/panel_view.js",
+    "gpuplace/widgets/table_view.js",
+    "gpuplace/widgets/timeline_view.js",
     "gpuplace/page/placement.js",
     "gpuplace/page/timeline.js",
 )
@@ -39,7 +39,7 @@ def test_every_import_is_there(name):
 
 
 def test_every_module_is_used():
-    used = {name for first in FIRST for name in modules(first)} | {"gpuplace/load.js"}
+    used = {name for first in FIRST for name in modules(first)} | {"gpuplace/widgets/load.js"}
     assert used - {"gpuplace/rules.js"} == set(NAMES)
 
 
@@ -52,9 +52,9 @@ def test_a_module_stands_behind_those_it_needs(name):
 
 
 def test_a_widget_is_one_module_and_a_page_has_a_map():
-    assert widget_module("gpuplace/panel_view.js").startswith("const MODULES = {")
-    mapped = re.findall(r'"(gpuplace/[^"]+)": "data:', import_map("gpuplace/panel_view.js"))
-    assert mapped == list(modules("gpuplace/panel_view.js"))
+    assert widget_module("gpuplace/widgets/panel_view.js").startswith("const MODULES = {")
+    mapped = re.findall(r'"(gpuplace/[^"]+)": "data:', import_map("gpuplace/widgets/panel_view.js"))
+    assert mapped == list(modules("gpuplace/widgets/panel_view.js"))
 
 
 def test_a_module_that_is_missing_is_an_error():

@@ -16,7 +16,7 @@ def test_every_variable_is_defined():
 
 
 def test_colours_stand_in_the_rules_alone():
-    for path in (*PACKAGE.glob("web/*.css"), *PACKAGE.glob("web/**/*.js")):
+    for path in (*PACKAGE.glob("web/styles/*.css"), *PACKAGE.glob("web/**/*.js")):
         assert re.findall(r"#[0-9a-f]{6}\b", path.read_text(encoding="utf-8")) == [], path.name
 
 

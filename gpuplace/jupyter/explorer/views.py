@@ -25,7 +25,7 @@ class GraphView(anywidget.AnyWidget):
     ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and ``height``.
     """
 
-    _esm = widget_module("gpuplace/graph_view.js")
+    _esm = widget_module("gpuplace/widgets/graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)
@@ -63,7 +63,7 @@ class TableView(anywidget.AnyWidget):
     ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
     """
 
-    _esm = widget_module("gpuplace/table_view.js")
+    _esm = widget_module("gpuplace/widgets/table_view.js")
 
     columns: Any = traitlets.List().tag(sync=True)
     """``[title, share of the width]``."""
@@ -96,7 +96,7 @@ class PanelView(anywidget.AnyWidget):
     Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
     """
 
-    _esm = widget_module("gpuplace/panel_view.js")
+    _esm = widget_module("gpuplace/widgets/panel_view.js")
 
     blocks: Any = traitlets.List().tag(sync=True)
     """What to show; see `gpuplace.jupyter.explorer.panels`."""
@@ -111,7 +111,7 @@ class ControlsView(anywidget.AnyWidget):
     ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
     """
 
-    _esm = widget_module("gpuplace/controls_view.js")
+    _esm = widget_module("gpuplace/widgets/controls_view.js")
     _css = STYLE
 
     fields: Any = traitlets.List().tag(sync=True)

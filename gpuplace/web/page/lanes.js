@@ -1,6 +1,6 @@
 // The page's picture by device: boxes taken apart by the devices of their nodes, as gpuplace/picture/lanes.py does.
 
-import { lanesPicture } from "gpuplace/lanes.js";
+import { lanesPicture } from "gpuplace/drawing/lanes.js";
 import { boxesOf, linksOf, together } from "gpuplace/page/boxes.js";
 import { DATA, deviceOf, guilty, paths, requestOf, S, unmet } from "gpuplace/page/columns.js";
 import { nodesOf } from "gpuplace/page/colours.js";

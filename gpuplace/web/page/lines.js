@@ -2,7 +2,7 @@
 
 import { together } from "gpuplace/page/boxes.js";
 import { linkLook } from "gpuplace/page/words.js";
-import { labelled, wireOf } from "gpuplace/wires.js";
+import { labelled, wireOf } from "gpuplace/drawing/wires.js";
 
 /**
  * The lines of some links, each with what all that go along it carry.

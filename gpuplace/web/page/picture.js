@@ -1,17 +1,17 @@
 // The page's picture as SVG: boxes, frames and lines where layout.js puts them. It is drawn for the light theme, and the
 // style sheet turns its colours into those of the page, as with the explorer's pictures.
 
-import { BAR, faceSvg, sizeOf } from "gpuplace/faces.js";
-import { place } from "gpuplace/layout.js";
+import { BAR, faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
+import { place } from "gpuplace/drawing/layout.js";
 import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
 import { tintOf, tintsOf } from "gpuplace/page/colours.js";
 import { children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
 import { wiresOf } from "gpuplace/page/lines.js";
 import { linesOf, tipOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
-import { escaped, rounded } from "gpuplace/svg.js";
+import { escaped, rounded } from "gpuplace/drawing/svg.js";
 import { counted, shortened, words } from "gpuplace/text.js";
-import { wiresSvg } from "gpuplace/wires.js";
+import { wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, scope: SCOPE_SIZE, scope_letters: SCOPE_LETTERS } = RULES.text;
 const { frame: FRAME, faint: FAINT, alarm: ALARM, scope: SCOPE_FILL } = RULES.colours.themes.light;

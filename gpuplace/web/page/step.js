@@ -1,6 +1,6 @@
 // The timeline of a measured step on a page: the notebook's view, with something else in the kernel's place.
 
-import view from "gpuplace/timeline_view.js";
+import view from "gpuplace/widgets/timeline_view.js";
 
 /** Shows a step in an element and tells `chosen` the names of nodes that are; returns what marks a node. */
 export function showStep({ step, columns }, el, chosen) {

@@ -1,6 +1,6 @@
 // What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
 
-import { BAR } from "gpuplace/faces.js";
+import { BAR } from "gpuplace/drawing/faces.js";
 import { colour, saidOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
   added,

@@ -4,12 +4,12 @@
 // A scene is {lanes: [{label, texts, fill, ink, task, nodes}], boxes: [{lane, isLast, ...face}], links: [{src, dst, look}]}: faces
 // as faces.js has them, looks as wires.js. A box's lane is its number; `isLast` are boxes that stand below all others.
 
-import { faceSvg, sizeOf } from "gpuplace/faces.js";
-import { ranks } from "gpuplace/ranks.js";
+import { faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
+import { ranks } from "gpuplace/drawing/ranks.js";
 import { RULES } from "gpuplace/rules.js";
-import { escaped, rounded, widthOf } from "gpuplace/svg.js";
+import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
 import { counted, words } from "gpuplace/text.js";
-import { labelled, wireOf, wiresSvg } from "gpuplace/wires.js";
+import { labelled, wireOf, wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, title: TITLE, small: SMALL } = RULES.text;
 const { frame: FRAME, ink: INK, faint: FAINT, scope: LANE_FILL } = RULES.colours.themes.light;

@@ -8,7 +8,7 @@
 //    |    |           |           So no line meets a box. Lines of one end share their bends and their way in a channel.
 //   [c] --+          [e]
 
-import { coordinates, order } from "gpuplace/orders.js";
+import { coordinates, order } from "gpuplace/drawing/orders.js";
 
 export const GAP_X = 16;
 const GAP_Y = 40;

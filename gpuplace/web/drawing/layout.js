@@ -10,8 +10,8 @@
 // Shapes are chosen so that the whole fills the wanted width and height at a large scale. What was drawn before gives
 // the orders to begin with, and the shape of a frame stays while it is nearly as good as another.
 
-import { GAP_X, layered, shapes } from "gpuplace/layered.js";
-import { ranks } from "gpuplace/ranks.js";
+import { GAP_X, layered, shapes } from "gpuplace/drawing/layered.js";
+import { ranks } from "gpuplace/drawing/ranks.js";
 
 const PAD = 12;
 const HEAD = 20;

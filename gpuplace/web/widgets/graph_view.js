@@ -5,8 +5,8 @@
 // A scene is what lanes.js draws. Nothing is fetched from anywhere.
 
 import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
-import { lanesPicture } from "gpuplace/lanes.js";
-import { lightControls } from "gpuplace/lights.js";
+import { lanesPicture } from "gpuplace/drawing/lanes.js";
+import { lightControls } from "gpuplace/widgets/lights.js";
 import { RULES } from "gpuplace/rules.js";
 import { dots, standalone } from "gpuplace/save_picture.js";
 import { grouped } from "gpuplace/text.js";

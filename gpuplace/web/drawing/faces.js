@@ -2,7 +2,7 @@
 // tip}. A line is [text, size, colour, is bold], or [BAR] for the row of shares, which `bar` has as [colour, nodes].
 
 import { RULES } from "gpuplace/rules.js";
-import { escaped, rounded, widthOf } from "gpuplace/svg.js";
+import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
 
 export const BAR = "bar";
 const { frame: FRAME } = RULES.colours.themes.light;

@@ -1,7 +1,7 @@
 // Lines between boxes as SVG, and places for their labels. The look of a line is {kind, label, tip, width}.
 
 import { RULES } from "gpuplace/rules.js";
-import { escaped, widthOf } from "gpuplace/svg.js";
+import { escaped, widthOf } from "gpuplace/drawing/svg.js";
 
 const { copy: COPY, edge: EDGE } = RULES.colours.themes.light;
 const LINE = RULES.line;

@@ -236,7 +236,7 @@ NAMES = {
     "training.slot_creator": ("ops.train.slots",),
     "ops.weights_broadcast_ops": ("ops.losses",),
     "util.compat": ("api.compat",),
-    "util.nest": ("api.nest",),
+    "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
 """Modules of TensorFlow below ``tensorflow.python`` -> modules of gpuplace where their names are looked for, before
 those at gpuplace's top.
@@ -307,6 +307,8 @@ ALIASES = {
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
+    ("util.nest", "is_sequence"): "is_nested",
+    ("util.nest", "_is_attrs"): "is_attrs",
 }
 """Module of TensorFlow and name in it -> gpuplace's public name for it."""
 

@@ -231,6 +231,10 @@ NAMES = {
     "summary.writer.writer": ("api.training.summary",),
     "summary.writer.writer_cache": ("api.training.summary",),
     "training.learning_rate_decay": ("ops.train.learning_rates",),
+    **dict.fromkeys(
+        ("training.monitored_session", "training.basic_session_run_hooks"),
+        ("training.monitored_session", "training.saver_hooks", "training.hooks", "api.training.train"),
+    ),
     "training.moving_averages": ("ops.train.moving_averages",),
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),

@@ -178,7 +178,8 @@ __all__ = [
     "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
     "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: input
-    "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
+    "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
+    "QueueBase", "RandomShuffleQueue", "SparseConditionalAccumulator",
     "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
     "TFRecordReader", "WholeFileReader", "write_file",
     "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
@@ -280,6 +281,11 @@ if TYPE_CHECKING:
     )
     from gpuplace.ops import losses
     from gpuplace.ops.data.structure import TensorSpec
+    from gpuplace.ops.input.accumulators import (
+        ConditionalAccumulator,
+        ConditionalAccumulatorBase,
+        SparseConditionalAccumulator,
+    )
     from gpuplace.ops.input.csv import *
     from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
     from gpuplace.ops.input.parsing import *
@@ -321,6 +327,9 @@ else:
                 decode_json_example FixedLenFeature FixedLenSequenceFeature parse_example
                 parse_single_example parse_single_sequence_example parse_tensor serialize_tensor
                 SparseFeature VarLenFeature
+            """,
+            "gpuplace.ops.input.accumulators": """
+                ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator
             """,
             "gpuplace.ops.input.queues": """
                 FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue

@@ -65,6 +65,7 @@ wait_for_a_miss(
     "gpuplace.ops.image.codecs",
     "gpuplace.ops.image.color_kernels",
     "gpuplace.ops.image.resizing",
+    "gpuplace.ops.input.accumulators",
     "gpuplace.ops.input.batching",
     "gpuplace.ops.input.coordinator",
     "gpuplace.ops.input.csv",

@@ -172,7 +172,7 @@ NAMES = {
     "ops.data_flow_ops": (
         "ops.array.gather",
         "api.contrib.staging",
-        "ops.input.staging",
+        *("ops.input.staging", "ops.input.accumulators"),
         "api.training.queue",
     ),
     "ops.embedding_ops": _NN,

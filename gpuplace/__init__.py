@@ -177,6 +177,7 @@ __all__ = [
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
     "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
+    "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input
     "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
     "QueueBase", "RandomShuffleQueue", "SparseConditionalAccumulator",
@@ -292,6 +293,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_tensor import *
@@ -334,6 +336,7 @@ else:
             "gpuplace.ops.input.queues": """
                 FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
             """,
+            "gpuplace.ops.session_tensors": "delete_session_tensor get_session_handle get_session_tensor",
             "gpuplace.ops.input.readers": """
                 FixedLengthRecordReader IdentityReader ReaderBase TextLineReader TFRecordReader
                 WholeFileReader

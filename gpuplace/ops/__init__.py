@@ -94,6 +94,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.volumes",
     "gpuplace.ops.rnn.block_cells",
     "gpuplace.ops.saving",
+    "gpuplace.ops.session_tensors",
     "gpuplace.ops.sparse.edit_distance",
     "gpuplace.ops.sparse.embedding",
     "gpuplace.ops.sparse.sparse_kernels",

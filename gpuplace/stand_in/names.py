@@ -208,7 +208,7 @@ NAMES = {
     "ops.rnn_cell": ("api.nets.rnn_cell",),
     "ops.rnn_cell_impl": ("api.nets.rnn_cell", "ops.rnn.cells"),
     "ops.script_ops": (),
-    "ops.session_ops": (),
+    "ops.session_ops": ("ops.session_tensors", "session.tensor_handle"),
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.sparse_ops": ("api.arithmetic.sparse",),

@@ -69,7 +69,7 @@ MODULES = {
     "tensorflow.examples.tutorials.mnist.mnist": "gpuplace.data_sets.mnist_net",
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
-    "tensorflow.python.framework.meta_graph": "gpuplace.saving.import_meta_graph",
+    "tensorflow.python.framework.meta_graph": "gpuplace.saving.scoped_meta_graph",
     "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
     "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",

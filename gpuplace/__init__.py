@@ -177,8 +177,10 @@ __all__ = [
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
     "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
+    "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input
-    "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
+    "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
+    "QueueBase", "RandomShuffleQueue", "SparseConditionalAccumulator",
     "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
     "TFRecordReader", "WholeFileReader", "write_file",
     "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
@@ -280,12 +282,18 @@ if TYPE_CHECKING:
     )
     from gpuplace.ops import losses
     from gpuplace.ops.data.structure import TensorSpec
+    from gpuplace.ops.input.accumulators import (
+        ConditionalAccumulator,
+        ConditionalAccumulatorBase,
+        SparseConditionalAccumulator,
+    )
     from gpuplace.ops.input.csv import *
     from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
     from gpuplace.ops.input.parsing import *
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_tensor import *
@@ -322,9 +330,13 @@ else:
                 parse_single_example parse_single_sequence_example parse_tensor serialize_tensor
                 SparseFeature VarLenFeature
             """,
+            "gpuplace.ops.input.accumulators": """
+                ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator
+            """,
             "gpuplace.ops.input.queues": """
                 FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
             """,
+            "gpuplace.ops.session_tensors": "delete_session_tensor get_session_handle get_session_tensor",
             "gpuplace.ops.input.readers": """
                 FixedLengthRecordReader IdentityReader ReaderBase TextLineReader TFRecordReader
                 WholeFileReader

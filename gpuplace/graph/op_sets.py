@@ -116,6 +116,9 @@ TRANSFERS = SENDS | RECEIVES
 QUEUE_MAKERS = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
 """Ops that give out the handle of a queue."""
 
+SESSION_HANDLES = frozenset({"GetSessionHandle", "GetSessionHandleV2"})
+"""Ops that keep a tensor in the session and give out its handle."""
+
 READER_MAKERS = frozenset(
     {
         "FixedLengthRecordReaderV2",

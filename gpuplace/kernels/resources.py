@@ -409,6 +409,29 @@ class SessionResources:
         return len(self._resources)
 
 
+SESSION_TENSORS = "_session_tensors"
+"""The container of tensors that stay in a session between steps."""
+
+
+def session_tensor(resources: Any, handle: str) -> Any:
+    """A tensor that stays in a session.
+
+    Args:
+        resources: the session's, or a call's.
+        handle: by which the session knows it.
+
+    Raises:
+        InvalidArgumentError: it does not, or no more.
+    """
+    try:
+        return resources.lookup(SESSION_TENSORS, handle)
+    except NotFoundError:
+        raise InvalidArgumentError.of(
+            f"The tensor with handle '{handle}' is not in the session store.",
+            hint="keep what session.run(tf.get_session_handle(...)) returned: the tensor is forgotten with it",
+        ) from None
+
+
 class CallResources:
     """The resources of a session for the kernels of a function, which keep their own state apart.
 

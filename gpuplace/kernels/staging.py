@@ -16,15 +16,20 @@ from gpuplace.kernels.cancellation import Cancellation, Wait
 Element = tuple[Any, ...]
 
 
-class _Monitor:
+class Monitor:
     """Something that several threads change, and wait for to change."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._waiting: dict[Wait, tuple[Callable[[], bool], list[OpError]]] = {}
+        self._waiting: dict[Wait, tuple[Callable[[], bool], list[OpError], str | None]] = {}
 
-    def when(self, try_it: Callable[[], bool], cancellation: Cancellation) -> None:
+    def when(self, try_it: Callable[[], bool], cancellation: Cancellation, line: str | None = None) -> None:
         """Waits until ``try_it``, which is called with the lock, has done what it should and returns True.
+
+        Args:
+            try_it: does it, if that is possible.
+            cancellation: the session's.
+            line: those of one line go on in the order in which they came; None: as soon as they can.
 
         Raises:
             CancelledError: the wait was cancelled.
@@ -40,7 +45,7 @@ class _Monitor:
                     self._end(wait)
 
         with self.lock:
-            self._waiting[wait] = try_it, errors
+            self._waiting[wait] = try_it, errors, line
             self.changed()
         wait.wait(cancellation, give_up)
         if errors:
@@ -55,7 +60,10 @@ class _Monitor:
         is_going = True
         while is_going:
             is_going = False
-            for wait, (try_it, errors) in list(self._waiting.items()):
+            blocked: set[str] = set()
+            for wait, (try_it, errors, line) in list(self._waiting.items()):
+                if line in blocked:
+                    continue
                 try:
                     is_done = try_it()
                 except OpError as error:  # of the one that waits, whoever lets it try
@@ -64,6 +72,8 @@ class _Monitor:
                 if is_done:
                     self._end(wait)
                     is_going = True
+                elif line is not None:
+                    blocked.add(line)
 
 
 def _nbytes(element: Sequence[Any]) -> int:
@@ -80,7 +90,7 @@ class _Area:
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self.capacity, self.memory_limit = capacity, memory_limit
-        self._monitor = _Monitor()
+        self._monitor = Monitor()
         self._nbytes = 0
 
     def _check_size(self, nbytes: int) -> None:

@@ -15,30 +15,62 @@ Source: tensorflow/python/util/nest.py, release 1.15 (order, sentences).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
 
+def is_attrs(value: Any) -> bool:
+    """Whether a value is of a class made by ``attrs``."""
+    return hasattr(type(value), "__attrs_attrs__")
+
+
 def is_nested(value: Any) -> bool:
-    """Whether a value has parts."""
-    return isinstance(value, (list, tuple, Mapping))
+    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``."""
+    if isinstance(value, (list, tuple, Mapping)):
+        return True
+    if isinstance(value, (str, bytes, bytearray)):
+        return False
+    return isinstance(value, (Sequence, MappingView)) or is_attrs(value)
+
+
+def items(
+    value: Any, opens_slices: bool = False, opens_lists: bool = True
+) -> list[tuple[Hashable, Any]] | None:
+    """The parts of a value in their order, each with its key: a key of a dict, the name of a field, or a number.
+
+    Args:
+        value: the value.
+        opens_slices: whether ``IndexedSlices`` and sparse tensors are opened too.
+        opens_lists: whether lists are; else they are leaves.
+
+    Returns:
+        The parts, None of a leaf.
+    """
+    if isinstance(value, Mapping):
+        return [(key, value[key]) for key in sorted(value)]
+    if isinstance(value, (list, tuple)):
+        if hasattr(value, "_fields"):
+            return list(zip(value._fields, value, strict=True))
+        return list(enumerate(value)) if opens_lists or isinstance(value, tuple) else None
+    if opens_slices and isinstance(value, IndexedSlices):
+        shape = value.dense_shape
+        return list(enumerate([value.values, value.indices, *([] if shape is None else [shape])]))
+    if opens_slices and isinstance(value, SparseTensor):
+        return list(enumerate((value.indices, value.values, value.dense_shape)))
+    if not opens_lists or not is_nested(value):
+        return None
+    if is_attrs(value):
+        return [(field.name, getattr(value, field.name)) for field in type(value).__attrs_attrs__]
+    return list(enumerate(value))
 
 
 def _parts(value: Any, opens_slices: bool, opens_lists: bool) -> list[Any] | None:
-    """The parts of a value in their order, None of a leaf."""
-    if isinstance(value, Mapping):
-        return [value[key] for key in sorted(value)]
-    if isinstance(value, (list, tuple) if opens_lists else tuple):
-        return list(value)
-    if opens_slices and isinstance(value, IndexedSlices):
-        shape = value.dense_shape
-        return [value.values, value.indices, *([] if shape is None else [shape])]
-    if opens_slices and isinstance(value, SparseTensor):
-        return [value.indices, value.values, value.dense_shape]
-    return None
+    found = items(value, opens_slices, opens_lists)
+    return None if found is None else [part for _, part in found]
 
 
 def flatten(structure: Any, opens_slices: bool = False, opens_lists: bool = True) -> list[Any]:
@@ -87,19 +119,43 @@ def _packed(structure: Any, leaves: Iterator[Any], opens_slices: bool, opens_lis
     if parts is None:
         return next(leaves)
     made = [_packed(part, leaves, opens_slices, opens_lists) for part in parts]
-    return _like(structure, made)
+    return like(structure, made)
 
 
-def _like(structure: Any, parts: list[Any]) -> Any:
-    """A value of the kind of ``structure`` with these parts."""
+def like(structure: Any, parts: list[Any]) -> Any:
+    """A value of the kind of ``structure`` with these parts; of views of dicts and of ranges a list."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), parts, strict=True))
-        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
+        pairs = [(key, by_key[key]) for key in structure]
+        if isinstance(structure, defaultdict):
+            return type(structure)(structure.default_factory, pairs)
+        return type(structure)(pairs)  # type: ignore[call-arg]
+    if isinstance(structure, (MappingView, range)):
+        return list(parts)
     if isinstance(structure, (IndexedSlices, SparseTensor)):
         return type(structure)(*parts)
-    if hasattr(structure, "_fields"):
+    if hasattr(structure, "_fields") or is_attrs(structure):
         return type(structure)(*parts)
     return type(structure)(parts)
+
+
+def is_same_type(first: Any, second: Any) -> bool:
+    """Whether two structures count as being of one type: two mappings do, two lists, and named tuples that are alike.
+
+    >>> from collections import namedtuple
+    >>> is_same_type(namedtuple("Point", "x y")(1, 2), namedtuple("Point", "x y")(3, 4))
+    True
+    """
+    if type(first) is type(second):
+        return True
+    if any(isinstance(first, kind) and isinstance(second, kind) for kind in (Mapping, list)):
+        return True
+    fields = getattr(first, "_fields", None)
+    return (
+        fields is not None
+        and fields == getattr(second, "_fields", None)
+        and type(first).__name__ == type(second).__name__
+    )
 
 
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
@@ -117,50 +173,56 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
     try:
         _compare(first, second, check_types)
     except (ValueError, TypeError) as error:
-        dots = [pack_sequence_as(one, ["."] * len(flatten(one))) for one in (first, second)]
-        texts = [str(one).replace("'.'", ".") for one in dots]
-        message = f"{error}\nEntire first structure:\n{texts[0]}\nEntire second structure:\n{texts[1]}"
+        texts = [str(pack_sequence_as(one, [_DOT] * len(flatten(one)))) for one in (first, second)]
+        message = (
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
+            f"More specifically: {error}\nEntire first structure:\n{texts[0]}\nEntire second structure:\n{texts[1]}"
+        )
         raise type(error)(message) from None
 
 
+class _Dot:
+    """A leaf of a structure in messages."""
+
+    def __repr__(self) -> str:
+        return "."
+
+
+_DOT = _Dot()
+
+
+def _shown(value: Any) -> str:
+    return f"type={type(value).__name__} str={value}"
+
+
 def _compare(first: Any, second: Any, check_types: bool) -> None:
-    start = (
-        "The two structures don't have the same nested structure.\n\n"
-        f"First structure: type={type(first).__name__} str={first}\n\n"
-        f"Second structure: type={type(second).__name__} str={second}\n\nMore specifically: "
-    )
     if is_nested(first) is not is_nested(second):
-        values = (first, second) if is_nested(first) else (second, first)
+        nested, leaf = (first, second) if is_nested(first) else (second, first)
         raise ValueError(
-            f'{start}Substructure "type={type(values[0]).__name__} str={values[0]}" is a sequence, while substructure '
-            f'"type={type(values[1]).__name__} str={values[1]}" is not'
+            f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(leaf)}" is not'
         )
     if not is_nested(first):
         return
-    kinds = type(first), type(second)
-    if (
-        check_types
-        and kinds[0] is not kinds[1]
-        and not all(isinstance(one, Mapping) for one in (first, second))
-    ):
+    if check_types and not is_same_type(first, second):
         raise TypeError(
-            f"{start}The two namedtuples don't have the same sequence type. First structure"
-            f" type={kinds[0].__name__} str={first} has type {kinds[0].__name__}, while second structure"
-            f" type={kinds[1].__name__} str={second} has type {kinds[1].__name__}"
+            "The two namedtuples don't have the same sequence type. First structure"
+            f" {_shown(first)} has type {type(first).__name__}, while second structure"
+            f" {_shown(second)} has type {type(second).__name__}"
         )
-    if len(first) != len(second):
+    if check_types and isinstance(first, Mapping) and set(first) != set(second):
         raise ValueError(
-            f"{start}The two structures don't have the same number of elements. First structure: {first}."
-            f" Second structure: {second}."
+            "The two dictionaries don't have the same set of keys. First structure has keys"
+            f" {_shown(list(first))}, while second structure has keys {_shown(list(second))}"
         )
-    if isinstance(first, Mapping) and set(first) != set(second):
-        raise ValueError(
-            f"{start}The two dictionaries don't have the same set of keys. First structure"
-            f" type={kinds[0].__name__} str={first} has keys {list(first)}, while second structure"
-            f" type={kinds[1].__name__} str={second} has keys {list(second)}"
-        )
-    for one, other in zip(_parts(first, False, True) or (), _parts(second, False, True) or (), strict=True):
+    parts = [_parts(one, False, True) or [] for one in (first, second)]
+    for one, other in zip(*parts, strict=False):
         _compare(one, other, check_types)
+    if len(parts[0]) != len(parts[1]):
+        raise ValueError(
+            "The two structures don't have the same number of elements. First structure:"
+            f" {_shown(first)}. Second structure: {_shown(second)}"
+        )
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:

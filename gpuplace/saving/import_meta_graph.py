@@ -14,7 +14,7 @@ from gpuplace.ops.variables.initialization import saveable_objects
 from gpuplace.saving import protos as _registered  # noqa: F401 - says how collections are written and read
 from gpuplace.saving.meta_graph import (
     export_meta_graph,
-    import_scoped_meta_graph,
+    import_scoped_meta_graph_with_return_elements,
     read_meta_graph_file,
 )
 from gpuplace.saving.saver import Saver
@@ -33,7 +33,7 @@ def import_meta_graph(
         meta_graph_or_file: a ``MetaGraphDef``, or its file.
         clear_devices: leave the devices out.
         import_scope: a scope for the names; None: none.
-        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what `import_scoped_meta_graph` takes.
+        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what `import_scoped_meta_graph_with_return_elements` takes.
 
     Returns:
         The saver; None if there are no variables.
@@ -54,12 +54,12 @@ def import_with_elements(
         meta_graph_or_file: a ``MetaGraphDef``, or its file.
         clear_devices: leave the devices out.
         import_scope: a scope for the names; None: none.
-        **kwargs: what `import_scoped_meta_graph` takes.
+        **kwargs: what `import_scoped_meta_graph_with_return_elements` takes.
     """
     meta_graph = meta_graph_or_file
     if not isinstance(meta_graph, Message):
         meta_graph = read_meta_graph_file(os.fspath(meta_graph))
-    variables, elements = import_scoped_meta_graph(
+    variables, elements = import_scoped_meta_graph_with_return_elements(
         meta_graph, clear_devices=clear_devices, import_scope=import_scope, **kwargs
     )
     if meta_graph.HasField("saver_def"):

@@ -40,7 +40,7 @@ from gpuplace.saving.names import prepend_name_scope, strip_name_scope
 
 __all__ = [
     "export_meta_graph",
-    "import_scoped_meta_graph",
+    "import_scoped_meta_graph_with_return_elements",
     "read_meta_graph_file",
     "register_proto_functions",
     "strip_default_attrs_of",
@@ -87,6 +87,12 @@ def register_proto_functions(
         from_proto: takes a message and ``import_scope``, and gives the thing.
     """
     _proto_functions[collection] = _ProtoFunctions(message, to_proto, from_proto)
+
+
+def proto_class(collection: str) -> Any:
+    """The class of the messages that a collection is written as; None where it holds no messages."""
+    found = _proto_functions.get(collection)
+    return None if found is None else found.message
 
 
 # Export
@@ -158,7 +164,7 @@ def export_meta_graph(
     made.meta_info_def.tensorflow_git_version = TAGS[get_release()]
     made.graph_def.CopyFrom(whole)
     if not made.meta_info_def.stripped_op_list.op:
-        made.meta_info_def.stripped_op_list.CopyFrom(_op_list(made.graph_def))
+        made.meta_info_def.stripped_op_list.CopyFrom(op_list(made.graph_def))
     if strip_default_attrs:
         strip_default_attrs_of(made)
     if saver_def is not None:
@@ -251,7 +257,7 @@ def _scope_of(name: str) -> str:
     return name.rpartition("/")[0] + "/"
 
 
-def _op_list(graph_def: Any) -> Any:
+def op_list(graph_def: Any) -> Any:
     """The signatures of the ops that a graph and its functions use."""
     functions = {function.signature.name: function for function in graph_def.library.function}
     used: set[str] = set()
@@ -274,7 +280,7 @@ def strip_default_attrs_of(meta_graph: Any) -> None:
     """
     defaults = {
         op.name: {attr.name: attr.default_value for attr in op.attr if attr.HasField("default_value")}
-        for op in _op_list(meta_graph.graph_def).op
+        for op in op_list(meta_graph.graph_def).op
     }
     bodies = [function.node_def for function in meta_graph.graph_def.library.function]
     for nodes in (meta_graph.graph_def.node, *bodies):
@@ -362,7 +368,7 @@ def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
 
 
-def import_scoped_meta_graph(
+def import_scoped_meta_graph_with_return_elements(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     graph: Graph | None = None,

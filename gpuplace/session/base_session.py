@@ -365,7 +365,7 @@ class BaseSession:
             )
         with OwnFramesHidden(TypeError, ValueError):
             feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
-            structure = FetchStructure(self._graph, fetches, self._release)
+            structure = FetchStructure(self._graph, fetches, self._release, self)
             converters = [Feed(tensor, self._release).convert for tensor in feeds]
             values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         signature = structure.tensors, structure.operations, tuple(feeds)

@@ -17,6 +17,7 @@ from gpuplace.dtypes import as_array, resource, string
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.session.fetches import composite_pairs, composite_parts
+from gpuplace.session.tensor_handle import TensorHandle
 
 
 class Feed:
@@ -59,6 +60,8 @@ class Feed:
         return value
 
     def _converted(self, value: Any, key: Any) -> Any:
+        if isinstance(value, TensorHandle):
+            value = value.eval()
         if isinstance(value, Tensor):
             where = "argument `feed_dict`" if self._release == "2.21" else "feed"
             raise TypeError(

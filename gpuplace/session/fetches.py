@@ -22,9 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import SESSION_HANDLES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
+from gpuplace.session.tensor_handle import TensorHandle
 
 Build = Callable[[Sequence[Any]], Any]
 
@@ -194,6 +196,12 @@ def _flat_list(positions: list[int | None]) -> Build:
 class FetchStructure:
     """The flat form of what was asked for.
 
+    Args:
+        graph: the graph.
+        fetches: what was asked for.
+        release: whose error texts to use.
+        session: who answers; handles of its tensors come as ``TensorHandle``. None: as texts.
+
     Attributes:
         tensors: the tensors, each once, in order of appearance.
         operations: the operations, each once.
@@ -204,8 +212,9 @@ class FetchStructure:
         ValueError: a name or element that is not of this graph.
     """
 
-    def __init__(self, graph: Graph, fetches: Any, release: str = "1.15") -> None:
+    def __init__(self, graph: Graph, fetches: Any, release: str = "1.15", session: Any = None) -> None:
         self._graph = graph
+        self._session = session
         self._words = _WORDS_2_21 if release == "2.21" else _WORDS
         self._positions: dict[Tensor, int] = {}
         self._operations: dict[Operation, None] = {}
@@ -247,7 +256,11 @@ class FetchStructure:
         if isinstance(found, Operation):
             self._operations.setdefault(found)
             return _Leaf(None)
-        return _Leaf(self._positions.setdefault(found, len(self._positions)))
+        leaf = _Leaf(self._positions.setdefault(found, len(self._positions)))
+        if self._session is None or found.op.type not in SESSION_HANDLES:
+            return leaf
+        session, dtype = self._session, found.op.inputs[0].dtype.base_dtype
+        return lambda values: TensorHandle(leaf(values), dtype, session)
 
     def _sequence(self, fetches: Any) -> Build:
         parts = [self._visit(fetch) for fetch in fetches]

@@ -69,7 +69,7 @@ MODULES = {
     "tensorflow.examples.tutorials.mnist.mnist": "gpuplace.data_sets.mnist_net",
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
-    "tensorflow.python.framework.meta_graph": "gpuplace.saving.import_meta_graph",
+    "tensorflow.python.framework.meta_graph": "gpuplace.saving.scoped_meta_graph",
     "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
     "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",
@@ -172,7 +172,7 @@ NAMES = {
     "ops.data_flow_ops": (
         "ops.array.gather",
         "api.contrib.staging",
-        "ops.input.staging",
+        *("ops.input.staging", "ops.input.accumulators"),
         "api.training.queue",
     ),
     "ops.embedding_ops": _NN,
@@ -208,7 +208,7 @@ NAMES = {
     "ops.rnn_cell": ("api.nets.rnn_cell",),
     "ops.rnn_cell_impl": ("api.nets.rnn_cell", "ops.rnn.cells"),
     "ops.script_ops": (),
-    "ops.session_ops": (),
+    "ops.session_ops": ("ops.session_tensors", "session.tensor_handle"),
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.sparse_ops": ("api.arithmetic.sparse",),
@@ -231,12 +231,16 @@ NAMES = {
     "summary.writer.writer": ("api.training.summary",),
     "summary.writer.writer_cache": ("api.training.summary",),
     "training.learning_rate_decay": ("ops.train.learning_rates",),
+    **dict.fromkeys(
+        ("training.monitored_session", "training.basic_session_run_hooks"),
+        ("training.monitored_session", "training.saver_hooks", "training.hooks", "api.training.train"),
+    ),
     "training.moving_averages": ("ops.train.moving_averages",),
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),
     "ops.weights_broadcast_ops": ("ops.losses",),
     "util.compat": ("api.compat",),
-    "util.nest": ("api.nest",),
+    "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
 """Modules of TensorFlow below ``tensorflow.python`` -> modules of gpuplace where their names are looked for, before
 those at gpuplace's top.
@@ -307,6 +311,8 @@ ALIASES = {
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
+    ("util.nest", "is_sequence"): "is_nested",
+    ("util.nest", "_is_attrs"): "is_attrs",
 }
 """Module of TensorFlow and name in it -> gpuplace's public name for it."""
 

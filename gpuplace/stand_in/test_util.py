@@ -18,11 +18,13 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.ops.array.reshaping import transpose
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
+from gpuplace.saving.meta_graph import proto_class
 from gpuplace.typing import GraphDef, NodeDef
 
 __all__ = [
     "TensorFlowTestCase",
     "assert_equal_graph_def",
+    "assert_meta_graph_protos_equal",
     "assert_ops_in_graph",
     "device",
     "for_all_test_methods",
@@ -261,6 +263,41 @@ def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, **options: Any)
         one, other = (found.get(name) for found in nodes)
         if one != other:
             raise AssertionError(f"Found unexpected node '{other}' expected '{one}'")
+
+
+def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
+    """Checks that two meta graphs are the same; what collections hold is compared as messages.
+
+    Args:
+        tester: the test case.
+        a: a ``MetaGraphDef``.
+        b: another one.
+
+    Raises:
+        AssertionError: they differ.
+    """
+    tester.assertEqual(set(a.collection_def), set(b.collection_def))
+    for key in a.collection_def:
+        kind = a.collection_def[key].WhichOneof("kind")
+        tester.assertEqual(kind, b.collection_def[key].WhichOneof("kind"))
+        if kind == "bytes_list" and proto_class(key) is not None:
+            pairs = zip(
+                a.collection_def[key].bytes_list.value, b.collection_def[key].bytes_list.value, strict=True
+            )
+            for one, other in pairs:
+                message = proto_class(key)
+                tester.assertProtoEquals(message.FromString(one), message.FromString(other))
+        else:
+            tester.assertEqual(a.collection_def[key], b.collection_def[key])
+    assert_equal_graph_def(a.graph_def, b.graph_def)
+    rest = []
+    for meta_graph in (a, b):
+        copy = type(meta_graph)()
+        copy.CopyFrom(meta_graph)
+        copy.ClearField("collection_def")
+        copy.ClearField("graph_def")
+        rest.append(copy)
+    tester.assertProtoEquals(*rest)
 
 
 def get_node_def_from_graph(node_name: str, graph_def: GraphDef) -> NodeDef | None:

@@ -8,6 +8,8 @@
           _HookedSession       before_run, one run for all, after_run
             Session
 
+The three are `_WrappedSession` objects: what they do not do themselves the session inside does.
+
 Source: tensorflow/python/training/monitored_session.py, release 1.15 (sentences of errors and of the log).
 """
 
@@ -49,6 +51,15 @@ _CREATION_FAILED = (
 _RUN_FAILED = (
     "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current"
     " session will be closed and a new session will be created. Error: %s"
+)
+_CHECK_FAILED = (
+    "An error was raised while considering whether the session is complete. This may be due to a preemption in a"
+    " connected worker or parameter server. The current session will be closed and a new session will be created."
+    " Error: %s"
+)
+_CLOSE_FAILED = (
+    "An error occurred when attempting to close the session. This may be due to a preemption in a connected worker or"
+    " parameter server. Error: %s"
 )
 _USE_DEFAULT = object()
 _DEFAULT_SUMMARY_STEPS = 100
@@ -301,17 +312,19 @@ class _MonitoredSession:
         self._hooks = list(hooks or ())
         for hook in self._hooks:
             hook.begin()
-        self._creator = _CoordinatedCreator(
+        self._coordinated_creator = _CoordinatedCreator(
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )
-        self._session: Any = (
-            _RecoverableSession(self._creator) if should_recover else self._creator.create_session()
+        self._sess: _WrappedSession | None = (
+            _RecoverableSession(self._coordinated_creator)
+            if should_recover
+            else self._coordinated_creator.create_session()
         )
 
     @property
     def graph(self) -> Graph | None:
         """The graph that is run; None when the session is closed."""
-        session = self._creator.session
+        session = self._tf_sess()
         return None if session is None else session.graph
 
     def run(
@@ -358,11 +371,11 @@ class _MonitoredSession:
                 "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's"
                 f" an instance method. Got {taken} instead."
             )
-        return self._open().run_step_fn(step_fn, self._creator)
+        return self._open().run_step_fn(step_fn, self._tf_sess())
 
     def should_stop(self) -> bool:
         """Whether training is over: a hook asked to stop, a thread ended, or the session is closed."""
-        return self._session is None or self._session.should_stop()
+        return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
         """Ends hooks, threads and the session."""
@@ -379,22 +392,30 @@ class _MonitoredSession:
         self._close(kind)
         return kind is None
 
-    def _open(self) -> Any:
-        if self._session is None:
+    def _open(self) -> _WrappedSession:
+        if self._sess is None:
             raise RuntimeError("Session is already closed.")
-        return self._session
+        return self._sess
+
+    def _tf_sess(self) -> Any:
+        """The session, without hooks; None when it is closed."""
+        return self._coordinated_creator.tf_sess
+
+    def _is_closed(self) -> bool:
+        return self._tf_sess() is None
 
     def _close(self, kind: type[BaseException] | None = None) -> None:
         try:
-            if kind is None and self._creator.session is not None:
+            if kind is None and not self._is_closed():
                 for hook in self._hooks:
-                    hook.end(self._creator.session)
+                    hook.end(self._tf_sess())
         finally:
             try:
                 self._open().close()
             finally:
-                self._session = None
-                self._creator.session = None
+                self._sess = None
+                self._coordinated_creator.tf_sess = None
+                self._coordinated_creator.coord = None
                 if not self._graph_was_finalized:
                     get_default_graph()._unsafe_unfinalize()
 
@@ -451,129 +472,176 @@ class SingularMonitoredSession(_MonitoredSession):
 
     def raw_session(self) -> Any:
         """The session, without hooks."""
-        return self._creator.session
+        return self._tf_sess()
 
 
 class _CoordinatedCreator(SessionCreator):
-    """Makes sessions with hooks and threads; ``session`` is the last one, without them."""
+    """Makes sessions with hooks and threads; ``tf_sess`` is the last one, without them, ``coord`` its coordinator."""
 
     def __init__(self, creator: SessionCreator, hooks: Sequence[SessionRunHook], grace_secs: float) -> None:
         self._creator = creator
         self._hooks = hooks
         self._grace_secs = grace_secs
-        self.session: Any = None
+        self.tf_sess: Any = None
+        self.coord: Coordinator | None = None
 
     def create_session(self) -> _CoordinatedSession:
-        self.session = self._creator.create_session()
-        coordinator = Coordinator(clean_stop_exception_types=())
+        self.tf_sess = self._creator.create_session()
+        self.coord = Coordinator(clean_stop_exception_types=())
         if get_default_graph().get_collection(GraphKeys.QUEUE_RUNNERS):
-            start_queue_runners(sess=self.session, coord=coordinator)
+            start_queue_runners(sess=self.tf_sess, coord=self.coord)
         for hook in self._hooks:
-            hook.after_create_session(self.session, coordinator)
-        return _CoordinatedSession(_HookedSession(self.session, self._hooks), coordinator, self._grace_secs)
+            hook.after_create_session(self.tf_sess, self.coord)
+        return _CoordinatedSession(_HookedSession(self.tf_sess, self._hooks), self.coord, self._grace_secs)
 
 
-class _RecoverableSession:
+class _WrappedSession:
+    """A session around another one: it can say that training is over, and can be closed twice."""
+
+    def __init__(self, sess: Any) -> None:
+        self._sess = sess
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is run."""
+        graph: Graph = self._sess.graph
+        return graph
+
+    @property
+    def sess_str(self) -> str:
+        """The execution engine of the session."""
+        engine: str = self._sess.sess_str
+        return engine
+
+    def should_stop(self) -> bool:
+        """Whether training is over, or the session closed."""
+        if self._check_stop() or self._sess is None:
+            return True
+        return isinstance(self._sess, _WrappedSession) and self._sess.should_stop()
+
+    def _check_stop(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        session, self._sess = self._sess, None
+        if session is not None:
+            try:
+                session.close()
+            except _PREEMPTIONS as error:
+                _logger.warning(_CLOSE_FAILED, error)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._sess.run(*args, **kwargs)
+
+    def run_step_fn(
+        self,
+        step_fn: Callable[..., Any],
+        raw_session: Any,
+        run_with_hooks: Callable[..., Any] | None = None,
+    ) -> Any:
+        return step_fn(StepContext(raw_session, run_with_hooks or self.run))
+
+
+class _RecoverableSession(_WrappedSession):
     """Makes a new session after a preemption."""
 
-    def __init__(self, creator: _CoordinatedCreator) -> None:
-        self._creator = creator
-        self._session: _CoordinatedSession | None = self._make()
+    def __init__(self, sess_creator: SessionCreator) -> None:
+        self._sess_creator = sess_creator
+        super().__init__(self._make())
 
-    def _make(self) -> _CoordinatedSession:
+    def _make(self) -> Any:
         while True:
             try:
-                return self._creator.create_session()
+                return self._sess_creator.create_session()
             except _PREEMPTIONS as error:
                 _logger.info(_CREATION_FAILED, error)
 
-    def _drop(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
-
-    def _again(self, call: Callable[[_CoordinatedSession], Any]) -> Any:
-        while True:
-            try:
-                if self._session is None:
-                    self._session = self._make()
-                return call(self._session)
-            except _PREEMPTIONS as error:
-                _logger.info(_RUN_FAILED, error)
-                self._drop()
-
-    def run(self, fetches: Any, **arguments: Any) -> Any:
-        return self._again(lambda session: session.run(fetches, **arguments))
-
-    def run_step_fn(self, step_fn: Callable[..., Any], creator: _CoordinatedCreator) -> Any:
-        return self._again(lambda session: session.run_step_fn(step_fn, creator))
-
-    def should_stop(self) -> bool:
-        if self._session is None:
-            return True
+    def _check_stop(self) -> bool:
         try:
-            return self._session.should_stop()
+            return self._sess is None or self._sess._check_stop()
         except _PREEMPTIONS as error:
-            _logger.info(_RUN_FAILED, error)
-            self._drop()
-            self._session = self._make()
+            _logger.info(_CHECK_FAILED, error)
+            self.close()
+            self._sess = self._make()
             return False
         except Exception:  # the next run, or close, raises it
             return True
 
-    def close(self) -> None:
-        self._drop()
+    def _again(self, call: Callable[[Any], Any]) -> Any:
+        while True:
+            try:
+                if self._sess is None:
+                    self._sess = self._make()
+                return call(self._sess)
+            except _PREEMPTIONS as error:
+                _logger.info(_RUN_FAILED, error)
+                self.close()
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        return self._again(
+            lambda session: session.run(
+                fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
+            )
+        )
+
+    def run_step_fn(
+        self,
+        step_fn: Callable[..., Any],
+        raw_session: Any,
+        run_with_hooks: Callable[..., Any] | None = None,
+    ) -> Any:
+        return self._again(lambda session: session.run_step_fn(step_fn, raw_session, session.run))
 
 
-class _CoordinatedSession:
+class _CoordinatedSession(_WrappedSession):
     """A session whose threads report to a coordinator."""
 
-    def __init__(self, session: _HookedSession, coordinator: Coordinator, grace_secs: float) -> None:
-        self._session = session
-        self._coordinator = coordinator
-        self._grace_secs = grace_secs
+    def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
+        super().__init__(sess)
+        self._coord = coord
+        self._stop_grace_period_secs = stop_grace_period_secs
 
-    def should_stop(self) -> bool:
-        self._coordinator.raise_requested_exception()
-        return self._coordinator.should_stop() or self._session.should_stop
+    def _check_stop(self) -> bool:
+        self._coord.raise_requested_exception()
+        return self._coord.should_stop()
 
-    def run(self, fetches: Any, **arguments: Any) -> Any:
+    def run(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return self._session.run(fetches, **arguments)
+            return self._sess.run(*args, **kwargs)
         except _PREEMPTIONS:
             raise
         except Exception as error:
             try:
-                self._coordinator.raise_requested_exception()
+                self._coord.raise_requested_exception()
             except _PREEMPTIONS:
                 raise
             except Exception:
                 raise error from None
             raise
 
-    def run_step_fn(self, step_fn: Callable[..., Any], creator: _CoordinatedCreator) -> Any:
-        return step_fn(StepContext(creator.session, self.run))
-
     def close(self) -> None:
-        self._coordinator.request_stop()
+        self._coord.request_stop()
         try:
-            self._coordinator.join(stop_grace_period_secs=self._grace_secs, ignore_live_threads=True)
+            self._coord.join(stop_grace_period_secs=self._stop_grace_period_secs, ignore_live_threads=True)
         finally:
-            self._session.close()
+            super().close()
 
 
-class _HookedSession:
+class _HookedSession(_WrappedSession):
     """A session that asks hooks before each run, and gives them what came of it."""
 
-    def __init__(self, session: Any, hooks: Sequence[SessionRunHook]) -> None:
-        self._session = session
+    def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
+        super().__init__(sess)
         self._hooks = hooks
-        self.should_stop = False
+        self._should_stop = False
+
+    def _check_stop(self) -> bool:
+        return self._should_stop
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        if self.should_stop:
+        if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
-        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
         wanted, places = [fetches], {}
         feeds: dict[Any, Any] = {}
         merged: Any = None
@@ -600,16 +668,13 @@ class _HookedSession:
             measured = run_metadata if getattr(chosen, "trace_level", 0) else None
         else:
             measured = run_metadata
-        values = self._session.run(wanted, feeds or None, chosen, measured)
+        values = super().run(wanted, feed_dict=feeds or None, options=chosen, run_metadata=measured)
         seen = RunOptions() if chosen is None else chosen
         for hook in self._hooks:
             result = values[places[hook]] if hook in places else None
             hook.after_run(context, SessionRunValues(result, seen, run_metadata))
-        self.should_stop = self.should_stop or context.stop_requested
+        self._should_stop = self._should_stop or context.stop_requested
         return values[0]
-
-    def close(self) -> None:
-        self._session.close()
 
 
 def _check_apart(one: Mapping[Any, Any], other: Mapping[Any, Any], message: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import VariableDef, WhileContextDef
+from gpuplace.saving import scoped_meta_graph
 from tests.support.saved_files import RELEASES, unpack
 
 
@@ -187,3 +188,38 @@ def test_a_graph_that_is_not_sound():
         with pytest.raises((ValueError, InvalidArgumentError, tf.errors.NotFoundError)):
             tf.train.import_meta_graph(meta)
         assert graph.get_operations() == []
+
+
+def test_a_scope_is_exported_imported_and_copied():
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(3.0, name="x")
+        with tf.name_scope("net"):
+            v = tf.Variable(2.0, name="v")
+            tf.multiply(x, v, name="out")
+        made, variables = scoped_meta_graph.export_scoped_meta_graph(export_scope="net", graph=graph)
+        assert variables == {"v:0": v}
+        assert made.collection_def["unbound_inputs"].bytes_list.value == [b"$unbound_inputs_x"]
+        assert "out" in [node.name for node in made.graph_def.node]
+    with tf.Graph().as_default():
+        given = {"$unbound_inputs_x": tf.constant(5.0)}
+        found = scoped_meta_graph.import_scoped_meta_graph(made, import_scope="new", input_map=given)
+        assert {name: one.name for name, one in found.items()} == {"v:0": "new/v:0"}
+        with tf.name_scope("part"):
+            tf.Variable([1.0], name="w")
+        copied = scoped_meta_graph.copy_scoped_meta_graph("part", "again")
+        assert {name: one.name for name, one in copied.items()} == {"w:0": "again/w:0"}
+        with pytest.raises(ValueError, match="need to be different"):
+            scoped_meta_graph.copy_scoped_meta_graph("new", "new")
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            assert session.run("new/out:0") == 10
+
+
+def test_the_message_alone_with_the_ops_it_uses():
+    tf.add(1.0, 2.0, name="sum")
+    made = scoped_meta_graph.create_meta_graph_def(collection_list=[])
+    assert [op.name for op in scoped_meta_graph.stripped_op_list_for_graph(made.graph_def).op] == [
+        "Add",
+        "Const",
+    ]
+    assert not made.collection_def

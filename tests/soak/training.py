@@ -50,7 +50,7 @@ def soak(steps: int, seconds: float = 0.0) -> list[str]:
             save_checkpoint_steps=SAVE_STEPS,
             save_summaries_steps=SUMMARY_STEPS,
         ) as session:
-            raw = session._creator.session
+            raw = session._tf_sess()
             for _ in range(WARM_STEPS):
                 session.run(train)
             before, started = usage(raw), time.monotonic()

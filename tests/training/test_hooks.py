@@ -217,7 +217,7 @@ def test_waiting_for_a_step(step, lines, monkeypatch):
     slept = []
     hook = tf.train.GlobalStepWaiterHook(2)
     with tf.train.MonitoredSession(hooks=[hook]) as session:
-        raw = session._creator.session
+        raw = session._tf_sess()
         monkeypatch.setattr("time.sleep", lambda seconds: slept.append(raw.run(step)))
         assert session.run(step) == 3
     assert slept == [1, 2] and "Waiting for global step 2 before starting training." in lines()

@@ -11,6 +11,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.graphdef.file_writer import FileWriterCache
+from gpuplace.training import monitored_session
 
 
 @pytest.fixture(autouse=True)
@@ -249,3 +250,38 @@ def test_ctrl_c_and_resume_lose_at_most_the_steps_since_the_last_save(tmp_path):
         if event.WhichOneof("what") == "summary"
     ]
     assert {*range(1, saved + 1), *range(saved + 1, last + 4)} <= set(written)
+
+
+def test_a_preemption_seen_by_a_thread_makes_a_new_session():
+    count = tf.assign_add(tf.train.get_or_create_global_step(), 1)
+
+    class Preempted(tf.train.SessionRunHook):
+        sessions = 0
+
+        def after_create_session(self, session, coord):
+            self.sessions += 1
+            if self.sessions == 1:
+                coord.request_stop(tf.errors.AbortedError(None, None, "the worker went away"))
+
+    hook = Preempted()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        assert not session.should_stop()
+        assert session.run(count) == 1
+    assert hook.sessions == 2
+
+
+def test_sessions_around_sessions_close_once_and_then_stop():
+    class Inner:
+        graph, sess_str, closed = "graph", "engine", 0
+
+        def close(self):
+            self.closed += 1
+            raise tf.errors.UnavailableError(None, None, "gone")
+
+    inner = Inner()
+    around = monitored_session._WrappedSession(monitored_session._HookedSession(inner, []))
+    assert (around.graph, around.sess_str, around.should_stop()) == ("graph", "engine", False)
+    around.close()
+    around.close()
+    assert inner.closed == 1
+    assert around.should_stop()

@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/sparse, release 1.15 (names).
 """
 
+from gpuplace.ops.input.accumulators import SparseConditionalAccumulator
 from gpuplace.ops.sparse.sparse_ops import from_dense
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_add as add,
@@ -89,6 +90,7 @@ from gpuplace.ops.sparse.sparse_ops import (
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
+    "SparseConditionalAccumulator",
     "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "matmul", "maximum",
     "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
     "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",

@@ -471,7 +471,8 @@ class TestCase(absltest.TestCase):
         with np.errstate(invalid="ignore"):
             outside = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
             left, right = (a[outside], b[outside]) if a.ndim else (a, b)
-            facts = f"not close where = {np.where(outside)}, lhs = {left}, rhs = {right}, dif = {np.abs(left - right)}"
+            places = np.where(outside) if a.ndim else ()
+            facts = f"not close where = {places}, lhs = {left}, rhs = {right}, dif = {np.abs(left - right)}"
         np.testing.assert_allclose(
             a, b, rtol=rtol, atol=atol, err_msg=f"Mismatched value: a is different from b. {facts}. {msg}"
         )

@@ -1,0 +1,352 @@
+"""Structures of values by paths, and structures that go deeper than another one.
+
+A path is a tuple of the keys, names of fields and numbers that lead to a leaf. A *shallow* structure says how far a
+deeper one is opened: what lies below its leaves stays whole.
+
+>>> flatten_with_joined_string_paths({"a": [1, 2], "b": 3})
+[('a/0', 1), ('a/1', 2), ('b', 3)]
+>>> flatten_up_to({"a": None, "b": None}, {"a": [1, 2], "b": 3})
+[[1, 2], 3]
+
+Source: tensorflow/python/util/nest.py, release 1.15 (names, arguments, sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gpuplace.ops.nest import flatten, is_nested, is_same_type, items, like, pack_sequence_as
+
+_SHALLOW_TREE_HAS_INVALID_KEYS = (
+    "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following keys that"
+    " are not in the input_tree: {}."
+)
+_STRUCTURES_HAVE_MISMATCHING_TYPES = (
+    "The two structures don't have the same sequence type. Input structure has type {input_type}, while shallow"
+    " structure has type {shallow_type}."
+)
+_STRUCTURES_HAVE_MISMATCHING_LENGTHS = (
+    "The two structures don't have the same sequence length. Input structure has length {input_length}, while"
+    " shallow structure has length {shallow_length}."
+)
+_INPUT_TREE_SMALLER_THAN_SHALLOW_TREE = (
+    "The input_tree has fewer elements than the shallow_tree. Input structure has length {input_size}, while shallow"
+    " structure has length {shallow_size}."
+)
+_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ = (
+    "If shallow structure is a sequence, input must also be a sequence. Input has type: {}."
+)
+
+Path = tuple[Any, ...]
+
+
+def assert_shallow_structure(
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
+) -> None:
+    """Checks that a structure has the form of another one as far as that goes.
+
+    Args:
+        shallow_tree: the structure that says how far.
+        input_tree: the one that may go deeper.
+        check_types: whether sequences have to be of the same types.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+
+    Raises:
+        TypeError: a sequence meets something else, or a sequence of another type.
+        ValueError: they differ in length or keys.
+    """
+    inner = items(shallow_tree, expand_composites)
+    if inner is None:
+        return
+    outer = items(input_tree, expand_composites)
+    if outer is None:
+        raise TypeError(_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ.format(type(input_tree)))
+    if (
+        check_types
+        and not isinstance(input_tree, type(shallow_tree))
+        and not is_same_type(shallow_tree, input_tree)
+    ):
+        raise TypeError(
+            _STRUCTURES_HAVE_MISMATCHING_TYPES.format(
+                input_type=type(input_tree), shallow_type=type(shallow_tree)
+            )
+        )
+    if check_subtrees_length and len(outer) != len(inner):
+        raise ValueError(
+            _STRUCTURES_HAVE_MISMATCHING_LENGTHS.format(input_length=len(outer), shallow_length=len(inner))
+        )
+    if len(outer) < len(inner):
+        raise ValueError(
+            _INPUT_TREE_SMALLER_THAN_SHALLOW_TREE.format(input_size=len(outer), shallow_size=len(inner))
+        )
+    if isinstance(shallow_tree, Mapping):
+        absent = set(shallow_tree) - {key for key, _ in outer}
+        if absent:
+            raise ValueError(_SHALLOW_TREE_HAS_INVALID_KEYS.format(sorted(absent)))
+        by_key = dict(outer)
+        pairs = [(part, by_key[key]) for key, part in inner]
+    else:
+        pairs = [(part, other) for (_, part), (_, other) in zip(inner, outer, strict=False)]
+    for part, other in pairs:
+        assert_shallow_structure(part, other, check_types, expand_composites, check_subtrees_length)
+
+
+def _up_to(shallow: Any, deep: Any, opens_slices: bool, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    inner = items(shallow, opens_slices)
+    if inner is None:
+        yield path, deep
+        return
+    by_key = dict(items(deep, opens_slices) or ())
+    for key, part in inner:
+        yield from _up_to(part, by_key[key], opens_slices, (*path, key))
+
+
+def flatten_with_tuple_paths_up_to(
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
+) -> list[tuple[Path, Any]]:
+    """What a structure has at each leaf of a shallower one, with the path to it.
+
+    Args:
+        shallow_tree: the structure that says how far.
+        input_tree: the one that may go deeper.
+        check_types: whether sequences have to be of the same types.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+
+    Raises:
+        TypeError: a sequence meets something else, or a sequence of another type.
+        ValueError: they differ in length or keys.
+    """
+    assert_shallow_structure(shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length)
+    return list(_up_to(shallow_tree, input_tree, expand_composites))
+
+
+def flatten_up_to(
+    shallow_tree: Any,
+    input_tree: Any,
+    check_types: bool = True,
+    expand_composites: bool = False,
+    check_subtrees_length: bool = True,
+) -> list[Any]:
+    """What a structure has at each leaf of a shallower one.
+
+    Args:
+        shallow_tree: the structure that says how far.
+        input_tree: the one that may go deeper.
+        check_types: whether sequences have to be of the same types.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+        check_subtrees_length: whether they have to have as many parts at each place; else ``input_tree`` may have more.
+
+    Raises:
+        TypeError: a sequence meets something else, or a sequence of another type.
+        ValueError: they differ in length or keys.
+    """
+    found = flatten_with_tuple_paths_up_to(
+        shallow_tree, input_tree, check_types, expand_composites, check_subtrees_length
+    )
+    return [value for _, value in found]
+
+
+def map_structure_with_tuple_paths_up_to(
+    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any
+) -> Any:
+    """A structure of a shallow form with what a function makes of a path and of what lies there in deeper ones.
+
+    Args:
+        shallow_tree: the structure that says how far.
+        func: gets the path as a tuple, and what each of ``inputs`` has there.
+        *inputs: structures that may go deeper.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
+            others are handed on to ``func``.
+
+    Raises:
+        TypeError: a sequence meets something else, or a sequence of another type.
+        ValueError: there are no inputs, or they differ in length or keys.
+    """
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    check_types = kwargs.pop("check_types", True)
+    expand_composites = kwargs.pop("expand_composites", False)
+    check_length = kwargs.pop("check_subtrees_length", True)
+    found = [
+        flatten_with_tuple_paths_up_to(shallow_tree, one, check_types, expand_composites, check_length)
+        for one in inputs
+    ]
+    made = [func(pairs[0][0], *(value for _, value in pairs), **kwargs) for pairs in zip(*found, strict=True)]
+    return pack_sequence_as(shallow_tree, made, expand_composites)
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+    """A structure of a shallow form with what a function makes of what lies at each leaf in deeper ones.
+
+    >>> map_structure_up_to([None, None], len, [[1, 2, 3], [4]])
+    [3, 1]
+
+    Args:
+        shallow_tree: the structure that says how far.
+        func: gets what each of ``inputs`` has there.
+        *inputs: structures that may go deeper.
+        **kwargs: ``check_types``, ``expand_composites`` and ``check_subtrees_length``, as `flatten_up_to` takes them;
+            others are handed on to ``func``.
+
+    Raises:
+        TypeError: a sequence meets something else, or a sequence of another type.
+        ValueError: there are no inputs, or they differ in length or keys.
+    """
+
+    def without_path(path: Path, *values: Any, **options: Any) -> Any:
+        return func(*values, **options)
+
+    return map_structure_with_tuple_paths_up_to(shallow_tree, without_path, *inputs, **kwargs)
+
+
+def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """A structure with what a function makes of each path, a tuple, and of the leaves there.
+
+    Args:
+        func: gets the path, and a leaf of each structure.
+        *structure: the structures, of the same form.
+        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+
+    Raises:
+        TypeError: sequences are of different types.
+        ValueError: there is no structure, or they differ in form.
+    """
+    if not structure:
+        raise ValueError("Cannot map over no sequences")
+    return map_structure_with_tuple_paths_up_to(structure[0], func, *structure, **kwargs)
+
+
+def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """A structure with what a function makes of each path, a text with slashes, and of the leaves there.
+
+    >>> map_structure_with_paths(lambda path, value: f"{path}={value}", {"a": [1, 2]})
+    {'a': ['a/0=1', 'a/1=2']}
+
+    Args:
+        func: gets the path, and a leaf of each structure.
+        *structure: the structures, of the same form.
+        **kwargs: as `map_structure_with_tuple_paths_up_to` takes them.
+
+    Raises:
+        TypeError: sequences are of different types.
+        ValueError: there is no structure, or they differ in form.
+    """
+
+    def with_text(path: Path, *values: Any, **options: Any) -> Any:
+        return func("/".join(map(str, path)), *values, **options)
+
+    return map_structure_with_tuple_paths(with_text, *structure, **kwargs)
+
+
+def yield_flat_paths(nest: Any, expand_composites: bool = False) -> Iterator[Path]:
+    """The paths to the leaves of a structure, in their order.
+
+    Args:
+        nest: the structure.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+    """
+    for path, _ in _up_to(nest, nest, expand_composites):
+        yield path
+
+
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[Path, Any]]:
+    """The leaves of a structure with the paths to them.
+
+    Args:
+        structure: the structure.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+    """
+    return list(_up_to(structure, structure, expand_composites))
+
+
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple[str, Any]]:
+    """The leaves of a structure with the paths to them, as texts.
+
+    Args:
+        structure: the structure.
+        separator: what stands between the parts of a path.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+    """
+    return [
+        (separator.join(map(str, path)), leaf)
+        for path, leaf in flatten_with_tuple_paths(structure, expand_composites)
+    ]
+
+
+def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
+    """A dict without nesting, from one whose keys are nested as its values are.
+
+    >>> flatten_dict_items({(4, (5, 6)): ("a", ("b", "c")), 7: "d"})
+    {4: 'a', 5: 'b', 6: 'c', 7: 'd'}
+
+    Raises:
+        TypeError: it is no dict.
+        ValueError: a key has more or fewer leaves than its value, or one occurs twice.
+    """
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    made: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        keys, values = (flatten(key), flatten(value)) if is_nested(key) else ([key], [value])
+        if len(keys) != len(values):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(keys)} elements, but value had {len(values)} elements."
+                f" Key: {keys}, value: {values}."
+            )
+        for one, leaf in zip(keys, values, strict=True):
+            if one in made:
+                raise ValueError(f"Could not flatten dictionary: key {one} is not unique.")
+            made[one] = leaf
+    return made
+
+
+def get_traverse_shallow_structure(
+    traverse_fn: Callable[[Any], Any], structure: Any, expand_composites: bool = False
+) -> Any:
+    """A structure of bools: how far a function wants another structure opened.
+
+    Args:
+        traverse_fn: gets a part, and says True, False, or for each part of it True or False.
+        structure: what it is asked about.
+        expand_composites: whether ``IndexedSlices`` and sparse tensors are opened too.
+
+    Raises:
+        TypeError: it said something else.
+    """
+    asked = traverse_fn(structure)
+    parts = items(structure, expand_composites)
+    if parts is None:
+        if not isinstance(asked, bool):
+            raise TypeError(f"traverse_fn returned structure: {asked} for non-structure: {structure}")
+        return asked
+    if asked is False:
+        return False
+    if asked is True:
+        answers = [True] * len(parts)
+    else:
+        if not is_nested(asked):
+            raise TypeError(f"traverse_fn returned a non-bool scalar: {asked} for input: {structure}")
+        assert_shallow_structure(asked, structure, expand_composites=expand_composites)
+        answers = [answer for _, answer in items(asked, expand_composites) or ()]
+        if not all(isinstance(answer, bool) for answer in answers):
+            raise TypeError(
+                f"traverse_fn didn't return a depth=1 structure of bools.  saw: {asked}  for structure: {structure}"
+            )
+    made = [
+        get_traverse_shallow_structure(traverse_fn, part, expand_composites) if answer else False
+        for answer, (_, part) in zip(answers, parts, strict=True)
+    ]
+    return like(structure, made)

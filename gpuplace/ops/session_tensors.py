@@ -1,0 +1,147 @@
+"""Tensors that stay in a session between steps, by handles: ``tf.get_session_handle`` and its kin.
+
+::
+
+    step 1   h = session.run(tf.get_session_handle(c))          the value stays where it was computed
+    step 2   holder, x = tf.get_session_tensor(h.handle, ...)
+             session.run(f(x), {holder: h.handle})              or session.run(f(c), {c: h})
+
+Source: tensorflow/python/ops/session_ops.py, core/kernels/session_ops.cc and core/common_runtime/session_state.cc,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from gpuplace.device.spec import DeviceSpec
+from gpuplace.dtypes import DType, as_dtype, string
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.op_sets import SESSION_HANDLES
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
+from gpuplace.ops.array.constant import placeholder
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+
+__all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
+
+_numbers = itertools.count()
+
+
+def get_session_handle(data: Tensor, name: str | None = None) -> Tensor:
+    """A handle by which later steps get a tensor that stays in the session.
+
+    >>> import gpuplace as tf
+    >>> a = tf.constant(10.0)
+    >>> with tf.Session() as session:
+    ...     handle = session.run(tf.get_session_handle(a * 5.0))
+    ...     holder, kept = tf.get_session_tensor(handle.handle, tf.float32)
+    ...     print(handle.eval(), session.run(kept + 1.0, {holder: handle.handle}), session.run(a + 1.0, {a: handle}))
+    50.0 51.0 51.0
+
+    Args:
+        data: the tensor.
+        name: name of the operation.
+
+    Returns:
+        A string scalar, which ``run`` gives out as a ``TensorHandle``.
+
+    Raises:
+        TypeError: ``data`` is no tensor.
+    """
+    if not isinstance(data, Tensor):
+        raise TypeError("`data` must be of type Tensor.")
+    with data.graph.colocate_with(data.op):
+        return apply_op("GetSessionHandle", name, value=data).outputs[0]
+
+
+def get_session_tensor(handle: str, dtype: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The tensor that a handle stands for, on the device where it is.
+
+    Args:
+        handle: one such handle, which says the device.
+        dtype: the tensor's type.
+        name: name of the operation.
+
+    Returns:
+        A placeholder for the handle, and the tensor.
+    """
+    with get_default_graph().device(_device(handle)):
+        holder = placeholder(string)
+        made = apply_op("GetSessionTensor", name, handle=holder, dtype=as_dtype(dtype))
+    return holder, made.outputs[0]
+
+
+def delete_session_tensor(handle: str, name: str | None = None) -> tuple[Tensor, Operation]:
+    """An operation that lets the session forget a tensor.
+
+    Args:
+        handle: one such handle, which says the device.
+        name: name of the operation.
+
+    Returns:
+        A placeholder for the handle, and the operation.
+    """
+    with get_default_graph().device(_device(handle)):
+        holder = placeholder(string)
+        return holder, apply_op("DeleteSessionTensor", name, handle=holder)
+
+
+def _device(handle: Any) -> str:
+    return DeviceSpec.from_string(str(handle).rpartition(";")[2]).to_string()
+
+
+@compute(*sorted(SESSION_HANDLES))
+def _get_handle(xp: Any, value: Any, *, ctx: KernelContext) -> Any:
+    handle = f"{ctx.op.name};{next(_numbers)};{ctx.device}"
+    if ctx.op.inputs[0].dtype.base_dtype is string:
+        kept = np.array(value, object)
+    else:
+        kept = xp.array(value)  # the program may write to arrays that it feeds
+    ctx.session.get_or_create(SESSION_TENSORS, handle, lambda: kept)
+    return np.asarray(handle.encode(), object)
+
+
+@compute("GetSessionTensor")
+def _get_tensor(xp: Any, handle: Any, *, dtype: DType, ctx: KernelContext) -> Any:
+    found = session_tensor(ctx.session, _text(handle))
+    if xp is np and not isinstance(found, np.ndarray):
+        found = found.get()
+    if dtype is not string and found.dtype != np.dtype(dtype.as_numpy_dtype):
+        raise InvalidArgumentError.of(
+            f"The tensor with handle '{_text(handle)}' is of type {as_dtype(found.dtype).name} and not {dtype.name}"
+        )
+    return xp.asarray(found)
+
+
+@compute("DeleteSessionTensor")
+def _delete(xp: Any, handle: Any, *, ctx: KernelContext) -> tuple[()]:
+    session_tensor(ctx.session, _text(handle))
+    ctx.session.delete(SESSION_TENSORS, _text(handle))
+    return ()
+
+
+def _text(handle: Any) -> str:
+    found = handle.item() if isinstance(handle, np.ndarray) else handle
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+@shape_function(*sorted(SESSION_HANDLES))
+def _scalar(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("GetSessionTensor")
+def _unknown(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,)
+
+
+not_differentiable(*sorted(SESSION_HANDLES), "GetSessionTensor", "DeleteSessionTensor")

@@ -1,0 +1,79 @@
+"""What ``run`` gives for a handle of a tensor that stays in the session.
+
+Source: tensorflow/python/ops/session_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import NotFoundError
+from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
+
+
+class TensorHandle:
+    """A tensor that stays in a session; forgotten with this object, unless somebody took the raw handle.
+
+    Args:
+        handle: the text by which the session knows it: name, number and device.
+        dtype: its type.
+        session: the session.
+    """
+
+    def __init__(self, handle: str | bytes, dtype: DType, session: Any) -> None:
+        self._handle = handle.decode() if isinstance(handle, bytes) else handle
+        self._dtype = dtype
+        self._session = session
+        self._is_owner = True
+
+    def __del__(self) -> None:
+        if self._is_owner:
+            self._forget()
+
+    def __str__(self) -> str:
+        return self._handle
+
+    @property
+    def handle(self) -> str:
+        """The text by which the session knows it."""
+        return self._handle
+
+    def eval(self) -> Any:
+        """The value.
+
+        Raises:
+            TypeError: it was deleted, or its raw handle taken.
+            RuntimeError: the session is closed.
+        """
+        self._check_owner()
+        self._session._check_open()
+        value = session_tensor(self._session.resources, self._handle)
+        return (value if isinstance(value, np.ndarray) else value.get())[()]
+
+    def delete(self) -> None:
+        """Lets the session forget it.
+
+        Raises:
+            TypeError: it was deleted already, or its raw handle taken.
+        """
+        self._check_owner()
+        self._is_owner = False
+        self._forget()
+
+    def get_raw_handle(self) -> str:
+        """The text by which the session knows it; from now on it stays until somebody deletes it by that."""
+        self._is_owner = False
+        return self._handle
+
+    def _check_owner(self) -> None:
+        if not self._is_owner:
+            raise TypeError(f"Persistent tensor {self._handle} may have already been deleted.")
+
+    def _forget(self) -> None:
+        try:
+            self._session.resources.delete(SESSION_TENSORS, self._handle)
+        except NotFoundError:  # deleted by an operation, or with the session
+            return

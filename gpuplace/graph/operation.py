@@ -99,7 +99,7 @@ class Tensor:
         shape: what is known of the shape.
     """
 
-    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "assign", "__weakref__")
+    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "assign", "aliases", "__weakref__")
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = frozenset(
         f"__{name}__"
@@ -109,6 +109,7 @@ class Tensor:
         ).split()
     )
 
+    aliases: list[str]
     if TYPE_CHECKING:  # installed by the op library
         assign: Any
 

@@ -62,7 +62,34 @@ MODULES = {
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq": "gpuplace.api.contrib.legacy_seq2seq",
     "tensorflow.contrib.metrics.python.ops.metric_ops": "gpuplace.api.contrib.metrics",
+    "tensorflow.contrib.layers.python.layers.utils": "gpuplace.ops.contrib.utils",
+    "tensorflow.contrib.losses.python.losses.loss_ops": "gpuplace.ops.contrib.losses",
+    "tensorflow.contrib.slim.python.slim.evaluation": "gpuplace.training.evaluation",
     "tensorflow.contrib.slim.python.slim.learning": "gpuplace.training.learning",
+    "tensorflow.contrib.slim.python.slim.model_analyzer": "gpuplace.ops.contrib.model_analyzer",
+    "tensorflow.contrib.slim.nets": "gpuplace.api.contrib.nets",
+    **{
+        f"tensorflow.contrib.slim.python.slim.nets.{module}": f"gpuplace.ops.contrib.nets.{module}"
+        for module in (
+            *(
+                "alexnet",
+                "inception",
+                "inception_v1",
+                "inception_v2",
+                "inception_v3",
+                "overfeat",
+                "resnet_utils",
+            ),
+            *("resnet_v1", "resnet_v2", "vgg"),
+        )
+    },
+    **{
+        f"tensorflow.contrib.slim.python.slim.data.{module}": f"gpuplace.ops.contrib.providers.{module}"
+        for module in (
+            *("data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader"),
+            "tfexample_decoder",
+        )
+    },
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
@@ -276,7 +303,7 @@ CONTRIB = {
             "loss",
         ),
     ),
-    "slim.python.slim": ("slim", "evaluation", "model_analyzer", "queues", "summaries"),
+    "slim.python.slim": ("slim", "queues", "summaries"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
@@ -348,6 +375,10 @@ PACKAGES = {
     "tensorflow.contrib.training.python.training",
     "tensorflow.python.debug",
     "tensorflow.contrib.learn.python.learn",
+    "tensorflow.contrib.losses.python",
+    "tensorflow.contrib.losses.python.losses",
+    "tensorflow.contrib.slim.python.slim.data",
+    "tensorflow.contrib.slim.python.slim.nets",
     *(package.rpartition(".")[0] for package in _CONTRIB_PACKAGES),
     "tensorflow.core",
     "tensorflow.core.example",

@@ -36,7 +36,8 @@ else:
 
 # fmt: off
 __all__ = [
-    "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "assert_global_step",
+    "add_arg_scope", "add_model_variable", "arg_scope", "arg_scope_func_key", "arg_scoped_arguments",
+    "assert_global_step",
     "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
     "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
     "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",

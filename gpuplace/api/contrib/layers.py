@@ -3,6 +3,7 @@
 Source: tensorflow/contrib/layers, release 1.15 (names).
 """
 
+from gpuplace.ops.contrib import utils
 from gpuplace.ops.contrib.layers import *
 from gpuplace.ops.contrib.optimizers import *
 from gpuplace.ops.contrib.regularizers import *
@@ -16,7 +17,7 @@ __all__ = [
     "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d", "one_hot_encoding", "optimize_loss",
     "relu_layer", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "sum_regularizer",
     "summarize_activation", "summarize_activations", "summarize_biases", "summarize_collection", "summarize_tensor",
-    "summarize_tensors", "summarize_variables", "summarize_weights", "variance_scaling_initializer",
+    "summarize_tensors", "summarize_variables", "summarize_weights", "utils", "variance_scaling_initializer",
     "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["add_arg_scope", "arg_scope", "arg_scoped_arguments", "current_arg_scope", "has_arg_scope"]
+__all__ = ["add_arg_scope", "arg_scope", "arg_scope_func_key", "arg_scoped_arguments", "current_arg_scope"]
+__all__ += ["has_arg_scope"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -28,8 +29,13 @@ class _Scopes(threading.local):
 _scopes = _Scopes()
 
 
-def _key(function: Any) -> Any:
-    return getattr(function, "_key_op", function)
+def arg_scope_func_key(op: Any) -> Any:
+    """The key under which arg scopes hold the defaults of a function.
+
+    Args:
+        op: the function.
+    """
+    return getattr(op, "_key_op", op)
 
 
 def add_arg_scope(func: _Function) -> _Function:
@@ -93,7 +99,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[dict[Any, dict[
             if not has_arg_scope(function):
                 name = getattr(function, "__name__", function)
                 raise ValueError(f"{name} is not decorated with @add_arg_scope")
-            scope[_key(function)] = {**scope.get(_key(function), {}), **kwargs}
+            scope[arg_scope_func_key(function)] = {**scope.get(arg_scope_func_key(function), {}), **kwargs}
     _scopes.stack.append(scope)
     try:
         yield scope

@@ -18,6 +18,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.contrib.arg_scope import add_arg_scope
 from gpuplace.ops.contrib.regularizers import xavier_initializer
+from gpuplace.ops.contrib.utils import collect_named_outputs
 from gpuplace.ops.contrib.variables import model_variable, renaming_getter
 from gpuplace.ops.flow.conditionals import smart_cond
 from gpuplace.ops.layers import convolutional, core, normalization, pooling
@@ -53,12 +54,6 @@ def _collect(variable: Any, collections: Any, name: str) -> None:
     for key in keys or ():
         if all(variable is not one for one in graph.get_collection(key)):
             graph.add_to_collection(key, variable)
-
-
-def _output(collections: Any, outputs: Any) -> Any:
-    for key in [collections] if isinstance(collections, str) else collections or ():
-        get_default_graph().add_to_collection(key, outputs)
-    return outputs
 
 
 def _order(data_format: str | None) -> str:
@@ -141,7 +136,7 @@ def fully_connected(
         _collect(layer.kernel, variables_collections, "weights")
         _collect(layer.bias, variables_collections, "biases")
         outputs = _finished(outputs, activation_fn, normalizer_fn, normalizer_params)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -230,7 +225,7 @@ def convolution(
         _collect(layer.kernel, variables_collections, "weights")
         _collect(layer.bias, variables_collections, "biases")
         outputs = _finished(outputs, activation_fn, normalizer_fn, normalizer_params)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -360,7 +355,7 @@ def convolution2d_transpose(
         _collect(layer.kernel, variables_collections, "weights")
         _collect(layer.bias, variables_collections, "biases")
         outputs = _finished(outputs, activation_fn, normalizer_fn, normalizer_params)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -455,7 +450,7 @@ def separable_convolution2d(
             _collect(kernel, variables_collections, "weights")
         _collect(layer.bias, variables_collections, "biases")
         outputs = _finished(outputs, activation_fn, normalizer_fn, normalizer_params)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -464,7 +459,7 @@ def _pooled(kind: Any, name: str, arguments: tuple[Any, ...]) -> Tensor:
     order = _order(data_format)
     with name_scope(scope, name, [inputs]) as opened:
         layer = kind(_several(kernel_size), _several(stride), padding, order, _scope=opened)
-        result: Tensor = _output(outputs, layer(convert_to_tensor(inputs)))
+        result = collect_named_outputs(outputs, opened, layer(convert_to_tensor(inputs)))
         return result
 
 
@@ -559,7 +554,8 @@ def dropout(
     """
     with variable_scope(scope, "Dropout", [inputs], custom_getter=renaming_getter()) as opened:
         layer = core.Dropout(1 - keep_prob, noise_shape, seed, opened.name, _scope=opened)  # type: ignore[operator]
-        result: Tensor = _output(outputs_collections, layer(convert_to_tensor(inputs), training=is_training))
+        outputs = layer(convert_to_tensor(inputs), training=is_training)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -578,8 +574,8 @@ def flatten(inputs: TensorLike, outputs_collections: Any = None, scope: str | No
     Raises:
         ValueError: the size is not known.
     """
-    with name_scope(scope, "Flatten", [inputs]):
-        result: Tensor = _output(outputs_collections, core.flatten(convert_to_tensor(inputs)))
+    with name_scope(scope, "Flatten", [inputs]) as opened:
+        result = collect_named_outputs(outputs_collections, opened, core.flatten(convert_to_tensor(inputs)))
         return result
 
 
@@ -694,7 +690,7 @@ def batch_norm(
             for name in ("moving_mean", "moving_variance", "beta", "gamma"):
                 _collect(getattr(layer, name), variables_collections, name)
         outputs = outputs if activation_fn is None else activation_fn(outputs)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -811,7 +807,7 @@ def layer_norm(
     Raises:
         ValueError: the rank or sizes are not known, or there are no such axes.
     """
-    with variable_scope(scope, "LayerNorm", [inputs], reuse=reuse):
+    with variable_scope(scope, "LayerNorm", [inputs], reuse=reuse) as opened:
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims
         if rank is None:
@@ -846,7 +842,7 @@ def layer_norm(
         outputs: Any = batch_normalization(inputs, mean, variance, beta, gamma, least)
         outputs.set_shape(inputs.shape)
         outputs = outputs if activation_fn is None else activation_fn(outputs)
-        result: Tensor = _output(outputs_collections, outputs)
+        result = collect_named_outputs(outputs_collections, opened.name, outputs)
         return result
 
 
@@ -872,12 +868,12 @@ def one_hot_encoding(
     Returns:
         ``[..., num_classes]``.
     """
-    with name_scope(scope, "OneHotEncoding", [labels, num_classes]):
+    with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as opened:
         labels = convert_to_tensor(labels)
         if labels.dtype.name == "int32":
             labels = to_int64(labels)
         encoded = constant.one_hot(labels, num_classes, on_value=on_value, off_value=off_value)
-        result: Tensor = _output(outputs_collections, encoded)
+        result = collect_named_outputs(outputs_collections, opened, encoded)
         return result
 
 

@@ -13,6 +13,7 @@ from gpuplace.dtypes import as_dtype, float32, uint8, uint16
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import zeros
+from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.joining import concat, stack, unstack
 from gpuplace.ops.array.padding import pad, tile
 from gpuplace.ops.array.reshaping import identity, reshape, shape, shape_n, size
@@ -21,7 +22,7 @@ from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.image.codecs import decode_bmp, decode_gif, decode_jpeg, decode_png
 from gpuplace.ops.image.colors import convert_image_dtype
 from gpuplace.ops.math.cast import cast
-from gpuplace.ops.math.comparison import equal, greater_equal, not_equal
+from gpuplace.ops.math.comparison import equal, greater_equal, logical_and, not_equal
 from gpuplace.ops.math.elementwise import squared_difference, subtract
 from gpuplace.ops.math.reduction import reduce_all, reduce_mean, reduce_sum
 from gpuplace.ops.math.unary import abs as absolute
@@ -83,35 +84,39 @@ def decode_image(
         def from_bmp() -> Tensor:
             is_bmp = equal(substr(contents, 0, 2), b"BM", name="is_bmp")
             check = Assert(is_bmp, ["Unable to decode bytes as JPEG, PNG, GIF, or BMP"])
-            with get_default_graph().control_dependencies([check, _with_channels(wanted != 1, "BMP")]):
-                return convert_image_dtype(decode_bmp(contents, wanted), kind)
+            allowed = _with_channels(not_equal(wanted, 1, name="check_channels"), "0, 3", "BMP")
+            with get_default_graph().control_dependencies([check, allowed]):
+                return convert_image_dtype(decode_bmp(contents), kind)
 
         def from_gif() -> Tensor:
-            with get_default_graph().control_dependencies([_with_channels(wanted not in (1, 4), "GIF")]):
+            fits = [not_equal(wanted, number, name="check_gif_channels") for number in (1, 4)]
+            allowed = _with_channels(logical_and(*fits), "0, 3", "GIF")
+            with get_default_graph().control_dependencies([allowed]):
                 pictures = convert_image_dtype(decode_gif(contents), kind)
-                return pictures if expand_animations else pictures[0]
+                return pictures if expand_animations else gather(pictures, 0)
 
         def from_others() -> Tensor:
             return cond(equal(start, b"GIF", name="is_gif"), from_gif, from_bmp, name="cond_gif")
 
         def from_png() -> Tensor:
-            wide = uint16 if kind is uint16 else uint8
-            return convert_image_dtype(decode_png(contents, wanted, dtype=wide), kind)
+            read = uint8 if kind is uint8 else uint16
+            return convert_image_dtype(decode_png(contents, wanted, dtype=read), kind)
 
         def from_no_jpeg() -> Tensor:
-            return cond(equal(start, b"\x89PN", name="is_png"), from_png, from_others, name="cond_png")
+            with name_scope(None, "is_png"):
+                is_png = equal(substr(contents, 0, 3), b"\x89PN")
+            return cond(is_png, from_png, from_others, name="cond_png")
 
         def from_jpeg() -> Tensor:
-            with get_default_graph().control_dependencies([_with_channels(wanted != 4, "JPEG")]):
+            allowed = _with_channels(not_equal(wanted, 4, name="check_jpeg_channels"), "0, 1, 3", "JPEG")
+            with get_default_graph().control_dependencies([allowed]):
                 return convert_image_dtype(decode_jpeg(contents, wanted), kind)
 
         return cond(is_jpeg(contents), from_jpeg, from_no_jpeg, name="cond_jpeg")
 
 
-def _with_channels(fits: bool, what: str) -> Operation:
-    return Assert(
-        not_equal(convert_to_tensor(fits), False), [f"Channels must not be such when decoding {what} images"]
-    )
+def _with_channels(fits: Tensor, allowed: str, what: str) -> Operation:
+    return Assert(fits, [f"Channels must be in (None, {allowed}) when decoding {what} images"])
 
 
 # Two images

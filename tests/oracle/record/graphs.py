@@ -5,6 +5,7 @@ usage, with Python 3.7 and TensorFlow 1.15.5:
     python tests/oracle/record/graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
     python tests/oracle/record/graphs.py tests/ops/data/training-graphs-1.15.json.gz training_programs.py
     python tests/oracle/record/graphs.py tests/ops/data/net-graphs-1.15.json.gz net_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/contrib-graphs-1.15.json.gz contrib_programs.py
 
 The file maps a program's name to its nodes in the order of the GraphDef: name, op type, inputs, device, colocation.
 """

@@ -1,0 +1,1 @@
+"""``tf.contrib.slim.nets``: nets for images, with the variables' names that published checkpoints have."""

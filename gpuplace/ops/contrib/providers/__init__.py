@@ -1,0 +1,1 @@
+"""``tf.contrib.slim``'s data sets: files of examples, read in parallel and decoded to items."""

@@ -103,6 +103,7 @@ from gpuplace.ops.math.confusion_matrix import *
 from gpuplace.ops.math.contraction import *
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.factorization import *
+from gpuplace.ops.math.incomplete import *
 from gpuplace.ops.math.linalg import *
 from gpuplace.ops.math.matrix import *
 from gpuplace.ops.math.reduction import *
@@ -192,17 +193,17 @@ __all__ = [
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
     "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
     "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "atan",
-    "atan2", "atanh", "batch_matmul", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
-    "ceil", "cholesky", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
-    "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag", "diag_part",
-    "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
-    "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "imag", "invert",
-    "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "atan2", "atanh", "batch_matmul", "betainc", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
+    "ceil", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag",
+    "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
+    "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag",
+    "invert", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
-    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matvec",
-    "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",
-    "polyval", "pow", "qr", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_triangular_solve",
+    "matvec", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",
+    "polygamma", "polyval", "pow", "qr", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
     "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",
     "saturate_cast", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
@@ -211,7 +212,7 @@ __all__ = [
     "squared_difference", "subtract", "svd", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
     "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace", "truediv", "truncatediv",
     "truncatemod", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "xdivy", "xlogy",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "xdivy", "xlogy", "zeta",
     # Ops: random
     "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
     "random_uniform", "set_random_seed", "truncated_normal",

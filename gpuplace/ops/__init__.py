@@ -35,6 +35,7 @@ import gpuplace.ops.math.contraction
 import gpuplace.ops.math.division
 import gpuplace.ops.math.elementwise
 import gpuplace.ops.math.factorization
+import gpuplace.ops.math.incomplete
 import gpuplace.ops.math.linalg
 import gpuplace.ops.math.matrix
 import gpuplace.ops.math.reduction

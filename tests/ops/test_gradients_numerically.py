@@ -45,6 +45,16 @@ PROGRAMS |= {
 }
 PROGRAMS |= {
     "Acosh": (lambda x: new("Acosh", x=x), [N]),
+    "Angle": (lambda x, y: tf.angle(tf.complex(x, y)), [M, N]),
+    "Digamma": (lambda x: tf.digamma(x), [N]),
+    "Cholesky": (lambda x: tf.cholesky(x + tf.transpose(x)), [SQUARE]),
+    "LogMatrixDeterminant": (lambda x: tf.linalg.slogdet(x)[1], [SQUARE]),
+    "MatrixTriangularSolve": (lambda x, y: tf.matrix_triangular_solve(x, y), [SQUARE, N.T]),
+    "SegmentProd": (lambda x: tf.segment_prod(x, [0, 1, 1]), [SQUARE]),
+    "ClipByValue": (
+        lambda x, low, high: new("ClipByValue", t=x, clip_value_min=low, clip_value_max=high),
+        [np.array([0.1, 0.5, 0.9]), np.array(0.3), np.array(0.7)],
+    ),
     "Atan2": (lambda y, x: new("Atan2", y=y, x=x), [M, V]),
     "equal shapes": (lambda x, y: x * y + x / y - x, [M, N]),
     "TanhGrad": (lambda y, dy: new("TanhGrad", y=y, dy=dy), [M, N]),

@@ -12,6 +12,7 @@ the element and the mean of its tensor.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 from dataclasses import dataclass, field
@@ -29,7 +30,9 @@ import gpuplace
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.release import set_release
 from tests.ops.cases import Case, Handle, Ref
-from tests.oracle.random_cases import CASES_OF, UNLIKE, Draw
+from tests.oracle import random_basic, random_cases, random_state
+from tests.oracle.random_cases import UNLIKE, Draw
+from tests.oracle.random_programs import PROGRAMS
 from tests.oracle.record.ops import _defaults, _is_type, _sentence
 
 v1 = tensorflow.compat.v1
@@ -55,6 +58,7 @@ NEWER = frozenset(
         "SparseSparseMinimum",
         "Svd",
         "Qr",
+        "Snapshot",
     }
 )
 """Ops of which the releases differ in whether there is a gradient and how it fails: only values are compared."""
@@ -62,10 +66,15 @@ NEWER = frozenset(
 VALUES_ALONE = frozenset({"ResizeBilinearGrad", "SelfAdjointEigV2", "Svd", "Qr"})
 """Ops whose gradient is another one, as signs are, or only one of the two has."""
 
-ALWAYS_KNOWN = frozenset({"SpaceToBatchND", "BatchToSpaceND"})
+FIRST_ALONE = frozenset({"SparseSoftmaxCrossEntropyWithLogits"})
+"""Ops that have a gradient for the first output alone in 1.15."""
+
+ALWAYS_KNOWN = frozenset({"SpaceToBatchND", "BatchToSpaceND", "ParallelConcat"})
 """Ops whose inputs TensorFlow wants to be of known rank."""
 
 HALVES = ("float16", "bfloat16")
+
+CASES_OF = {**random_cases.CASES_OF, **random_basic.CASES_OF, **random_state.CASES_OF}
 
 
 class TensorFlow:
@@ -181,7 +190,9 @@ def run(side: Any, case: Case, known_shapes: bool, gradients: list[Any] | None) 
             if not xs or not ys:
                 return answer
             try:
-                made = tf.gradients(ys, xs, [tf.constant(value) for value in gradients])
+                number = 1 if case.op in FIRST_ALONE else len(ys)
+                given = [tf.constant(value) for value in gradients[:number]]
+                made = tf.gradients(ys[:number], xs, given)
                 flat_made = [part for one in made for part in _parts(one)]
                 found = session.run([part for part in flat_made if part is not None], feeds)
                 values = iter(found)
@@ -300,6 +311,56 @@ def compare(op_type: str, number: int, seed: int) -> Row:
     return row
 
 
+def staging_of(tf: Any) -> Any:
+    """Where the classes of staging areas are."""
+    if tf is gpuplace:
+        return gpuplace.contrib.staging
+    from tensorflow.python.ops import data_flow_ops
+
+    return data_flow_ops
+
+
+def run_program(tf: Any, program: Any) -> tuple[list[Any], set[str]]:
+    """What a program returns, or the name of an error's class, and the types of the ops it built."""
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"), tf.Session() as session:
+        try:
+            found = program(tf, session)
+        except (
+            tf.errors.OpError,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            NotImplementedError,
+        ) as error:
+            found = [f"{type(error).__name__}: {str(error).splitlines()[0]}"]
+        types = {op.type for op in graph.get_operations()}
+        for function in graph.as_graph_def().library.function:
+            types |= {node.op for node in function.node_def}
+    return found, types
+
+
+def compare_programs(name: str, number: int, seed: int) -> dict[str, Row]:
+    """Runs random programs of a kind on both sides; a row for each op type that gpuplace built."""
+    rows: dict[str, Row] = {}
+    for index in range(number):
+        theirs, _ = run_program(v1, PROGRAMS[name](Draw(name, seed, index)))
+        ours, types = run_program(gpuplace, PROGRAMS[name](Draw(name, seed, index)))
+        row = Row()
+        where = f"{name} {index}"
+        if theirs and isinstance(theirs[-1], str) and ": " in theirs[-1]:
+            row.failures.append(f"{where}: TensorFlow {theirs}")
+        else:
+            row.note("forward", ours, theirs, f"{where} of {ours!r}"[:300])
+        for op_type in types:
+            found = rows.setdefault(op_type, Row())
+            found.cases += 1
+            found.forward = max(found.forward, row.forward)
+            found.forward_half = max(found.forward_half, row.forward_half)
+            found.failures += row.failures
+    return rows
+
+
 def _brief(case: Case) -> str:
     def one(value: Any) -> str:
         if isinstance(value, list):
@@ -317,7 +378,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("ops", nargs="*")
+    parser.add_argument("ops", nargs="*", help="op types, or kinds of programs; all where none is named")
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=3, help="how many failures of an op are printed")
@@ -327,8 +388,16 @@ def main() -> int:
     line = "{:44} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>4}"
     print(line.format("op", "cases", "raised", "gradients", "forward", "half", "gradient", "half", "fail"))
     failed = 0
-    for op_type in args.ops or CASES_OF:
-        row = compare(op_type, args.cases, args.seed)
+    programs = [name for name in args.ops or PROGRAMS if name in PROGRAMS]
+    rows = (
+        (name, compare(name, args.cases, args.seed)) for name in args.ops or CASES_OF if name not in PROGRAMS
+    )
+    of_programs = (
+        (f"{op_type} ({name})", row)
+        for name in programs
+        for op_type, row in sorted(compare_programs(name, args.cases, args.seed).items())
+    )
+    for op_type, row in itertools.chain(rows, of_programs):
         figures = (row.forward, row.forward_half, row.gradient, row.gradient_half)
         texts = [f"{figure:.1e}" if figure else "0" for figure in figures]
         print(

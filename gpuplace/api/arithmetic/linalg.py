@@ -10,8 +10,12 @@ from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.factorization import qr, svd
 from gpuplace.ops.math.factorization import self_adjoint_eig as eigh
 from gpuplace.ops.math.factorization import self_adjoint_eigvals as eigvalsh
-from gpuplace.ops.math.linalg import cholesky
+from gpuplace.ops.math.linalg import adjoint, cholesky, cholesky_solve, logdet
+from gpuplace.ops.math.linalg import log_matrix_determinant as slogdet
+from gpuplace.ops.math.linalg import matrix_determinant as det
+from gpuplace.ops.math.linalg import matrix_inverse as inv
 from gpuplace.ops.math.linalg import matrix_solve as solve
+from gpuplace.ops.math.linalg import matrix_triangular_solve as triangular_solve
 from gpuplace.ops.math.matrix import cross, matmul, matvec, trace
 from gpuplace.ops.math.matrix import diag as tensor_diag
 from gpuplace.ops.math.matrix import diag_part as tensor_diag_part
@@ -23,22 +27,28 @@ from gpuplace.ops.math.reduction import norm
 from gpuplace.ops.nn.norm import l2_normalize
 
 __all__ = [
+    "adjoint",
     "band_part",
     "cholesky",
+    "cholesky_solve",
     "cross",
+    "det",
     "diag",
     "diag_part",
     "eigh",
     "eigvalsh",
     "einsum",
     "eye",
+    "inv",
     "l2_normalize",
+    "logdet",
     "matmul",
     "matrix_transpose",
     "matvec",
     "norm",
     "qr",
     "set_diag",
+    "slogdet",
     "solve",
     "svd",
     "tensor_diag",
@@ -46,4 +56,5 @@ __all__ = [
     "tensordot",
     "trace",
     "transpose",
+    "triangular_solve",
 ]

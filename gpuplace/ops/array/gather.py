@@ -211,12 +211,10 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
     """Rows of the first axis come back as ``IndexedSlices``; other axes are moved to the front and summed."""
     params, indices, axis = op.inputs
     known = constant_value(axis)
-    if op.attrs["batch_dims"]:
-        raise LookupError("The gradient of a gather with batch dimensions is not available")
-    if known is not None and int(known) == 0:
+    if known is not None and int(known) == 0 and not op.attrs["batch_dims"]:
         return _slices_grad(op, grad), None, None
-    if known is None or params.shape.ndims is None or indices.shape.ndims is None:
-        raise LookupError("The gradient of a gather needs a constant axis and known ranks")
+    if op.attrs["batch_dims"] or known is None or params.shape.ndims is None or indices.shape.ndims is None:
+        return _batched_grad(op, grad), None, None
     at, inner = int(known) % params.shape.ndims, indices.shape.ndims
     last = params.shape.ndims - 1
     flat = new("Reshape", tensor=indices, shape=[-1])
@@ -232,6 +230,38 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
     count = new("StridedSlice", input=given, begin=[at], end=[at + 1], strides=[1], shrink_axis_mask=1)
     summed = new("UnsortedSegmentSum", data=rows, segment_ids=flat, num_segments=count)
     return new("Transpose", x=summed, perm=[*range(1, at + 1), 0, *range(at + 1, last + 1)]), None, None
+
+
+def _batched_grad(op: Operation, grad: Tensor) -> Tensor:
+    """The gradient of a gather along any axis, known or not, for indices that share dimensions with the parameters."""
+    params, indices, axis = op.inputs
+
+    def part(sizes: Any, begin: Any, end: Any = None) -> Any:
+        last = {} if end is not None else {"end_mask": 1}
+        ends = [0] if end is None else [end]
+        return new("StridedSlice", input=sizes, begin=[begin], end=ends, strides=[1], **last)
+
+    def product(sizes: Any) -> Any:
+        return new("Prod", input=sizes, reduction_indices=[0])
+
+    shared = op.attrs["batch_dims"]
+    places = shape_of(indices)
+    if shared < 0:
+        shared = new("Rank", input=indices) + shared
+    given = shape_of(params)
+    at = new("FloorMod", x=new("Cast", x=axis, DstT=int32), y=new("Rank", input=params))
+    batch, between = product(part(given, 0, shared)), product(part(given, shared, at))
+    count, inner = product(part(places, shared)), product(part(given, at + 1))
+    size = new("Reshape", tensor=part(given, at, at + 1), shape=[])
+    rows = new("Reshape", tensor=grad, shape=new("Pack", values=[batch, between, count, inner]))
+    rows = new("Transpose", x=rows, perm=[0, 2, 1, 3])
+    rows = new("Reshape", tensor=rows, shape=new("Pack", values=[batch * count, between, inner]))
+    starts = new("Range", start=0, limit=batch, delta=1) * size
+    flat = new("Reshape", tensor=new("Cast", x=indices, DstT=int32), shape=new("Pack", values=[batch, count]))
+    flat = new("Reshape", tensor=flat + new("ExpandDims", input=starts, dim=1), shape=[-1])
+    summed = new("UnsortedSegmentSum", data=rows, segment_ids=flat, num_segments=batch * size)
+    summed = new("Reshape", tensor=summed, shape=new("Pack", values=[batch, size, between, inner]))
+    return new("Reshape", tensor=new("Transpose", x=summed, perm=[0, 2, 1, 3]), shape=given)
 
 
 def _slices_grad(op: Operation, grad: Tensor) -> Any:

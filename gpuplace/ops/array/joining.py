@@ -315,6 +315,8 @@ def _parallel_concat(xp: Any, values: list[Any], *, shape: Any) -> Any:
 
 @shape_function("ParallelConcat")
 def _parallel_concat_shape(op: Operation) -> Any:
+    if not all(tensor.shape.is_fully_defined() for tensor in op.inputs):
+        raise ValueError("All input shapes must be fully defined.")
     return (op.attrs["shape"],)
 
 

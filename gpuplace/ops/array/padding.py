@@ -79,9 +79,16 @@ def _broadcast_to_shape(op: Operation) -> Any:
 @gradient("BroadcastTo")
 def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, target = op.inputs
-    given = shape_tensor(x)
+    given = _sizes_like(x, target)
     axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
     return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
+
+
+def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
+    """The shape of ``x`` in the type that ``sizes`` has."""
+    return (
+        shape_tensor(x) if sizes.dtype.base_dtype == int32 else shape_of(x, out_type=sizes.dtype.base_dtype)
+    )
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
@@ -234,7 +241,7 @@ def _tile_shape(op: Operation) -> Any:
 @gradient("Tile")
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Splits each dimension into copies and elements and sums over the copies."""
-    given = shape_tensor(op.inputs[0])
+    given = _sizes_like(op.inputs[0], op.inputs[1])
     interleaved = reshape(transpose(new("Pack", values=[op.inputs[1], given])), [-1])
     axes = new("Range", start=0, limit=size(interleaved), delta=2)
     split = reshape(grad, interleaved)
@@ -393,7 +400,7 @@ def _mirror_pad_grad_kernel(xp: Any, input: Any, paddings: Any, *, mode: bytes) 
             stop = length - shorter
             inner[stop - after : stop] += moved[before + length :][::-1]
         input = xp.moveaxis(inner, 0, axis)
-    return xp.ascontiguousarray(input)
+    return xp.ascontiguousarray(input).reshape(input.shape)  # of a scalar NumPy makes a vector
 
 
 @shape_function("MirrorPadGrad")

@@ -409,7 +409,7 @@ def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
                     raise InvalidArgumentError.of(f"{wrong} is out of range [0 .. {x.ndim})")
             raise InvalidArgumentError.of(f"{axis} is missing from {{{','.join(map(str, order))}}}.")
     result = xp.transpose(x, order)
-    return xp.conjugate(result) if ctx.op.type == "ConjugateTranspose" else result
+    return xp.conjugate(result) if ctx.op.type == "ConjugateTranspose" and x.dtype.kind == "c" else result
 
 
 @shape_function("Transpose", "ConjugateTranspose")

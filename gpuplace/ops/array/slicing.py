@@ -336,7 +336,8 @@ def _strided_slice_grad_kernel(
     masks = dict(
         zip(_MASKS, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask), strict=True)
     )
-    result = xp.zeros(tuple(shape.tolist()), dy.dtype)
+    zero = b"" if dy.dtype == object else 0
+    result = xp.full(tuple(shape.tolist()), zero, dy.dtype)
     key = tuple(_key(result.shape, begin.tolist(), end.tolist(), strides.tolist(), masks))
     if result[key].shape != dy.shape:
         raise InvalidArgumentError.of(

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import InvalidArgumentError, UnimplementedError
+from gpuplace.checkpoints.table import read_varint, varint
+from gpuplace.errors import InvalidArgumentError, OpError, UnimplementedError
 from gpuplace.files import file_system, records
 from gpuplace.files.tfrecord import TFRecordOptions
 from gpuplace.graph.apply_op import apply_op
@@ -42,9 +43,15 @@ _TYPE_NAME = "N10tensorflow15ReaderInterfaceE"
 Record = tuple[bytes, bytes]
 """Key and value."""
 
+_NAME_FIELD = 8 * 4 + 2
+"""Key of the field of a ``ReaderBaseState`` that holds the name of the file."""
+
 
 class _Work:
     """A file that a reader reads."""
+
+    is_done = False
+    """Whether it is known that no record is left."""
 
     def next(self) -> Record | None:
         """The next record; None when there is none."""
@@ -69,7 +76,7 @@ class _Reader:
         self._keeps_state = keeps_state
         self._lock = threading.Lock()
         self._work: _Work | None = None
-        self._state = b""
+        self._name_of_work = b""
         self.produced = 0
         """Records given out."""
         self.finished = 0
@@ -94,14 +101,18 @@ class _Reader:
                 else:
                     found.append(record)
                     self.produced += 1
+                    if self._work.is_done:
+                        self._end_work()
             return found
 
     def _next_work(self, queue: queues.Queue, cancellation: Cancellation) -> _Work:
+        self._name_of_work = b""
         (name,) = queue.dequeue(cancellation)
         if name.ndim or name.dtype != object:
             raise InvalidArgumentError.of(
                 "Expected one string, the name of a file, from the queue of a reader"
             )
+        self._name_of_work = name.item()
         return self._open(os.fsdecode(name.item()))
 
     def _end_work(self) -> None:
@@ -117,23 +128,44 @@ class _Reader:
             if work is not None:
                 work.close()
             self.produced = self.finished = 0
+            self._name_of_work = b""
 
     def state(self) -> bytes:
-        """The reader's state; UnimplementedError for readers that cannot save it."""
+        """The reader's state, a ``ReaderBaseState``; UnimplementedError for readers that cannot save it."""
         if not self._keeps_state:
             raise UnimplementedError.of("Reader SerializeState")
-        return f"{self.finished} {self.produced}".encode()
+        with self._lock:
+            counts = (self.finished, self.finished, self.produced)
+            written = [varint(8 * field) + varint(count) for field, count in enumerate(counts, 1) if count]
+            if self._name_of_work:
+                written.append(varint(_NAME_FIELD) + varint(len(self._name_of_work)) + self._name_of_work)
+            return b"".join(written)
 
     def restore(self, state: bytes) -> None:
         """Goes back to a state."""
         if not self._keeps_state:
             raise UnimplementedError.of("Reader RestoreState")
+        fields: dict[int, Any] = {}
         try:
-            finished, produced = map(int, state.split())
-        except ValueError:
-            raise InvalidArgumentError.of(f"Could not parse state for {self.name}: {state!r}") from None
+            at = 0
+            while at < len(state):
+                key, at = read_varint(state, at)
+                value, at = read_varint(state, at)
+                if key == _NAME_FIELD:
+                    fields[key], at = state[at : at + value], at + value
+                else:
+                    fields[key] = value
+        except (IndexError, ValueError, OpError):
+            at = -1
+        if at != len(state) or not fields.keys() <= {8, 16, 24, _NAME_FIELD}:
+            raise InvalidArgumentError.of(f"Could not parse state for {self.name}: {state!r}")
+        if fields.get(8, 0) != fields.get(16, 0):
+            raise InvalidArgumentError.of(
+                f"Inconsistent work started vs. finished when restoring in {self.name}"
+            )
         with self._lock:
-            self.finished, self.produced = finished, produced
+            self.finished, self.produced = fields.get(16, 0), fields.get(24, 0)
+            self._name_of_work = fields.get(_NAME_FIELD, b"")
 
 
 class _Lines(_Work):
@@ -199,6 +231,7 @@ class _Whole(_Work):
         if not self._left:
             return None
         path = self._left.pop()
+        self.is_done = True
         return os.fsencode(path), self._read(path)
 
 

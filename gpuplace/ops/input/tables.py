@@ -958,3 +958,4 @@ def _nothing(op: Operation) -> Any:
 
 
 not_differentiable(*sorted(TABLE_MAKERS), "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2")
+not_differentiable("InitializeTableV2", "InitializeTableFromTextFileV2", "LookupTableInsertV2")

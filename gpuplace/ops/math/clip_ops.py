@@ -9,20 +9,40 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, size
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_sum
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, shape_tensor, sum_to
 from gpuplace.typing import TensorLike, TensorsLike
 
 __all__ = ["global_norm", "clip_by_global_norm", "clip_by_average_norm"]
+
+
+@gradient("ClipByValue")
+def _clip_by_value_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    """To the bound where it is one, else to what was clipped."""
+    x, low, high = op.inputs
+    sizes = [shape_tensor(tensor) for tensor in (x, low, high)]
+    zeros = new("ZerosLike", x=grad)
+    below, above = new("Less", x=x, y=low), new("Greater", x=x, y=high)
+    of_x, of_low = apply_op("BroadcastGradientArgs", s0=sizes[0], s1=sizes[1]).outputs
+    _, of_high = apply_op("BroadcastGradientArgs", s0=sizes[0], s1=sizes[2]).outputs
+    shares = (
+        where(new("LogicalOr", x=below, y=above), zeros, grad),
+        where(below, grad, zeros),
+        where(above, grad, zeros),
+    )
+    axes = (of_x, of_low, of_high)
+    return [sum_to(*one) for one in zip(shares, axes, sizes, strict=True)]
 
 
 def _values(t_list: Any) -> list[Any]:

@@ -20,6 +20,8 @@ from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.linalg import adjoint, matrix_triangular_solve
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
@@ -75,6 +77,32 @@ def _wide(matrices: Any) -> Any:
 def _qr(xp: Any, matrices: Any, *, full_matrices: bool) -> tuple[Any, Any]:
     q, r = xp.linalg.qr(_wide(matrices), mode="complete" if full_matrices else "reduced")
     return q.astype(matrices.dtype, copy=False), r.astype(matrices.dtype, copy=False)
+
+
+@gradient("Qr")
+def _qr_grad(op: Operation, grad_q: Tensor, grad_r: Tensor) -> Tensor:
+    """Walter and Lehmann, Algorithmic differentiation of linear algebra functions."""
+    q, r = op.outputs
+    if q.dtype.is_complex:
+        raise NotImplementedError(f"QrGrad not implemented for dtype: {q.dtype}")
+    sizes = r.shape.sizes
+    if sizes is None or None in sizes[-2:]:
+        raise NotImplementedError("QrGrad not implemented with dynamic shapes.")
+    if sizes[-2] != sizes[-1]:
+        raise NotImplementedError(
+            "QrGrad not implemented when ncols > nrows or full_matrices is true and ncols != nrows."
+        )
+
+    def solved(x: Tensor) -> Tensor:
+        return adjoint(matrix_triangular_solve(r, adjoint(x), lower=False, adjoint=False))
+
+    along_q = matmul(q, grad_q, adjoint_a=True)
+    skew_q = along_q - adjoint(along_q)
+    along_r = matmul(r, grad_r, adjoint_b=True)
+    skew_r = along_r - adjoint(along_r)
+    lower = matrix_band_part(skew_q + skew_r, -1, 0)
+    inside = matmul(q, grad_r + solved(lower))
+    return inside + solved(grad_q - matmul(q, along_q))
 
 
 # Eigenvalues
@@ -224,14 +252,14 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
     if not op.attrs["compute_uv"]:
         vectors = apply_op("Svd", input=a, compute_uv=True, full_matrices=False).outputs
         return matmul(vectors[1], matmul(diagonal, vectors[2], adjoint_b=True))
-    if a.dtype.is_complex:
-        raise NotImplementedError("The gradient of complex singular vectors has not been implemented.")
     rows, columns = (size.value for size in a.shape[-2:])
     if rows is None or columns is None:
         raise NotImplementedError(
             "SVD gradient has not been implemented for input with unknown inner matrix shape."
         )
     s, u, v = op.outputs
+    s = s if not a.dtype.is_complex else cast(real(s), a.dtype)
+    turned = adjoint if a.dtype.is_complex else matrix_transpose
     transposed = rows > columns
     if transposed:
         rows, columns, u, v, grad_u, grad_v = columns, rows, v, u, grad_v, grad_u
@@ -250,15 +278,18 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
         turned_v = scale * matmul(v1, grad_v1, adjoint_a=True)
         middle = (
             diagonal
-            + matmul(turned_u + matrix_transpose(turned_u), values)
-            + matmul(values, turned_v + matrix_transpose(turned_v))
+            + matmul(turned_u + turned(turned_u), values)
+            + matmul(values, turned_v + turned(turned_v))
         )
+        if a.dtype.is_complex:  # the phases of u and v are bound to each other
+            phases = matrix_diag(matrix_diag_part(matmul(v1, grad_v1, adjoint_a=True)))
+            middle = middle + 0.5 * matmul(matrix_diag(reciprocal(s)), turned(phases) - phases)
         result = matmul(u, matmul(middle, v1, adjoint_b=True))
         if rows != columns:
-            back = matrix_transpose(grad_v1)
+            back = turned(grad_v1)
             rest = back - matmul(matmul(back, v1), v1, adjoint_b=True)
             if full:
                 outer = (..., slice(None), slice(rows, columns))
                 rest -= matmul(matmul(v1, grad_v[outer], adjoint_a=True), v[outer], adjoint_b=True)
             result = result + matmul(matmul(u, matrix_diag(reciprocal(s))), rest)
-        return matrix_transpose(result) if transposed else result
+        return turned(result) if transposed else result

@@ -9,18 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.flops import cubic_flops
+from gpuplace.ops.array.constant import eye
+from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.shape_rules import merge_sizes
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
-__all__ = ["matrix_inverse", "matrix_determinant", "cholesky", "matrix_solve"]
+__all__ = [
+    "cholesky", "cholesky_solve", "matrix_determinant", "matrix_inverse", "matrix_solve",
+    "matrix_triangular_solve",
+]  # fmt: skip
 
 
 def _square(op: Operation) -> TensorShape:
@@ -146,6 +153,38 @@ def _cholesky(xp: Any, input: Any) -> Any:
         ) from None
 
 
+@gradient("Cholesky")
+def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
+    """Murray, Differentiation of the Cholesky decomposition."""
+    factor = op.outputs[0]
+    size = new(
+        "StridedSlice", input=shape_tensor(factor), begin=[-1], end=[0], strides=[1], shrink_axis_mask=1
+    )
+    batch = new("StridedSlice", input=shape_tensor(factor), begin=[0], end=[-2], strides=[1], begin_mask=1)
+    identity = eye(size, batch_shape=batch, dtype=factor.dtype)
+    inverse = matrix_triangular_solve(factor, identity)
+    middle = matmul(factor, grad, adjoint_a=True)
+    middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))
+    middle = matrix_band_part(middle, -1, 0)
+    made = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
+    return (made + adjoint(made)) * 0.5
+
+
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """Returns matrices conjugated and transposed.
+
+    Args:
+        matrix: ``[..., rows, columns]``, numbers.
+        name: name of the scope.
+
+    Returns:
+        ``[..., columns, rows]`` of the same type.
+    """
+    with name_scope(name, "adjoint", [matrix]):
+        matrices = convert_to_tensor(matrix, name="matrix")
+        return matrix_transpose(matrices, conjugate=matrices.dtype.is_complex)
+
+
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -202,3 +241,133 @@ def _matrix_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     if adjoint:
         return -matmul(solution, grad_rhs, adjoint_b=True), grad_rhs
     return -matmul(grad_rhs, solution, adjoint_b=True), grad_rhs
+
+
+def matrix_triangular_solve(
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns ``x`` with ``matrix @ x = rhs``, where ``matrix`` is triangular.
+
+    Args:
+        matrix: ``[..., n, n]``, float32, float64 or complex; the other triangle is not looked at.
+        rhs: ``[..., n, k]``, of the same type: ``k`` right sides.
+        lower: whether the lower triangle is the one that holds numbers.
+        adjoint: solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``rhs``.
+
+    Raises:
+        ValueError: sizes are known and do not fit.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: a matrix has a zero on its diagonal, or is not square.
+    """
+    return new("MatrixTriangularSolve", name, matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint)
+
+
+@compute("MatrixTriangularSolve", fresh=True, flops=cubic_flops(1))
+def _matrix_triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+    _check_square(matrix)
+    if rhs.ndim != matrix.ndim or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        raise InvalidArgumentError.of(f"In[0] mismatch In[1] shape: {shapes}")
+    size = matrix.shape[-1]
+    if (xp.diagonal(matrix, axis1=-2, axis2=-1) == 0).any():
+        raise InvalidArgumentError.of("Input matrix is not invertible.")
+    triangle = xp.tril(matrix) if lower else xp.triu(matrix)
+    if adjoint:
+        triangle, lower = xp.conjugate(xp.swapaxes(triangle, -1, -2)), not lower
+    solution = xp.array(rhs)
+    for at in range(size) if lower else range(size - 1, -1, -1):
+        done = slice(0, at) if lower else slice(at + 1, size)
+        known = triangle[..., at : at + 1, done] @ solution[..., done, :]
+        solution[..., at, :] -= known[..., 0, :]
+        solution[..., at, :] /= triangle[..., at, at, None]
+    return solution
+
+
+shape_function("MatrixTriangularSolve")(_matrix_solve_shape)
+
+
+@gradient("MatrixTriangularSolve")
+def _matrix_triangular_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    lower, is_adjoint, solution = op.attrs["lower"], op.attrs["adjoint"], op.outputs[0]
+    grad_rhs = matrix_triangular_solve(op.inputs[0], grad, lower=lower, adjoint=not is_adjoint)
+    if is_adjoint:
+        product = -matmul(solution, grad_rhs, adjoint_b=True)
+    else:
+        product = -matmul(grad_rhs, solution, adjoint_b=True)
+    return matrix_band_part(product, *(-1, 0) if lower else (0, -1)), grad_rhs
+
+
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
+    """Returns ``x`` with ``matrix @ x = rhs``, given the factor that ``cholesky(matrix)`` is.
+
+    Args:
+        chol: ``[..., n, n]``, float32, float64 or complex, lower triangular.
+        rhs: ``[..., n, k]``, of the same type.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``rhs``.
+    """
+    with name_scope(name, "cholesky_solve", [chol, rhs]):
+        between = matrix_triangular_solve(chol, rhs, adjoint=False, lower=True)
+        return matrix_triangular_solve(chol, between, adjoint=True, lower=True)
+
+
+def log_matrix_determinant(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Returns the signs of determinants and the logarithms of their magnitudes.
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex.
+        name: name of the op.
+
+    Returns:
+        Two tensors ``[...]`` of that type; the product of the first and ``exp`` of the second are the determinants.
+
+    Raises:
+        ValueError: the matrices are known not to be square; InvalidArgumentError where only the run shows it.
+    """
+    sign, logarithm = apply_op("LogMatrixDeterminant", name, input=input).outputs
+    return sign, logarithm
+
+
+@compute("LogMatrixDeterminant", fresh=True, flops=cubic_flops(1))
+def _log_matrix_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
+    _check_square(input)
+    sign, logarithm = xp.linalg.slogdet(input)
+    return xp.asarray(sign).astype(input.dtype), xp.asarray(logarithm).astype(input.dtype)
+
+
+@shape_function("LogMatrixDeterminant")
+def _log_matrix_determinant_shape(op: Operation) -> Any:
+    return (*_matrix_determinant_shape(op), *_matrix_determinant_shape(op))
+
+
+@gradient("LogMatrixDeterminant")
+def _log_matrix_determinant_grad(op: Operation, _: Tensor, grad: Tensor) -> Tensor:
+    inverse = matrix_inverse(op.inputs[0], adjoint=True)
+    shape = new("ConcatV2", values=[shape_tensor(op.outputs[1]), [1, 1]], axis=0)
+    return new("Reshape", tensor=grad, shape=shape) * inverse
+
+
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the logarithm of the determinant of matrices that have a Cholesky factor.
+
+    Args:
+        matrix: ``[..., n, n]``, float32, float64 or complex; positive definite, and equal to their adjoints.
+        name: name of the scope.
+
+    Returns:
+        ``[...]`` of the same type.
+    """
+    with name_scope(name, "logdet", [matrix]):
+        diagonal = matrix_diag_part(cholesky(matrix))
+        real = (
+            new("Real", input=diagonal, Tout=diagonal.dtype.real_dtype)
+            if diagonal.dtype.is_complex
+            else diagonal
+        )
+        return 2.0 * new("Sum", input=new("Log", x=real), reduction_indices=[-1])

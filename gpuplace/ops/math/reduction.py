@@ -14,6 +14,7 @@ from typing import Any
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -315,7 +316,7 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     rank = x.shape.ndims
     if rank is None or axes is None:
-        raise LookupError("The gradient of a product needs a known rank and constant axes")
+        return _prod_grad_of_unknown(op, grad), None
     gone = sorted({int(axis) % rank for axis in axes.reshape(-1)}) if rank else []
     order = [*gone, *(d for d in range(rank) if d not in gone)]
     permuted = new("Transpose", x=x, perm=make_constant(order, int32))
@@ -327,6 +328,30 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     others = reshape(conjugate(before) * conjugate(behind), given)
     back = sorted(range(rank), key=order.__getitem__)
     return new("Transpose", x=others, perm=make_constant(back, int32)) * _spread(op, grad), None
+
+
+def _prod_grad_of_unknown(op: Operation, grad: Tensor) -> Tensor:
+    """As ``_prod_grad`` where the rank or the axes are known when it runs."""
+    x, given = op.inputs[0], shape_of(op.inputs[0])
+    with x.graph.device("/cpu:0"):
+        rank = new("Rank", input=x)
+        axes = new("Cast", x=reshape(op.inputs[1], [-1]), DstT=int32)
+        gone = new("FloorMod", x=axes + rank, y=rank)
+        rest = apply_op("ListDiff", x=new("Range", start=0, limit=rank, delta=1), y=gone).outputs[0]
+        order = new("ConcatV2", values=[gone, rest], axis=0)
+        taken, left = (
+            new("Prod", input=new("GatherV2", params=given, indices=part, axis=0), reduction_indices=[0])
+            for part in (gone, rest)
+        )
+    permuted = new("Transpose", x=x, perm=order)
+    rows = reshape(permuted, new("Pack", values=[taken, left]))
+    before = new("Cumprod", x=rows, axis=0, exclusive=True)
+    behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
+    others = reshape(conjugate(before) * conjugate(behind), shape_of(permuted))
+    back = new("Transpose", x=others, perm=new("InvertPermutation", x=order))
+    kept = apply_op("DynamicStitch", indices=[new("Range", start=0, limit=rank, delta=1), gone],
+                    data=[given, new("Fill", dims=shape_of(gone), value=1)]).outputs[0]  # fmt: skip
+    return back * reshape(grad, kept)
 
 
 def reduce_max(

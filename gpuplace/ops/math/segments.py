@@ -353,6 +353,19 @@ def _unsorted_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
     return where(chosen, shares, new("ZerosLike", x=shares)), None, None
 
 
+@gradient("SegmentProd")
+def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """As of ``UnsortedSegmentProd``, with rows for every segment."""
+    data, ids = op.inputs
+    is_zero = new("Equal", x=data, y=like(0, data))
+    zeros = new("SegmentSum", data=new("Cast", x=is_zero, DstT="int32"), segment_ids=ids)
+    flows = where(new("Greater", x=zeros, y=like(1, zeros)), new("ZerosLike", x=grad), grad)
+    filled = where(is_zero, new("OnesLike", x=data), data)
+    rest = gather(new("SegmentProd", data=filled, segment_ids=ids), ids)
+    partial = where(is_zero, rest, gather(op.outputs[0], ids) / filled)
+    return gather(flows, ids) * partial, None
+
+
 @gradient("UnsortedSegmentProd")
 def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """The product of the others: by division, or, where one element is 0, the product of the rest."""

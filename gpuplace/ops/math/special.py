@@ -267,3 +267,10 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 _through_double(digamma_values, "Digamma", fresh=True)
+
+
+@gradient("Digamma")
+def _digamma_grad(op: Operation, grad: Tensor) -> Tensor:
+    x = op.inputs[0]
+    with after(grad):
+        return grad * new("Polygamma", a=like(1, x), x=x)

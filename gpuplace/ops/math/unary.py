@@ -973,6 +973,15 @@ def _real_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Complex", real=grad, imag=zero, Tout=op.inputs[0].dtype.base_dtype)
 
 
+@gradient("Angle")
+def _angle_grad(op: Operation, grad: Tensor) -> Tensor:
+    x, whole = op.inputs[0], op.inputs[0].dtype.base_dtype
+    with after(grad):
+        turned = new("Complex", real=imag(x), imag=real(x), Tout=whole)
+        share = new("Reciprocal", x=turned)
+        return -new("Complex", real=grad, imag=like(0, grad), Tout=whole) * share
+
+
 @gradient("Imag")
 def _imag_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Complex", real=like(0, grad), imag=grad, Tout=op.inputs[0].dtype.base_dtype)

@@ -24,7 +24,7 @@ from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
-from gpuplace.ops.support import new
+from gpuplace.ops.support import after, new
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -186,16 +186,21 @@ def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) 
         return new("LeakyRelu", scope, features=features, alpha=float(alpha))
 
 
+def _slope(alpha: float, like: Any) -> Any:
+    """The attribute, which is of single precision, in the type of an array."""
+    return like.dtype.type(np.float32(alpha))
+
+
 @compute("LeakyRelu", elementwise=True)
 def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
     if 0 < alpha <= 1:
-        return mapped(lambda x: xp.maximum(x, x * _typed(alpha, x)), x)
-    return mapped(lambda x: chosen(xp, x > 0, x, x * _typed(alpha, x)), x)
+        return mapped(lambda x: xp.maximum(x, x * _slope(alpha, x)), x)
+    return mapped(lambda x: chosen(xp, x > 0, x, x * _slope(alpha, x)), x)
 
 
 @compute("LeakyReluGrad", elementwise=True)
 def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
-    return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _typed(alpha, grad)), grad, x)
+    return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _slope(alpha, grad)), grad, x)
 
 
 @gradient("LeakyRelu")
@@ -355,6 +360,15 @@ def _softplus(xp: Any, x: Any) -> Any:
 @compute("SoftplusGrad", elementwise=True)
 def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
     return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
+
+
+@gradient("SoftplusGrad")
+def _softplus_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    before, x = op.inputs
+    with after(grad):
+        again = new("SoftplusGrad", gradients=grad, features=x)
+        spread = new("Exp", x=-x) + 2.0 + new("Exp", x=x)
+        return again, grad * before / spread
 
 
 @compute("Softsign", elementwise=True)

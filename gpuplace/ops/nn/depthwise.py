@@ -225,3 +225,25 @@ def _depthwise_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
             **attrs,
         ),
     ]
+
+
+@gradient("DepthwiseConv2dNativeBackpropInput")
+def _depthwise_images_gradient(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    _, filter, out = op.inputs
+    attrs = {name: op.attrs[name] for name in _DEPTHWISE_ATTRS}
+    sizes = shape_tensor(filter)
+    back = new(
+        "DepthwiseConv2dNativeBackpropFilter", input=grad, filter_sizes=sizes, out_backprop=out, **attrs
+    )
+    return [None, back, new("DepthwiseConv2dNative", input=grad, filter=filter, **attrs)]
+
+
+@gradient("DepthwiseConv2dNativeBackpropFilter")
+def _depthwise_filter_gradient(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    images, _, out = op.inputs
+    attrs = {name: op.attrs[name] for name in _DEPTHWISE_ATTRS}
+    sizes = shape_tensor(images)
+    back = new(
+        "DepthwiseConv2dNativeBackpropInput", input_sizes=sizes, filter=grad, out_backprop=out, **attrs
+    )
+    return [back, None, new("DepthwiseConv2dNative", input=images, filter=grad, **attrs)]

@@ -331,7 +331,7 @@ def _in_top(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
     rows = xp.arange(len(targets))
     of_target = predictions[rows, xp.where(valid, targets, 0)]
     better = (predictions > of_target[:, None]).view("uint8").sum(axis=1, dtype="int32")
-    return valid & xp.isfinite(of_target) & (better < k)
+    return valid & xp.isfinite(predictions).all(axis=1) & (better < k)
 
 
 @compute("InTopK")

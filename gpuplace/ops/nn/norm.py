@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
@@ -317,6 +318,50 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         return list(found)
     grad_x = reshaping.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
     return [grad_x, found[1], found[2], None, None]
+
+
+@gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def _fused_grad_gradient(op: Operation, *grads: Tensor) -> list[Any]:
+    """The gradient of the formula that the op computes, built of ops that have gradients."""
+    names = ("grad", "x", "scale", "mean", "variance")
+    given = dict(zip(names, op.inputs[:5], strict=True))
+    made = _fused_grad_formula(**given, attrs=op.attrs)
+    wanted = [given[name] for name in names[:3]]
+    found = gradients(made, wanted, list(grads[:3]), stop_gradients=wanted)
+    return [*found, None, None, *[None] * (len(op.inputs) - 5)]
+
+
+def _fused_grad_formula(
+    grad: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor, attrs: Mapping[str, Any]
+) -> list[Tensor]:
+    """What ``FusedBatchNormGrad`` computes: the gradients of the images, of the scale and of the offset."""
+    planes = format_of(attrs) == "NCHW"
+    axes = [0, 2, 3] if planes else [0, 1, 2]
+    dtype, epsilon = x.dtype.base_dtype, attrs["epsilon"]
+    if dtype.name in ("float16", "bfloat16"):
+        x, grad = cast.cast(x, "float32"), cast.cast(grad, "float32")
+
+    def lined_up(vector: Tensor) -> Tensor:
+        return reshaping.reshape(vector, [1, -1, 1, 1]) if planes else vector
+
+    scale = lined_up(scale)
+    if attrs["is_training"]:
+        mean_grad = reduction.reduce_mean(grad, axes, keepdims=planes)
+        mean_x = reduction.reduce_mean(x, axes, keepdims=planes)
+        spread = reduction.reduce_mean(
+            elementwise.squared_difference(x, new("StopGradient", input=mean_x)), axes, keepdims=planes
+        )
+        centred, along = x - mean_x, grad - mean_grad
+        both = reduction.reduce_mean(grad * centred, axes, keepdims=planes)
+        inverse = unary.rsqrt(spread + epsilon)
+        of_x = scale * inverse * (along - unary.reciprocal(spread + epsilon) * both * centred)
+        of_scale = inverse * reduction.reduce_sum(grad * centred, axes, keepdims=planes)
+        of_scale = reshaping.reshape(of_scale, [-1]) if planes else of_scale
+    else:
+        inverse = unary.rsqrt(lined_up(variance) + epsilon)
+        of_scale = reduction.reduce_sum(grad * (x - lined_up(mean)) * inverse, axes)
+        of_x = grad * scale * inverse
+    return [cast.cast(of_x, dtype), of_scale, reduction.reduce_sum(grad, axes)]
 
 
 # LRN

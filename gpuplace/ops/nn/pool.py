@@ -404,6 +404,17 @@ def _max_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
     ]
 
 
+@gradient("MaxPoolGradGrad")
+def _max_pool_grad_grad_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    images, pooled, _ = op.inputs
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return [
+        constant.zeros(reshaping.shape(images), images.dtype),
+        constant.zeros(reshaping.shape(pooled), pooled.dtype),
+        new("MaxPoolGrad", orig_input=images, orig_output=pooled, grad=grad, **attrs),
+    ]
+
+
 @gradient("AvgPool")
 def _avg_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
     attrs = {name: op.attrs[name] for name in _ATTRS}

@@ -95,8 +95,9 @@ def _random_shape(op: Operation) -> Any:
 
 
 not_differentiable(
-    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial"
-)
+    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial",
+    "RandomShuffle",
+)  # fmt: skip
 
 
 def _shape_argument(shape: Any) -> Any:

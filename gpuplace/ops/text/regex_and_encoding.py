@@ -229,10 +229,13 @@ def _encode_base64(xp: Any, input: Any, *, pad: bool) -> Any:
 @compute("DecodeBase64")
 def _decode_base64(xp: Any, input: Any) -> Any:
     def decoded(text: bytes) -> bytes:
+        if len(text) % 4 == 1:
+            raise InvalidArgumentError.of("Base64 string length cannot be 1 modulo 4.")
+        padding = b"" if b"=" in text else b"=" * (-len(text) % 4)
         try:
-            return base64.b64decode(
-                text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True
-            )
+            if b"+" in text or b"/" in text or text.startswith(b"="):
+                raise binascii.Error
+            return base64.b64decode(text + padding, b"-_", validate=True)
         except binascii.Error:
             raise InvalidArgumentError.of("Invalid character found in base64.") from None
 

@@ -6,13 +6,14 @@ string_to_number_op.cc, substr_op.cc, release 1.15.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import as_dtype, float32
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -400,15 +401,16 @@ def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: boo
     axes = []
     for axis in reduction_indices.reshape(-1).tolist():
         if not -inputs.ndim <= axis < inputs.ndim:
-            raise InvalidArgumentError.of(
+            raise OutOfRangeError.of(
                 f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
             )
         axes.append(axis % inputs.ndim)
     kept = [axis for axis in range(inputs.ndim) if axis not in axes]
     moved = xp.transpose(inputs, (*kept, *reversed(axes)))
     outer = tuple(inputs.shape[axis] for axis in kept)
-    rows = moved.reshape(*outer, -1) if inputs.size else moved.reshape(*outer, 0)
-    flat = rows.reshape(-1, rows.shape[-1]).tolist() if outer else [rows.reshape(-1).tolist()]
+    rows = math.prod(outer)
+    width = math.prod(inputs.shape[axis] for axis in axes)
+    flat = moved.reshape(rows, width).tolist()
     final = (
         tuple(1 if axis in axes else size for axis, size in enumerate(inputs.shape)) if keep_dims else outer
     )

@@ -93,16 +93,22 @@ def _gradient_position(op: Operation) -> int:
     return next(i for i, name in enumerate(_input_names(op)) if name in ("grad", "delta"))
 
 
+def _gradient_fits(op: Operation, shape: TensorShape) -> TensorShape:
+    """The variable's shape, to which that of the gradient is merged, or that of its rows."""
+    given = op.inputs[_gradient_position(op)].shape
+    if "SparseApply" not in op.type:
+        return merge_shapes(shape, given)
+    if shape.sizes:
+        merge_shapes(TensorShape.of((None, *shape.sizes[1:])), given)
+    return shape
+
+
 def _reference_shape(op: Operation) -> list[TensorShape]:
-    shape = op.inputs[0].shape
-    if not op.type.startswith("Sparse"):
-        shape = merge_shapes(shape, op.inputs[_gradient_position(op)].shape)
-    return [shape]
+    return [_gradient_fits(op, op.inputs[0].shape)]
 
 
 def _handle_shape(op: Operation) -> list[TensorShape]:
-    if not op.type.startswith("ResourceSparse"):
-        merge_shapes(handle_shape(op.inputs[0]), op.inputs[_gradient_position(op)].shape)
+    _gradient_fits(op, handle_shape(op.inputs[0]))
     return []
 
 

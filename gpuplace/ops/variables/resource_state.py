@@ -22,7 +22,7 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
@@ -335,3 +335,6 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
         return ()
 
     return scatter
+
+
+not_differentiable("VarIsInitializedOp", "VariableShape")

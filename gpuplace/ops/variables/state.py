@@ -20,6 +20,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
+from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.variables.scatter import HOWS, scattered
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
@@ -528,3 +529,6 @@ def _count_up_to(xp: Any, ref: VariableStorage, *, limit: int) -> Any:
             raise OutOfRangeError.of(f"Reached limit of {limit}")
         ref.assign(before + before.dtype.type(1))
     return before
+
+
+not_differentiable("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv")

@@ -141,3 +141,21 @@ def test_a_reader_that_waits_ends_with_its_session():
     session.close()
     thread.join(20)
     assert len(raised) == 1
+
+
+def test_a_whole_file_is_done_once_it_is_read():
+    write("a", b"one")
+    write("b", b"two")
+    reader = tf.IdentityReader()
+    queue, start = queue_of("a", "b")
+    pair = reader.read(queue)
+    with tf.Session() as session:
+        for op in start:
+            session.run(op)
+        session.run(pair)
+        assert session.run([reader.num_records_produced(), reader.num_work_units_completed()]) == [1, 1]
+        assert session.run(reader.serialize_state()) == b'\x08\x01\x10\x01\x18\x01"\x01a'
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse state"):
+            session.run(reader.restore_state(b"\x08"))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Inconsistent work started"):
+            session.run(reader.restore_state(b"\x08\x01"))

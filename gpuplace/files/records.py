@@ -1,4 +1,6 @@
-"""Files of records, plain or compressed: TFRecord, lines of text.
+"""Files of records, plain or compressed: TFRecord, lines of text, records of one length.
+
+Files are read in pieces, never as a whole: what a thread holds of a file for a moment may stay with the process.
 
 A TFRecord file is a row of records::
 
@@ -20,7 +22,6 @@ release 1.15.
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from collections.abc import Iterator
 from types import TracebackType
@@ -31,7 +32,7 @@ from gpuplace.files.crc32c import crc32c, mask
 from gpuplace.files.file_system import Path, text_of, with_op_errors
 from gpuplace.writing import growing_file
 
-__all__ = ["LineReader", "RecordReader", "RecordWriter", "compressor", "read_all", "read_records"]
+__all__ = ["FixedLengthReader", "LineReader", "RecordReader", "RecordWriter", "compressor", "read_records"]
 
 _WINDOWS = {"GZIP": 31, "ZLIB": 15}
 """Size of zlib's window, by which it also tells its formats apart."""
@@ -71,30 +72,30 @@ class _Unpacked:
         self._file = file
         self._window = _WINDOWS[kind] if window is None else window
         self._object = zlib.decompressobj(self._window)
-        self._ready = b""
+        self._ready, self._at = b"", 0
 
-    def read(self, count: int = -1) -> bytes:
-        parts, left = [self._ready], len(self._ready)
-        self._ready = b""
-        while count < 0 or left < count:
-            packed = self._object.unused_data or self._file.read(_PIECE)
-            if not packed:
-                break
-            if self._object.eof:  # one stream after the other
-                self._object = self._zlib.decompressobj(self._window)
-            try:
-                part = self._object.decompress(packed)
-            except self._zlib.error as error:
-                text = str(error).partition(": ")[2] or str(error)
-                number = str(error).partition("Error ")[2].partition(" ")[0] or "-3"
-                raise DataLossError.of(f"inflate() failed with error {number}: {text}") from None
+    def read(self, count: int) -> bytes:
+        parts, left = [], count
+        while True:
+            part = self._ready[self._at : self._at + left]
+            self._at += len(part)
+            left -= len(part)
             parts.append(part)
-            left += len(part)
-        data = b"".join(parts)
-        if count < 0:
-            return data
-        self._ready = data[count:]
-        return data[:count]
+            if not left or not self._unpack():
+                return b"".join(parts)
+
+    def _unpack(self) -> bool:
+        """Unpacks the next piece, which may be empty; False at the end of the file."""
+        packed = self._object.unconsumed_tail or self._object.unused_data or self._file.read(_PIECE)
+        if self._object.eof:  # one stream after the other
+            self._object = self._zlib.decompressobj(self._window)
+        try:
+            self._ready, self._at = self._object.decompress(packed, _PIECE), 0
+        except self._zlib.error as error:
+            text = str(error).partition(": ")[2] or str(error)
+            number = str(error).partition("Error ")[2].partition(" ")[0] or "-3"
+            raise DataLossError.of(f"inflate() failed with error {number}: {text}") from None
+        return bool(packed or self._ready)
 
     def close(self) -> None:
         self._file.close()
@@ -109,21 +110,6 @@ def _unpacked(path: Path, kind: str) -> Any:
     with with_op_errors(path):
         file = open(text_of(path), "rb")
     return _Unpacked(file, kind) if kind else file
-
-
-def read_all(path: Path, kind: str = "") -> bytes:
-    """Returns what is in a file.
-
-    Args:
-        path: of the file.
-        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
-
-    Raises:
-        OpError: it cannot be read, or is damaged.
-    """
-    with contextlib.closing(_unpacked(path, kind)) as file, with_op_errors(path):
-        data: bytes = file.read()
-        return data
 
 
 class RecordWriter:
@@ -319,6 +305,73 @@ class LineReader:
             self._begun.append(rest)
             self._lines = iter(lines)
         return line.replace(b"\r", b"")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class FixedLengthReader:
+    """Reads the records of a file one by one that are all of one length, between a header and a footer.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        record: bytes of a record.
+        header: bytes before the first one.
+        footer: bytes at the end of the file that belong to none.
+        hop: bytes from the beginning of a record to that of the next one; 0: those of a record.
+
+    Raises:
+        OpError: it cannot be opened.
+    """
+
+    def __init__(
+        self, path: Path, kind: str, record: int, header: int = 0, footer: int = 0, hop: int = 0
+    ) -> None:
+        self._path = path
+        self._file = _unpacked(path, kind)
+        self._record, self._footer, self._hop = record, footer, hop or record
+        self._data, self._at = b"", 0
+        self._skip = header
+        """Bytes that come before the next record."""
+        self.size = 0
+        """Bytes of the file that were read so far, unpacked: all of them once there is no further record."""
+
+    def next(self) -> bytes | None:
+        """The next record; None when what is left is shorter.
+
+        Raises:
+            OpError: the file cannot be read, or is damaged.
+        """
+        while self._skip > len(self._data) - self._at:
+            self._skip -= len(self._data) - self._at
+            self._at = len(self._data)
+            if not self._has(1):
+                return None
+        self._at += self._skip
+        self._skip = 0
+        if not self._has(self._record + self._footer):
+            return None
+        self._skip = self._hop
+        return self._data[self._at : self._at + self._record]
+
+    def _has(self, count: int) -> bool:
+        """Whether so many bytes follow."""
+        left = len(self._data) - self._at
+        if left >= count:
+            return True
+        parts = [self._data[self._at :]]
+        while left < count:
+            with with_op_errors(self._path):
+                piece = self._file.read(max(_PIECE, count - left))
+            if not piece:
+                break
+            parts.append(piece)
+            left += len(piece)
+            self.size += len(piece)
+        self._data, self._at = b"".join(parts), 0
+        return left >= count
 
     def close(self) -> None:
         """Closes the file."""

@@ -1,17 +1,19 @@
 """Whole training steps beside TensorFlow 2.21 on the CPU, and the same steps on a simulated GPU.
 
-    python -m tests.benchmarks.bench_training [--tensorflow PYTHON] [--repeat 3] [--only WORD ...]
+    python -m tests.benchmarks.bench_training [--tensorflow PYTHON] [--rounds 8] [--only WORD ...]
 
 `--tensorflow`, or the environment variable GPUPLACE_TENSORFLOW_PYTHON, is the Python that has TensorFlow. The libraries
-run the same graph in turns, each in a process of its own; a figure is the median of the fastest step of each turn. A
-simulated GPU computes on the same processor and accounts for every tensor in its allocator besides.
+run the same graph in turns of a fraction of a second, each in a process of its own; a figure is what the fastest step
+took, of time and of the processor's. A simulated GPU computes on the same processor and accounts for every tensor in
+its allocator besides.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
-import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -19,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.bench_session import fastest, print_table
-from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_turns, medians
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, Least, interleaved, serve
 
 LIBRARIES = ("gpuplace", "simulated GPU", "tensorflow")
 
@@ -138,8 +139,8 @@ CASES: dict[str, Callable[[Net], Step]] = {
 }
 
 
-def measure(library: str, words: list[str]) -> dict[str, float]:
-    """Microseconds by case."""
+def steps(library: str, words: list[str]) -> dict[str, Callable[[], Any]]:
+    """A step of each case, which has run a few times."""
     device = "/cpu:0"
     if library == "tensorflow":
         tf = importlib.import_module("tensorflow.compat.v1")
@@ -150,17 +151,41 @@ def measure(library: str, words: list[str]) -> dict[str, float]:
         is_simulated = library == "simulated GPU"
         tf.use_machine("1x Tesla K40c" if is_simulated else "cpu")
         device = "/gpu:0" if is_simulated else device
-    found = {}
+    made = {}
     for name, make in CASES.items():
         if words and not any(word.lower() in name.lower() for word in words):
             continue
         with tf.Graph().as_default():
             with tf.device(device):
                 fetches, feeds = make(Net(tf))
-            with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
-                session.run(tf.global_variables_initializer())
-                found[name] = fastest(lambda s=session, f=fetches, fed=feeds: s.run(f, fed), 0.7)
-    return found
+            session = tf.Session(config=tf.ConfigProto(allow_soft_placement=True))
+            session.run(tf.global_variables_initializer())
+        made[name] = functools.partial(session.run, fetches, feeds)
+        for _ in range(3):
+            made[name]()
+    return made
+
+
+def print_table(figures: dict[str, dict[str, Least]]) -> None:
+    """A row a case: microseconds of time and of the processor's, then those of gpuplace divided by TensorFlow's."""
+    peer = figures.get("tensorflow", {})
+    header = [f"{library} {what}" for library in figures for what in ("us", "CPU us")]
+    header += ["/ tensorflow", "CPU / CPU"] if peer else []
+    width = max(map(len, header)) + 2
+    print(f"{'':22}" + "".join(f"{text:>{width}}" for text in header))
+    ratios = []
+    for name, ours in figures["gpuplace"].items():
+        cells = [f"{time_us:.0f}" for found in figures.values() for time_us in found[name]]
+        if peer:
+            ratios.append((ours.wall / peer[name].wall, ours.cpu / peer[name].cpu))
+            cells += [f"{ratio:.2f}" for ratio in ratios[-1]]
+        print(f"{name:22}" + "".join(f"{cell:>{width}}" for cell in cells))
+    for index, what in enumerate(("time", "CPU time")):
+        if ratios:
+            mean = math.exp(sum(math.log(pair[index]) for pair in ratios) / len(ratios))
+            print(
+                f"{what}: geometric mean {mean:.2f}, at most {max(pair[index] for pair in ratios):.2f} of TensorFlow's"
+            )
 
 
 def main() -> None:
@@ -168,17 +193,17 @@ def main() -> None:
     parser.add_argument(
         "--tensorflow", default=os.environ.get(TENSORFLOW_VARIABLE), help="Python with TensorFlow"
     )
-    parser.add_argument("--repeat", type=int, default=3, help="turns")
+    parser.add_argument("--rounds", type=int, default=8, help="turns of each case")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="cases whose names have a word")
     parser.add_argument("--measure", choices=LIBRARIES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.measure, options.only)))
+        serve(steps(options.measure, options.only))
         return
     pythons = dict.fromkeys(LIBRARIES[:2], sys.executable)
     if options.tensorflow:
         pythons["tensorflow"] = options.tensorflow
-    print_table(medians(in_turns(pythons, "bench_training", options.only, options.repeat)))
+    print_table(interleaved(pythons, "bench_training", options.only, options.rounds))
 
 
 if __name__ == "__main__":

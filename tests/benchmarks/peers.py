@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 TENSORFLOW_VARIABLE = "GPUPLACE_TENSORFLOW_PYTHON"
@@ -26,14 +29,16 @@ def in_process(python: str, benchmark: str, *words: str, threads: int | None = N
         words: its arguments.
         threads: how many each library may use in an operation; its own choice where None.
     """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    if threads is not None:
-        environment |= dict.fromkeys(_THREADS, str(threads))
     command = [python, "-m", f"tests.benchmarks.{benchmark}", *words]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, env=_environment(threads), cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _environment(threads: int | None) -> dict[str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return environment if threads is None else environment | dict.fromkeys(_THREADS, str(threads))
 
 
 def in_turns(
@@ -62,3 +67,86 @@ def medians(turns: Mapping[str, list[dict[str, float]]]) -> dict[str, dict[str, 
         library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}
         for library, found in turns.items()
     }
+
+
+class Least(NamedTuple):
+    """The least that a call took, in microseconds."""
+
+    wall: float = math.inf
+    cpu: float = math.inf
+    """Of all threads of the process."""
+
+    def and_of(self, other: Least) -> Least:
+        """The least of two measurements."""
+        return Least(min(self.wall, other.wall), min(self.cpu, other.cpu))
+
+
+def serve(calls: Mapping[str, Callable[[], Any]]) -> None:
+    """Measures calls as ``interleaved`` asks for it; what they print goes where errors go.
+
+    Args:
+        calls: by the names of the cases.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    print(json.dumps(list(calls)), file=answers, flush=True)
+    for line in sys.stdin:
+        name, seconds = json.loads(line)
+        print(json.dumps(least(calls[name], seconds)), file=answers, flush=True)
+
+
+def least(call: Callable[[], Any], seconds: float) -> Least:
+    """Measures a call again and again for so long, and at least once."""
+    call()
+    found, end = Least(), time.perf_counter() + seconds
+    while math.isinf(found.wall) or time.perf_counter() < end:
+        cpu, wall = time.process_time(), time.perf_counter()
+        call()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        found = found.and_of(Least(1e6 * wall, 1e6 * cpu))
+    return found
+
+
+def interleaved(
+    pythons: Mapping[str, str], benchmark: str, words: list[str], rounds: int, seconds: float = 0.15
+) -> dict[str, dict[str, Least]]:
+    """The least of each case for each library, all of which stay loaded, each in a process of its own.
+
+    In a round, each case is measured in one library right after the other. So on a machine with other work to do, which
+    slows down now this and now that, all of them get quiet moments, and a ratio of what they took at least means
+    something even where a time does not.
+
+    Args:
+        pythons: name of each library to the interpreter that has it.
+        benchmark: name of the module, which takes `--measure LIBRARY --only WORD ...` and calls ``serve``.
+        words: the cases to measure; all where there are none.
+        rounds: how many.
+        seconds: that a case of a library takes in a round.
+    """
+    with contextlib.ExitStack() as stack:
+        workers = {}
+        for library, python in pythons.items():
+            command = [python, "-m", f"tests.benchmarks.{benchmark}", "--measure", library, "--only", *words]
+            workers[library] = stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    env=_environment(None),
+                    cwd=ROOT,
+                    text=True,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                )
+            )
+
+        def hear(library: str) -> Any:
+            line = workers[library].stdout.readline()
+            return json.loads(line) if line else sys.exit(f"{library} failed")
+
+        cases = {library: hear(library) for library in workers}
+        found = {library: dict.fromkeys(names, Least()) for library, names in cases.items()}
+        for _ in range(rounds):
+            for name in next(iter(cases.values())):
+                for library, worker in workers.items():
+                    print(json.dumps([name, seconds]), file=worker.stdin, flush=True)
+                    found[library][name] = found[library][name].and_of(Least(*hear(library)))
+        return found

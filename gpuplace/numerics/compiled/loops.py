@@ -61,8 +61,8 @@ def scatter(
     """
     batch, height, width, channels = result.shape
     _, out_height, out_width, rows, columns, _ = parts.shape
-    result[:] = 0
     for image in range(batch):
+        result[image] = 0  # here, so that the cache still holds it below
         for line in range(out_height - 1, -1, -1):
             for column in range(out_width - 1, -1, -1):
                 for row in range(rows):
@@ -92,7 +92,8 @@ def largest_gradient(
     right: int,
     has_nan: bool,
 ) -> None:
-    """``pool_arithmetic.largest_gradient``, from the last window to the first as in ``scatter``.
+    """``pool_arithmetic.largest_gradient``; windows that overlap from the last to the first, so that a pixel gets what
+    belongs to it in the order of the positions within the window.
 
     Args:
         images: ``[batch, height, width, channels]``.
@@ -112,10 +113,12 @@ def largest_gradient(
     batch, height, width, channels = images.shape
     _, out_height, out_width, _ = pooled.shape
     overlap = down < rows or right < columns
-    result[:] = 0
     for image in range(batch):
-        for line in range(out_height - 1, -1, -1):
-            for column in range(out_width - 1, -1, -1):
+        result[image] = 0
+        for i in range(out_height):
+            line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
+            for j in range(out_width):
+                column = out_width - 1 - j if overlap else j
                 found[:] = False
                 for row in range(rows):
                     y = line * down + row - top

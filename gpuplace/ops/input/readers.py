@@ -205,19 +205,19 @@ class _Records(_Work):
 class _Fixed(_Work):
     def __init__(self, path: str, header: int, size: int, footer: int, hop: int, kind: str) -> None:
         self._path = path
-        self._data = records.read_all(path, kind)
-        self._end = len(self._data) - footer
-        self._size, self._hop = size, hop or size
-        self._at, self._number = header, 0
+        self._reader = records.FixedLengthReader(path, kind, size, header, footer, hop)
+        self._number = 0
 
     def next(self) -> Record | None:
-        if self._at + self._size > self._end:
+        record = self._reader.next()
+        if record is None:
             return None
-        record = self._data[self._at : self._at + self._size]
         key = os.fsencode(f"{self._path}:{self._number}")
-        self._at += self._hop
         self._number += 1
         return key, record
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 class _Whole(_Work):

@@ -123,11 +123,11 @@ def chain_function(op: Operation, is_last: bool, alone: Callable[..., Any]) -> C
     """What a plan calls for an op of a chain.
 
     Args:
-        op: a convolution, or one of ``FOLLOWERS``.
+        op: a convolution, or what is one of ``FOLLOWERS``.
         is_last: whether the op's value is wanted.
         alone: the function of the op by itself, for inputs that it has to complain about.
     """
-    function = _PARTS[op.type](op, alone)
+    function = _PARTS[part_of(op)](op, alone)
     return (lambda *inputs: function(*inputs).compute()) if is_last else function
 
 
@@ -177,3 +177,12 @@ def _pool(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
 _PARTS = {"Conv2D": _convolution, "BiasAdd": _bias, "Relu": _relu, "MaxPool": _pool}
 FOLLOWERS = tuple(_PARTS)[1:]
 """The ops that a chain may have behind a convolution, in this order."""
+
+
+def part_of(op: Operation) -> str:
+    """The type of an op as a part of a chain: to add a vector along the channels is to add a bias."""
+    if op.type in ("Add", "AddV2"):
+        images, bias = (tensor.shape.sizes for tensor in op.inputs)
+        if images is not None and bias is not None and len(images) == 4 and bias == images[3:] != (None,):
+            return "BiasAdd"
+    return op.type

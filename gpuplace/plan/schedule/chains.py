@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpuplace.graph.operation import Operation
-from gpuplace.ops.nn.fused_conv import FOLLOWERS
+from gpuplace.ops.nn.fused_conv import FOLLOWERS, part_of
 from gpuplace.ops.nn.windows import is_only_spatial
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
@@ -41,7 +41,7 @@ def convolution_chains(
             if len(following) != 1 or not is_open(slot):
                 break
             (reader,) = following
-            op_type = reader.op_type
+            op_type = reader.op_type if reader.op is None else part_of(reader.op)
             if (
                 (op_type not in allowed and op_type != "Conv2D")
                 or reader.device != step.device

@@ -2,12 +2,13 @@
 
 import gzip
 import os
+import tracemalloc
 import zlib
 
 import pytest
 
 import gpuplace as tf
-from gpuplace.files.records import LineReader, RecordWriter
+from gpuplace.files.records import FixedLengthReader, LineReader, RecordWriter
 from gpuplace.graph.stacks import reset_default_graph
 
 
@@ -154,7 +155,60 @@ def test_records_of_one_length(kind, data, records, length, name):
         assert error.message.startswith(EXCESS.format(length))
 
 
-@pytest.mark.parametrize("make", [tf.data.TFRecordDataset, tf.data.TextLineDataset])
+@pytest.mark.parametrize("kind", ["", "GZIP", "ZLIB"])
+@pytest.mark.parametrize(("record", "hop"), [(1000, 1000), (700_000, 700_000), (10, 900_001), (1000, 7)])
+def test_records_of_one_length_across_pieces(kind, record, hop):
+    data = os.urandom(1 << 20) if hop > 7 else os.urandom(10_000)
+    write("some", {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[kind](data))
+    reader = FixedLengthReader("some", kind, record, 300_000 if hop > 7 else 5, 9, hop)
+    starts = range(300_000 if hop > 7 else 5, len(data) - 9 - record + 1, hop)
+    assert [reader.next() for _ in starts] == [data[start : start + record] for start in starts]
+    assert reader.next() is None and reader.size == len(data)
+    reader.close()
+
+
+def test_compressed_files_of_several_streams():
+    parts = [bytes(600_000), b"", os.urandom(99_999), bytes(1)]
+    write("some", b"".join(map(gzip.compress, parts)))
+    reader = FixedLengthReader("some", "GZIP", 1000)
+    found = iter(reader.next, None)
+    assert b"".join(found) == b"".join(parts)
+    reader.close()
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP"])
+@pytest.mark.parametrize("made_by", ["reader", "dataset", "lines"])
+def test_files_are_not_read_as_a_whole(made_by, kind):
+    """Each thread that has held a large file may keep as much memory for later."""
+    size = 1 << 24
+    write("some", (gzip.compress if kind else bytes)((bytes(999) + b"\n") * (size // 1000)))
+    if made_by == "reader":
+        queue = tf.train.string_input_producer(["some"])
+        value = tf.FixedLengthRecordReader(1000, encoding=kind).read(queue)[1]
+    elif made_by == "dataset":
+        dataset = tf.data.FixedLengthRecordDataset("some", 1000, compression_type=kind)
+        value = dataset.make_one_shot_iterator().get_next()
+    else:
+        value = tf.data.TextLineDataset("some", kind).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        coordinator = tf.train.Coordinator()
+        tf.train.start_queue_runners(session, coordinator)
+        tracemalloc.start()
+        try:
+            for _ in range(3):
+                session.run(value)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            coordinator.request_stop()
+    assert peak < size / 4
+
+
+def _of_one_length(name, kind):
+    return tf.data.FixedLengthRecordDataset(name, 3, compression_type=kind)
+
+
+@pytest.mark.parametrize("make", [tf.data.TFRecordDataset, tf.data.TextLineDataset, _of_one_length])
 def test_files_that_cannot_be_read(make):
     os.mkdir("folder")
     write("some", b"")

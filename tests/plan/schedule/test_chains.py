@@ -5,6 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.numerics import threads
+from gpuplace.ops.nn import fused_conv
 
 RANDOM = np.random.default_rng(8)
 IMAGES = RANDOM.standard_normal((6, 13, 12, 5)).astype(np.float32)
@@ -71,6 +72,31 @@ def test_groups_and_relu_right_behind(session):
     np.testing.assert_array_equal(
         session.run(grouped, {x: IMAGES}), session.run([grouped, products], {x: IMAGES})[0]
     )
+
+
+@pytest.mark.parametrize("add", [tf.add, lambda x, y: x + y, tf.raw_ops.AddV2])
+def test_a_vector_added_along_the_channels_is_a_bias(session, add, monkeypatch):
+    x = tf.placeholder(tf.float32, [None, None, None, 5])
+    products = tf.nn.conv2d(x, tf.constant(FILTER), [1, 1, 1, 1], "SAME")
+    sums = (
+        add(x=products, y=tf.constant(BIAS)) if add is tf.raw_ops.AddV2 else add(products, tf.constant(BIAS))
+    )
+    positive = tf.nn.relu(sums)
+    single = session.run([positive, products, sums], {x: IMAGES})[0]
+    parts = []
+    write = fused_conv.Pending._write
+    monkeypatch.setattr(fused_conv.Pending, "_write", lambda *given: parts.append(given) or write(*given))
+    np.testing.assert_array_equal(session.run(positive, {x: IMAGES}), single)
+    assert parts and all(pending.bias is not None and pending.relu for pending, *_ in parts)
+
+
+@pytest.mark.parametrize("shape", [[1], [], [12, 7], [1, 7]])
+def test_other_sums_are_none(session, shape):
+    x = tf.placeholder(tf.float32, [None, 13, 12, 5])
+    products = tf.nn.conv2d(x, tf.constant(FILTER), [1, 1, 1, 1], "SAME")
+    sums = products + tf.constant(RANDOM.standard_normal(shape).astype(np.float32))
+    together = session.run(sums, {x: IMAGES})
+    np.testing.assert_array_equal(together, session.run([sums, products], {x: IMAGES})[0])
 
 
 def test_a_value_that_others_read_is_computed(session):

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuplace.errors import DataLossError, InvalidArgumentError, OpError
+from gpuplace.files import file_system
 from gpuplace.files.file_system import with_op_errors
-from gpuplace.files.records import LineReader, RecordReader, read_all
+from gpuplace.files.records import FixedLengthReader, LineReader, RecordReader
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.data.runtime.stages import END, Cached, Following, Run, Stage, invalid
 from gpuplace.writing import write_file
@@ -81,28 +82,33 @@ class _FixedLength:
     """Records of one length between a header and a footer."""
 
     def __init__(self, record: int, header: int, footer: int, name: str, compression: str) -> None:
-        self._data = read_all(name, compression)
-        self._record, self._at, self._end = record, header, len(self._data) - footer
-        body = self._end - header
-        self._excess: OpError | None = None
+        self._name, self._compression = name, compression
+        self._sizes = record, header, footer
+        self._reader = FixedLengthReader(name, compression, record, header, footer)
+        if not compression:  # whose size is known before it is read
+            try:
+                self._check(file_system.stat(name).length)
+            except OpError:
+                self._reader.close()
+                raise
+
+    def _check(self, size: int) -> None:
+        record, header, footer = self._sizes
+        body = size - header - footer
         if body < 0 or body % record:
-            self._excess = (DataLossError if compression else InvalidArgumentError).of(
-                f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{name}" has body'
+            raise (DataLossError if self._compression else InvalidArgumentError).of(
+                f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{self._name}" has body'
                 f" length {body} bytes, which is not an exact multiple of the record length ({record} bytes)."
             )
-            if not compression:  # whose size is known before it is read
-                raise self._excess
 
     def next(self) -> bytes | None:
-        start, self._at = self._at, self._at + self._record
-        if self._at <= self._end:
-            return self._data[start : self._at]
-        if self._excess is not None:
-            raise self._excess
-        return None
+        row = self._reader.next()
+        if row is None:
+            self._check(self._reader.size)
+        return row
 
     def close(self) -> None:
-        pass
+        self._reader.close()
 
 
 def _fixed(record: int, header: int, footer: int) -> Callable[[str, str], _Rows]:

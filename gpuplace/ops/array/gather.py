@@ -237,7 +237,7 @@ def _batched_grad(op: Operation, grad: Tensor) -> Tensor:
     params, indices, axis = op.inputs
 
     def part(sizes: Any, begin: Any, end: Any = None) -> Any:
-        last = {} if end is not None else {"end_mask": 1}
+        last: dict[str, Any] = {} if end is not None else {"end_mask": 1}
         ends = [0] if end is None else [end]
         return new("StridedSlice", input=sizes, begin=[begin], end=ends, strides=[1], **last)
 

@@ -426,12 +426,6 @@ class Barrier:
         return apply_op(op_type, name or f"{self._name}_{op_type}", handle=self._barrier_ref).outputs[0]
 
 
-_MAKERS = {
-    "ConditionalAccumulator": accumulators.Accumulator,
-    "ResourceConditionalAccumulator": accumulators.Accumulator,
-    "SparseConditionalAccumulator": accumulators.SparseAccumulator,
-    "Barrier": accumulators.Barrier,
-}
 _TYPE_NAMES = {
     accumulators.Accumulator: "N10tensorflow26ConditionalAccumulatorBaseE",
     accumulators.SparseAccumulator: "N10tensorflow26ConditionalAccumulatorBaseE",
@@ -448,16 +442,13 @@ class _Reference(ResourceHandle):
         return np.asarray([self.container.encode(), self.name.encode()], object)
 
 
-@binder(*_MAKERS)
-def _maker(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+def _maker_of(
+    kind: Any, arguments: tuple[Any, ...], attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    kind: Any = _MAKERS[op.type]
+    """What gives an op's accumulator or barrier, made at the first call."""
 
     def make(name: str) -> Any:
-        if kind is accumulators.Barrier:
-            return kind(name, attrs["component_types"], attrs["shapes"])
-        return kind(name, attrs["dtype"], attrs["shape"], attrs["reduction_type"].decode())
+        return kind(name, *arguments)
 
     def get() -> ResourceHandle:
         found, container, name = own_resource(ctx, attrs, make)
@@ -466,6 +457,31 @@ def _maker(
         return made(ctx.device, container, name, _TYPE_NAMES[kind], found)
 
     return get
+
+
+def _accumulated(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    return attrs["dtype"], attrs["shape"], attrs["reduction_type"].decode()
+
+
+@binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
+def _accumulator(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    return _maker_of(accumulators.Accumulator, _accumulated(attrs), attrs, op, ctx)
+
+
+@binder("SparseConditionalAccumulator")
+def _sparse_accumulator(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    return _maker_of(accumulators.SparseAccumulator, _accumulated(attrs), attrs, op, ctx)
+
+
+@binder("Barrier")
+def _barrier(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    return _maker_of(accumulators.Barrier, (attrs["component_types"], attrs["shapes"]), attrs, op, ctx)
 
 
 def _accumulator(handle: Any) -> accumulators.Accumulator:
@@ -569,7 +585,8 @@ def _pair(op: Operation) -> Any:
 
 
 not_differentiable(
-    *_MAKERS, "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
+    "ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator", "Barrier",
+    "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
     "ResourceAccumulatorSetGlobalStep", "AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient",
     "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorApplyGradient",
     "SparseAccumulatorTakeGradient", "BarrierInsertMany", "BarrierTakeMany", "BarrierClose", "BarrierReadySize",

@@ -45,18 +45,10 @@ from gpuplace.api.arithmetic import bitwise, manip, random
 from gpuplace.api.behavior import *
 from gpuplace.api.files.graph_io import import_graph_def, make_ndarray, make_tensor_proto
 from gpuplace.api.graph_functions import *
+from gpuplace.api.kernel_table import kernels
 from gpuplace.api.missing import advise_in as _advise_in
 from gpuplace.api.missing import give_advice as _give_advice
 from gpuplace.api.nets import initializers
-from gpuplace.api.tools import (
-    explore,
-    kernels,
-    load_ipython_extension,
-    parse_log,
-    timeline,
-    unload_ipython_extension,
-)
-from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import *
 from gpuplace.dtypes import DType, as_dtype
@@ -72,7 +64,6 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
-from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops.array.batches import *
 from gpuplace.ops.array.constant import *
 from gpuplace.ops.array.gather import *
@@ -121,8 +112,6 @@ from gpuplace.ops.variables.template import *
 from gpuplace.ops.variables.variable_scope import *
 from gpuplace.ops.variables.variables import *
 from gpuplace.release import get_release, set_release
-from gpuplace.session.place import place
-from gpuplace.session.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
 
 __version__ = "0.1.0.dev0"
@@ -259,8 +248,16 @@ if TYPE_CHECKING:
     from gpuplace.api.files import gfile, graph_util, io, python_io, saved_model
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
+    from gpuplace.api.tools import (
+        explore,
+        load_ipython_extension,
+        parse_log,
+        timeline,
+        unload_ipython_extension,
+    )
     from gpuplace.api.training import data, lookup, queue, summary, train
     from gpuplace.api.version import *
+    from gpuplace.device.machine import Machine
     from gpuplace.graphdef.messages import (
         AttrValue,
         ConfigProto,
@@ -281,6 +278,7 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
+    from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.data.structure import TensorSpec
     from gpuplace.ops.input.accumulators import (
@@ -301,6 +299,8 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
     from gpuplace.ops.text.splitting import *
     from gpuplace.ops.text.strings import *
+    from gpuplace.session.place import place
+    from gpuplace.session.session import InteractiveSession, Session
 else:
     _late_name = _lazy_names(
         __name__,
@@ -310,7 +310,12 @@ else:
             "gpuplace.api.files": "gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
+            "gpuplace.api.tools": """
+                explore load_ipython_extension parse_log timeline unload_ipython_extension
+            """,
             "gpuplace.api.training": "data lookup queue summary train",
+            "gpuplace.device.machine": "Machine",
+            "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.ops": "losses",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
@@ -369,6 +374,8 @@ else:
                 as_string reduce_join string_join string_length string_lower string_strip
                 string_to_number string_upper substr
             """,
+            "gpuplace.session.place": "place",
+            "gpuplace.session.session": "InteractiveSession Session",
         },
     )
 

@@ -41,8 +41,14 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         process.reset_runtime()
     if (release := sys.modules.get("gpuplace.release")) is not None:
         release.set_release(None)
-    if (graphs := sys.modules.get("gpuplace.graph.stacks")) is not None:
-        graphs.reset_default_graph()
+    if (sessions := sys.modules.get("gpuplace.session.session")) is not None:
+        for session in list(sessions.InteractiveSession._active):
+            session.close()
+    if (stacks := sys.modules.get("gpuplace.graph.stacks")) is not None:
+        for stack in (stacks.graph_stack, stacks.session_stack):
+            stack.reset()
+            stack.enforce_nesting = True
+        stacks.reset_default_graph()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""The tools beside TensorFlow's names: ``explore``, ``parse_log``, ``timeline``, ``kernels``, IPython's extension.
+"""The tools beside TensorFlow's names: ``explore``, ``parse_log``, ``timeline``, IPython's extension.
 
 Each loads what it needs when it is called: ``import gpuplace`` loads no notebook library.
 """
@@ -16,7 +16,6 @@ from gpuplace.session.base_session import BaseSession
 from gpuplace.session.place import place
 from gpuplace.typing import (
     ConfigLike,
-    DataFrame,
     Explorer,
     GraphLike,
     MachineLike,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "explore",
-    "kernels",
     "load_ipython_extension",
     "parse_log",
     "timeline",
@@ -140,21 +138,6 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
     if of is not None and not isinstance(of, Placement):
         of = of.placement if isinstance(of, BaseSession) else place(of)
     return step_timeline(step, of)
-
-
-def kernels(op: str, release: str | None = None) -> DataFrame:
-    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
-
-    Args:
-        op: an op type, such as ``"MatMul"``.
-        release: whose catalogue; None: the process's release.
-
-    Raises:
-        NotFoundError: there is no such op.
-    """
-    from gpuplace.jupyter.frames.placement_frames import kernels_frame
-
-    return kernels_frame(op, release)
 
 
 def load_ipython_extension(shell: Any) -> None:

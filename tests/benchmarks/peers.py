@@ -74,10 +74,10 @@ class Least(NamedTuple):
 
     wall: float = math.inf
     cpu: float = math.inf
-    """Of all threads of the process."""
+    """Of all threads of the process, on average over a turn: it is not counted exactly at the end of a single call."""
 
     def and_of(self, other: Least) -> Least:
-        """The least of two measurements."""
+        """The least of two turns."""
         return Least(min(self.wall, other.wall), min(self.cpu, other.cpu))
 
 
@@ -98,13 +98,13 @@ def serve(calls: Mapping[str, Callable[[], Any]]) -> None:
 def least(call: Callable[[], Any], seconds: float) -> Least:
     """Measures a call again and again for so long, and at least once."""
     call()
-    found, end = Least(), time.perf_counter() + seconds
-    while math.isinf(found.wall) or time.perf_counter() < end:
-        cpu, wall = time.process_time(), time.perf_counter()
+    best, count, cpu, end = math.inf, 0, time.process_time(), time.perf_counter() + seconds
+    while not count or time.perf_counter() < end:
+        started = time.perf_counter()
         call()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        found = found.and_of(Least(1e6 * wall, 1e6 * cpu))
-    return found
+        best = min(best, time.perf_counter() - started)
+        count += 1
+    return Least(1e6 * best, 1e6 * (time.process_time() - cpu) / count)
 
 
 def interleaved(

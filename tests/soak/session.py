@@ -53,13 +53,17 @@ class Usage(NamedTuple):
 def usage(session: Any) -> Usage:
     """What is held now, garbage collected."""
     gc.collect()
-    rss = 0
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # what is free but kept for later is no leak
-    with contextlib.suppress(OSError), open("/proc/self/statm") as statm:
-        rss = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     held = sum(allocator.stats().bytes_in_use for allocator in session.allocators.values())
-    return Usage(rss, len(gc.get_objects()), held)
+    return Usage(resident_bytes(), len(gc.get_objects()), held)
+
+
+def resident_bytes() -> int:
+    """Resident memory; 0 where the system does not tell."""
+    with contextlib.suppress(OSError), open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def complain(before: Usage, after: Usage) -> list[str]:

@@ -16,6 +16,7 @@ from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.ops.array.constant import ones_like, zeros_like
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.division import (
     Gradients,
@@ -254,19 +255,22 @@ shape_function("Pow")(broadcast_shape)
 
 @gradient("Pow")
 def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y, z = conjugate(op.inputs[0]), conjugate(op.inputs[1]), conjugate(op.outputs[0])
+    x, y = op.inputs
 
-    def make() -> tuple[Tensor, Tensor]:
-        of_x = grad * y * new("Pow", x=x, y=y - like(1, y, "sub/y"))
-        zero = new("ZerosLike", x=x)
-        defined = new("NotEqual" if x.dtype.is_complex else "Greater", x=x, y=like(0, x))
-        one = new("Fill", dims=shape_tensor(x), value=like(1, x))
-        log_x = new(
-            "Select", condition=defined, t=new("Log", x=new("Select", condition=defined, t=x, e=one)), e=zero
-        )
-        return of_x, grad * z * log_x
+    def of_x() -> Tensor:
+        nonlocal x, y
+        x, y = conjugate(x), conjugate(y)
+        return grad * y * new("Pow", x=x, y=y - like(1, y, "sub/y"))
 
-    return broadcast_gradients(op, make)
+    def of_y() -> Tensor:
+        z = conjugate(op.outputs[0])
+        compare = "NotEqual" if x.dtype.is_complex else "Greater"
+        defined = new(compare, x=x, y=like(0, x, f"{compare}/y"))
+        log_x = new("Log", x=new("Select", condition=defined, t=x, e=ones_like(x)))
+        factor = new("Select", condition=defined, t=log_x, e=zeros_like(x))
+        return grad * z * factor
+
+    return reduced_gradients(op, grad, of_x, of_y)
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -8,7 +8,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-IMAGE, CLASSES, BATCH, EXAMPLES, STEPS = 8, 5, 4, 40, 20
+IMAGE, CLASSES, BATCH, EXAMPLES, STEPS = 8, 5, 4, 40, 50
 TOWER = "tower"
 
 

@@ -58,7 +58,7 @@ prediction = tf.nn.softmax(logits)
 with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
     tf.global_variables_initializer().run()
     print([v.name for v in tf.trainable_variables()])
-    for step in range(8):
+    for step in range(50):
         offset = (step * BATCH) % (len(labels) - BATCH + 1)
         feed_dict = {
             data_node: images[offset : offset + BATCH],

@@ -35,7 +35,7 @@ rng = np.random.RandomState(2)
 feed = {x: rng.rand(12, 64), y: np.arange(12) % 3}
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
-    for _ in range(3):
+    for _ in range(50):
         _, value, both = sess.run([train_op, total, parts], feed)
         print("loss %.9g" % value, ["%.9g" % part for part in both])
     print(sess.run(test_logits, feed)[0].round(3))

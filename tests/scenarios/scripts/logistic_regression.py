@@ -21,7 +21,7 @@ accuracy = tf.reduce_mean(tf.cast(correct_prediction, tf.float32))
 sess = tf.InteractiveSession()
 tf.initialize_all_variables().run()
 batch = 30
-for epoch in range(5):
+for epoch in range(13):
     total = 0.0
     for start in range(0, len(features), batch):
         feed = {x: features[start : start + batch], y_: labels[start : start + batch]}

@@ -1,4 +1,4 @@
-"""A net of contrib: default arguments, batch normalisation, regularizers, variables by scope, and five steps of training."""
+"""A net of contrib: default arguments, batch normalisation, regularizers, variables by scope, and fifty steps of training."""
 import numpy as np
 import tensorflow as tf
 import tensorflow.contrib.slim as slim
@@ -57,5 +57,5 @@ with tf.Session() as sess:
         v = sess.run(t, feed)
         print(v.shape, np.round(np.float64(v).ravel()[:5], 4).tolist())
     feed[is_training] = True
-    for i in range(5):
+    for i in range(50):
         print("loss %.9g step %d" % tuple(sess.run([train, sl, step], feed)[1:]))

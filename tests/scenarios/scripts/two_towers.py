@@ -80,7 +80,7 @@ with tf.Graph().as_default(), tf.device("/cpu:0"):
     for images, labels in inputs:
         feed[images] = rng.rand(8, 6, 6, 1)
         feed[labels] = rng.randint(3, size=8)
-    for step in range(4):
+    for step in range(50):
         _, values = sess.run([train_op, losses], feed_dict=feed)
         print("step %d: loss %s rate %.3f" % (step, " ".join("%.9g" % v for v in values), sess.run(lr)))
     with tf.variable_scope("local2", reuse=True):

@@ -6,7 +6,7 @@ experimental/map_and_batch_dataset_op.cc, release 1.15 (sentences).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,18 @@ from gpuplace.errors import DataLossError
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.data.runtime.mapping import Map
 from gpuplace.ops.data.runtime.shuffling import with_repetitions
-from gpuplace.ops.data.runtime.stages import END, Call, Element, Following, Run, Stage, Unchanged, invalid
+from gpuplace.ops.data.runtime.stages import (
+    END,
+    Call,
+    Element,
+    Following,
+    Run,
+    Slices,
+    Stage,
+    Unchanged,
+    by_number,
+    invalid,
+)
 from gpuplace.shapes import brackets
 
 
@@ -86,13 +97,18 @@ class Batch(Stage):
         self.size, self.drops, self.is_fused = size, drops, is_fused
 
     def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+        (stage,) = self.inputs
+        together: Callable[[Any], tuple[Any, ...]] = self.together
+        if (rows := self.rows()) is not None:
+            source, stage = rows
+            together = source.taken
+        following = stage.begin(run)
         size = self.size
         has_ended = False
 
         def take() -> Any:
             nonlocal has_ended
-            elements: list[Element] = []
+            elements: list[Any] = []
             while not has_ended and len(elements) < size:
                 element = following()
                 if element is END:
@@ -101,9 +117,13 @@ class Batch(Stage):
                     elements.append(element)
             if not elements or (self.drops and len(elements) < size):
                 return END
-            return self.together(elements)
+            return together(elements)
 
         return take
+
+    def rows(self) -> tuple[Slices, Stage] | None:
+        """What ``by_number`` says, where it helps."""
+        return by_number(self.inputs[0])
 
     def together(self, elements: Sequence[Element]) -> tuple[Any, ...]:
         """The batch of these elements."""
@@ -135,6 +155,9 @@ class PaddedBatch(Batch):
             if value.ndim:
                 raise invalid("All padding values must be scalars")
         self.shapes, self.values = [tuple(shape.tolist()) for shape in shapes], values
+
+    def rows(self) -> None:
+        return None
 
     def together(self, elements: Sequence[Element]) -> tuple[Any, ...]:
         components = zip(*elements, strict=True)

@@ -59,6 +59,8 @@ class Shuffle(Stage):
         count: repetitions that are part of it; -1: without end.
     """
 
+    only_chooses = True
+
     def __init__(self, stage: Stage, size: int, seeds: Seeds, again: bool, count: int = 1) -> None:
         super().__init__(stage)
         if size < 1:

@@ -101,6 +101,9 @@ class Stage:
         *inputs: the stages that it takes from.
     """
 
+    only_chooses = False
+    """Whether it gives elements of the one stage that it takes from, just as they are."""
+
     def __init__(self, *inputs: Stage) -> None:
         self.inputs = inputs
 
@@ -181,8 +184,41 @@ class Slices(Stage):
         rows = [_rows(array) for array in self.arrays]
         return _then_end(zip(*rows, strict=True))
 
+    def taken(self, numbers: Sequence[int]) -> tuple[Any, ...]:
+        """The rows of those numbers, put together."""
+        return tuple([array.take(numbers, axis=0) for array in self.arrays])
+
     def cardinality(self) -> int:
         return len(self.arrays[0])
+
+
+class _Numbers(Stage):
+    """Numbers of rows, each an element as it is.
+
+    Args:
+        count: how many.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+
+    def begin(self, run: Run) -> Following:
+        return _then_end(iter(range(self.count)))
+
+
+def by_number(stage: Stage) -> tuple[Slices, Stage] | None:
+    """Where the elements of a stage are rows of arrays: the arrays, and a stage that gives the numbers of the rows.
+
+    What becomes of single rows costs more than what becomes of numbers, so who puts them together takes them by number.
+    """
+    source = stage
+    while source.only_chooses:
+        (source,) = source.inputs
+    if not isinstance(source, Slices):
+        return None
+    numbers = _Numbers(source.cardinality())
+    return source, stage.rewritten(lambda one: numbers if one is source else one)
 
 
 def _rows(array: Any) -> Any:
@@ -290,6 +326,8 @@ class Repeat(Stage):
         count: how often; less than 0: without end.
     """
 
+    only_chooses = True
+
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
         self.count = count
@@ -331,6 +369,8 @@ class Take(Stage):
         count: most of them; less than 0: all.
     """
 
+    only_chooses = True
+
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
         self.count = count
@@ -367,6 +407,8 @@ class Skip(Stage):
         stage: gives them.
         count: how many are left out; less than 0: all.
     """
+
+    only_chooses = True
 
     def __init__(self, stage: Stage, count: int) -> None:
         super().__init__(stage)
@@ -406,6 +448,8 @@ class Shard(Stage):
         index: which of them.
     """
 
+    only_chooses = True
+
     def __init__(self, stage: Stage, shards: int, index: int) -> None:
         super().__init__(stage)
         if shards < 1:
@@ -433,6 +477,8 @@ class Shard(Stage):
 
 class Unchanged(Stage):
     """The elements of another stage: what is only a note about how to run it."""
+
+    only_chooses = True
 
     def begin(self, run: Run) -> Following:
         return self.inputs[0].begin(run)

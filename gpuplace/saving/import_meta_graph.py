@@ -33,7 +33,8 @@ def import_meta_graph(
         meta_graph_or_file: a ``MetaGraphDef``, or its file.
         clear_devices: leave the devices out.
         import_scope: a scope for the names; None: none.
-        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what `import_scoped_meta_graph_with_return_elements` takes.
+        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what
+            `import_scoped_meta_graph_with_return_elements` takes.
 
     Returns:
         The saver; None if there are no variables.

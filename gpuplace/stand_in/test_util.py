@@ -17,8 +17,8 @@ from gpuplace.api.testing.test_case import TestCase, main
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.ops.array.reshaping import transpose
-from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.saving.meta_graph import proto_class
+from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.typing import GraphDef, NodeDef
 
 __all__ = [

@@ -92,10 +92,8 @@ MODULES = {
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
-    "tensorflow.python.training.checkpoint_management": "gpuplace.api.training.train",
     "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.training.checkpoint_utils": "gpuplace.api.training.train",
-    "tensorflow.python.training.saver": "gpuplace.api.training.train",
     "tensorflow.python.training.training": "gpuplace.api.training.train",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
@@ -158,7 +156,7 @@ NAMES = {
     "layers.normalization": ("api.nets.layers",),
     "layers.pooling": ("api.nets.layers",),
     "layers.utils": ("ops.flow.conditionals", "api.nets.layers"),
-    "lib.io.file_io": ("api.files.gfile",),
+    "lib.io.file_io": ("files.file_io", "api.files.gfile"),
     "lib.io.tf_record": ("api.files.io",),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping", "ops.array.gather"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
@@ -235,6 +233,11 @@ NAMES = {
         ("training.monitored_session", "training.basic_session_run_hooks"),
         ("training.monitored_session", "training.saver_hooks", "training.hooks", "api.training.train"),
     ),
+    "training.checkpoint_management": ("saving.checkpoint_state", "api.training.train"),
+    "training.saver": (
+        *("saving.saver", "saving.builder", "saving.saveables", "saving.import_meta_graph"),
+        "api.training.train",
+    ),
     "training.moving_averages": ("ops.train.moving_averages",),
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),
@@ -297,6 +300,7 @@ ALIASES = {
     ("ops.variables", "VariableV1"): "Variable",
     ("ops.variables", "RefVariable"): "Variable",
     ("ops.variable_scope", "VariableV1"): "Variable",
+    ("ops.variable_scope", "variable"): "Variable",
     ("framework.constant_op", "constant_v1"): "constant",
     ("ops.control_flow_ops", "_Identity"): "identity",
     ("framework.tensor_util", "constant_value"): "get_static_value",
@@ -311,6 +315,7 @@ ALIASES = {
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
+    ("training.saver", "_get_saver_or_default"): "saver_or_default",
     ("util.nest", "is_sequence"): "is_nested",
     ("util.nest", "_is_attrs"): "is_attrs",
 }

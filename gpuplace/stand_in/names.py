@@ -185,7 +185,7 @@ NAMES = {
     "ops.linalg.linalg": ("api.arithmetic.linalg",),
     "ops.list_ops": (),
     "ops.logging_ops": ("api.printing",),
-    "ops.lookup_ops": ("api.contrib.lookup", "api.training.lookup"),
+    "ops.lookup_ops": ("ops.input.tables",),
     "ops.losses.losses": ("ops.losses",),
     "ops.losses.util": ("ops.losses",),
     "ops.manip_ops": ("api.arithmetic.manip",),

@@ -179,7 +179,7 @@ NAMES = {
     "ops.gradients_impl": ("ops.gradients.gradients",),
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.image_ops": ("api.nets.image",),
-    "ops.init_ops": ("api.nets.initializers",),
+    "ops.init_ops": ("api.nets.initializers", "ops.variables.convolution_initializers"),
     "ops.io_ops": (),
     "ops.linalg_ops": ("api.arithmetic.linalg",),
     "ops.linalg.linalg": ("api.arithmetic.linalg",),
@@ -262,6 +262,7 @@ CONTRIB = {
             "unique",
         ),
     ),
+    "framework.python.framework": ("framework", "checkpoint_utils"),
     "framework.python.ops": ("framework", "arg_scope", "ops", "variables"),
     "layers.python.layers": (
         *("layers", "embedding_ops", "encoders", "feature_column", "initializers", "layers", "normalization"),

@@ -44,7 +44,6 @@ def test_bounds():
         ([4], [4, 1], 0, (1, 1)),
         ([4, 1], [4, 3], 1, (1, 2)),
         ([4], [4, 1, 1], 1, (1, 2)),
-        ([4], [4, 3], 0, (1, 2)),
     ],
 )
 def test_axes_too_many_are_left_out(labels, predictions, difference, ranks, is_known):

@@ -36,11 +36,14 @@ if TYPE_CHECKING:
         assign_from_values,
         assign_from_values_fn,
     )
+    from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
+    from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
 else:
     __getattr__ = _lazy_names(
         __name__,
         {
-            "gpuplace.api.training.train": "init_from_checkpoint list_variables load_checkpoint load_variable",
+            "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
+            "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
             "gpuplace.ops.variables.convolution_initializers": """
                 convolutional_delta_orthogonal convolutional_orthogonal_1d convolutional_orthogonal_2d
                 convolutional_orthogonal_3d

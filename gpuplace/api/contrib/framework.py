@@ -18,12 +18,6 @@ from gpuplace.ops.train.global_step import (
 )
 
 if TYPE_CHECKING:
-    from gpuplace.api.training.train import (
-        init_from_checkpoint,
-        list_variables,
-        load_checkpoint,
-        load_variable,
-    )
     from gpuplace.ops.variables.convolution_initializers import (
         convolutional_delta_orthogonal,
         convolutional_orthogonal_1d,

@@ -181,7 +181,7 @@ NAMES = {
     "ops.gradients_impl": ("ops.gradients.gradients",),
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.histogram_ops": (),
-    "ops.image_ops": ("api.nets.image",),
+    "ops.image_ops": ("api.nets.image", "ops.image.geometry"),
     "ops.init_ops": (
         *("api.nets.initializers", "ops.variables.convolution_initializers"),
         "ops.variables.init_ops",
@@ -323,6 +323,8 @@ ALIASES = {
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.array_ops", "squeeze_v2"): "squeeze",
+    ("ops.image_ops", "ResizeMethod"): "ResizeMethodV2",
+    ("ops.image_ops", "ResizeMethodV1"): "ResizeMethod",
     ("ops.init_ops", "_compute_fans"): "fans",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
     ("ops.nn_impl", "moments_v2"): "moments",

@@ -61,6 +61,14 @@ def test_names_of_modules_that_are_no_public_ones(tmp_path):
         module, names = row.split(": ")
         lines += [f"import tensorflow.python.{module} as module"]
         lines += [f"assert callable(module.{name}), 'module.{name}'" for name in names.split()]
+    lines += [
+        "from tensorflow.python.ops import image_ops",
+        "import tensorflow as tf",
+        "image = tf.zeros([2, 2, 3])",
+        "method = image_ops.ResizeMethod.NEAREST_NEIGHBOR",
+        "assert method == 'nearest' and tf.image.ResizeMethod is image_ops.ResizeMethodV1",
+        "assert image_ops.resize_images(image, [4, 5], method).shape.as_list() == [4, 5, 3]",
+    ]
     assert run(tmp_path, *lines) == 0
 
 

@@ -269,7 +269,7 @@ def rename(src: Path, dst: Path, overwrite: bool = False) -> None:
         NotFoundError: there is no such file.
         AlreadyExistsError: there is a file of the new name, and it is not to be replaced.
     """
-    _check_free(dst, overwrite)
+    check_free(dst, overwrite)
     with with_op_errors(src):
         os.replace(text_of(src), text_of(dst))
 
@@ -286,7 +286,7 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
         NotFoundError: there is no such file.
         AlreadyExistsError: there is a file at the copy's path, and it is not to be replaced.
     """
-    _check_free(dst, overwrite)
+    check_free(dst, overwrite)
     with with_op_errors(src), open(text_of(src), "rb") as source:
         with with_op_errors(dst), growing_file(text_of(dst)) as target:
             import shutil  # loaded when it is first needed
@@ -294,7 +294,7 @@ def copy(src: Path, dst: Path, overwrite: bool = False) -> None:
             shutil.copyfileobj(source, target)
 
 
-def _check_free(path: Path, overwrite: bool) -> None:
+def check_free(path: Path, overwrite: bool) -> None:
     if not overwrite and exists(path):
         raise AlreadyExistsError.of(
             "file already exists", facts={"file": text_of(path)}, hint="overwrite=True"

@@ -127,6 +127,139 @@ class Table:
         return found, self._array(values, self.value_shape.known_sizes)
 
 
+_MOST_FILLED = 0.8
+"""The part of the buckets of a dense table that may hold keys before there are twice as many buckets."""
+
+
+class DenseTable(Table):
+    """A table that can be changed, whose keys and values are given out by buckets, also those that are empty.
+
+    Keys are numbers, texts or vectors. TensorFlow places keys in buckets by a hash of its own; here they come in the
+    order in which they were inserted, then the deleted ones, then the empty buckets.
+
+    Args:
+        key_dtype: the type of its keys.
+        value_dtype: the type of its values.
+        value_shape: the shape of a value.
+        empty_key: what an empty bucket has for a key, an array; no key may be equal to it.
+        deleted_key: what the bucket of a deleted key has, the same.
+        buckets: how many buckets there are at first, a power of two.
+
+    Raises:
+        InvalidArgumentError: ``empty_key`` and ``deleted_key`` are the same, or of different shapes, or ``buckets`` is
+            no power of two.
+    """
+
+    def __init__(
+        self, key_dtype: DType, value_dtype: DType, value_shape: TensorShape, empty_key: Any, deleted_key: Any,
+        buckets: int,
+    ) -> None:  # fmt: skip
+        super().__init__(key_dtype, value_dtype, value_shape, True)
+        if empty_key.shape != deleted_key.shape:
+            raise InvalidArgumentError.of(
+                "Empty and deleted keys must have same shape, got shapes:"
+                f" {brackets(empty_key.shape)} and {brackets(deleted_key.shape)}"
+            )
+        self.key_shape = empty_key.shape
+        self._empty, self._deleted = (_key_of(one) for one in (empty_key, deleted_key))
+        if self._empty == self._deleted:
+            raise InvalidArgumentError.of("Empty and deleted keys cannot be equal")
+        if buckets < 1 or buckets & (buckets - 1):
+            raise InvalidArgumentError.of(
+                f"Number of buckets must be at least 4 and a power of 2, got: {buckets}"
+            )
+        self._buckets = buckets
+        self._left: list[Any] = []
+        """The values that deleted keys had, which are still in their buckets."""
+
+    def _keys(self, keys: Any) -> list[Any]:
+        rows = keys.shape[0] if keys.ndim else 1
+        wanted = (rows, *self.key_shape)
+        if keys.size != np.prod(wanted):
+            raise InvalidArgumentError.of(f"Expected key shape {brackets(wanted)} got {brackets(keys.shape)}")
+        found = (
+            [_key_of(key) for key in keys.reshape(wanted)] if self.key_shape else keys.reshape(-1).tolist()
+        )
+        for what, key in (("empty_key", self._empty), ("deleted_key", self._deleted)):
+            if key in found:
+                raise InvalidArgumentError.of(f"Using the {what} as a table key is not allowed")
+        return found
+
+    def find(self, keys: Any, default: Any) -> Any:
+        """The values of keys; the default for those that are not there.
+
+        Raises:
+            InvalidArgumentError: a key is of another shape, or stands for buckets that are empty or deleted.
+        """
+        with self._lock:
+            wanted = self._keys(keys)
+            missing = default.item() if not default.ndim else default
+            found = [self._values.get(key, missing) for key in wanted]
+        first = keys.shape[: keys.ndim - len(self.key_shape)]
+        return self._array(found, default.shape).reshape((*first, *default.shape))
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Adds keys, or gives them other values.
+
+        Raises:
+            InvalidArgumentError: the values are not as many, or of another shape, or as `find`.
+        """
+        with self._lock:
+            wanted = self._keys(keys)
+            shape = self.value_shape.known_sizes
+            if values.shape != (*keys.shape[: keys.ndim - len(self.key_shape)], *shape):
+                raise InvalidArgumentError.of(
+                    f"Expected shape {brackets((len(wanted), *shape))} for value, got {brackets(values.shape)}"
+                )
+            while len(self._values) + len(wanted) > self._buckets * _MOST_FILLED:
+                self._buckets *= 2
+                self._left.clear()
+            rows = values.reshape(-1, *shape)
+            self._values.update(
+                zip(wanted, rows.tolist() if rows.ndim == 1 else list(rows.copy()), strict=True)
+            )
+            del self._left[: max(len(self._values) + len(self._left) - self._buckets, 0)]
+
+    def remove(self, keys: Any) -> None:
+        """Drops keys; those that are not there are ignored."""
+        with self._lock:
+            for key in self._keys(keys):
+                if key in self._values:
+                    self._left.append(self._values.pop(key))
+
+    def replace(self, keys: Any, values: Any) -> None:
+        """Has these buckets and no others from now on."""
+        with self._lock:
+            rows = list(values) if self.value_shape.known_sizes else values.tolist()
+            found = [_key_of(key) for key in keys] if self.key_shape else keys.tolist()
+            pairs = list(zip(found, rows, strict=True))
+            self._values = {key: value for key, value in pairs if key not in (self._empty, self._deleted)}
+            self._left = [value for key, value in pairs if key == self._deleted]
+            self._buckets = len(pairs)
+
+    def export(self) -> tuple[Any, Any]:
+        """The keys and values of all buckets."""
+        with self._lock:
+            keys = [*self._values, *[self._deleted] * len(self._left)]
+            values = [*self._values.values(), *self._left]
+            empty = self._buckets - len(keys)
+        dtype = object if self.key_dtype is string else self.key_dtype.as_numpy_dtype
+        found = np.empty((self._buckets, *self.key_shape), dtype)
+        for row, key in enumerate(keys):
+            found[row] = key
+        found[len(keys) :] = self._empty
+        kept = self._array(values, self.value_shape.known_sizes)
+        nothing = np.zeros((empty, *kept.shape[1:]), kept.dtype)
+        if self.value_dtype is string:
+            nothing[...] = b""
+        return found, np.concatenate([kept, nothing])
+
+
+def _key_of(key: Any) -> Any:
+    """An array as a key of a dict."""
+    return tuple(key.reshape(-1).tolist()) if key.ndim else key.item()
+
+
 def _text(value: Any) -> str:
     return os.fsdecode(value) if isinstance(value, bytes) else str(value)
 

@@ -166,7 +166,7 @@ def _all_but_first(values: Tensor) -> Tensor:
     return constant.range(1, reshaping.rank(values))
 
 
-def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
     """Weights of the shape of ``values``, which they have to fit.
 
     Args:
@@ -174,6 +174,8 @@ def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
         values: what they are for.
     """
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
+        values = convert_to_tensor(values, name="values")
+        weights = convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")
         if weights.shape.is_fully_defined() and weights.shape.sizes == values.shape.sizes:
             return weights
         with get_default_graph().control_dependencies([assert_broadcastable(weights, values)]):

@@ -59,24 +59,34 @@ def collect(value: Any, keys: Keys) -> None:
         get_default_graph().add_to_collection(key, value)
 
 
-def without_extra_axis(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Labels and predictions without the last axis, of size 1, that only one of them has."""
-    with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
+def remove_squeezable_dimensions(
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+) -> tuple[Any, Any]:
+    """Labels and predictions without a last axis of size 1 that one of them has too many.
+
+    Args:
+        labels: a tensor.
+        predictions: another one.
+        expected_rank_diff: how many axes more the predictions should have.
+        name: name of the scope.
+    """
+    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
         mine, theirs = predictions.shape.ndims, labels.shape.ndims
+        more, fewer = expected_rank_diff + 1, expected_rank_diff - 1
         if mine is not None and theirs is not None:
-            if mine - theirs == 1 and predictions.shape[-1].is_compatible_with(1):
+            if mine - theirs == more and predictions.shape[-1].is_compatible_with(1):
                 predictions = reshaping.squeeze(predictions, [-1])
-            elif theirs - mine == 1 and labels.shape[-1].is_compatible_with(1):
+            elif mine - theirs == fewer and labels.shape[-1].is_compatible_with(1):
                 labels = reshaping.squeeze(labels, [-1])
             return labels, predictions
         extra = reshaping.rank(predictions) - reshaping.rank(labels)
         if mine is None or predictions.shape[-1].is_compatible_with(1):
             given = predictions
-            predictions = cond(equal(extra, 1), lambda: reshaping.squeeze(given, [-1]), lambda: given)
+            predictions = cond(equal(more, extra), lambda: reshaping.squeeze(given, [-1]), lambda: given)
         if theirs is None or labels.shape[-1].is_compatible_with(1):
             truth = labels
-            labels = cond(equal(extra, -1), lambda: reshaping.squeeze(truth, [-1]), lambda: truth)
+            labels = cond(equal(fewer, extra), lambda: reshaping.squeeze(truth, [-1]), lambda: truth)
         return labels, predictions
 
 
@@ -84,7 +94,7 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
     """The same ranks, by axes of size 1 left out or added at the end."""
     predictions = convert_to_tensor(predictions)
     if labels is not None:
-        labels, predictions = without_extra_axis(labels, predictions)
+        labels, predictions = remove_squeezable_dimensions(labels, predictions)
         predictions.shape.assert_is_compatible_with(labels.shape)
     if weights is None:
         return predictions, labels, None

@@ -18,7 +18,7 @@ from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import div_no_nan, maximum, multiply, subtract
 from gpuplace.ops.math.reduction import reduce_mean, reduce_sum
 from gpuplace.ops.math.unary import abs as magnitude
-from gpuplace.ops.metrics import Keys, Metric, aligned, collect, gathered, mean, without_extra_axis
+from gpuplace.ops.metrics import Keys, Metric, aligned, collect, gathered, mean, remove_squeezable_dimensions
 from gpuplace.ops.variables.state import assign_add, scatter_add
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.typing import TensorLike
@@ -90,7 +90,7 @@ def mean_relative_error(
         ValueError: shapes do not fit.
     """
     found, truth, share = aligned(predictions, labels, weights)
-    found, divisor = without_extra_axis(found, normalizer)
+    found, divisor = remove_squeezable_dimensions(found, normalizer)
     found.shape.assert_is_compatible_with(divisor.shape)
     errors = where(equal(divisor, 0.0), constant.zeros_like(truth), div(magnitude(truth - found), divisor))
     return mean(errors, share, metrics_collections, updates_collections, name or "mean_relative_error")

@@ -256,6 +256,7 @@ def _by_name(things: Any) -> dict[str, Any]:
         raise TypeError(f"Variables to save should be passed in a dict or a list: {things}")
     named: dict[str, Any] = {}
     for thing in sorted(things, key=lambda one: one.name):
+        thing = getattr(thing, "_saveable", thing)
         if isinstance(thing, SaveableObject):
             named[thing.name] = thing
             continue
@@ -304,6 +305,7 @@ def _saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
             "names_to_saveables must be a dict mapping string names to trackable operations. Name is not a string: "
             f"{name}"
         )
+    wanted = getattr(wanted, "_saveable", wanted)
     if isinstance(wanted, SaveableObject):
         yield wanted
     elif _is_partitioned(wanted):

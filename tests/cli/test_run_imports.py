@@ -34,6 +34,44 @@ def run(folder, *lines):
     return main(["run", str(program)])
 
 
+INSIDE = """
+framework.meta_graph: export_scoped_meta_graph copy_scoped_meta_graph import_scoped_meta_graph
+framework.tensor_spec: BoundedTensorSpec TensorSpec
+lib.io.file_io: read_file_to_string FileIO
+ops.candidate_sampling_ops: uniform_candidate_sampler
+ops.confusion_matrix: remove_squeezable_dimensions
+ops.data_flow_ops: Barrier ConditionalAccumulator FIFOQueue
+ops.init_ops: convolutional_orthogonal_2d _compute_fans
+ops.lookup_ops: DenseHashTable index_table_from_tensor StaticHashTableV1
+ops.nn_impl: moments_v2
+ops.session_ops: TensorHandle get_session_handle
+ops.variable_scope: variable
+training.basic_session_run_hooks: CheckpointSaverHook SecondOrStepTimer
+training.checkpoint_management: meta_graph_filename latest_checkpoint
+training.monitored_session: _HookedSession _RecoverableSession MonitoredSession
+training.saver: BaseSaverBuilder Saver _get_saver_or_default import_meta_graph
+util.nest: is_sequence flatten_up_to map_structure_with_paths flatten
+"""
+"""Modules of TensorFlow's insides, and names that programs use of them."""
+
+
+def test_names_of_modules_that_are_no_public_ones(tmp_path):
+    lines = []
+    for row in INSIDE.split("\n")[1:-1]:
+        module, names = row.split(": ")
+        lines += [f"import tensorflow.python.{module} as module"]
+        lines += [f"assert callable(module.{name}), 'module.{name}'" for name in names.split()]
+    lines += [
+        "from tensorflow.python.ops import image_ops",
+        "import tensorflow as tf",
+        "image = tf.zeros([2, 2, 3])",
+        "method = image_ops.ResizeMethod.NEAREST_NEIGHBOR",
+        "assert method == 'nearest' and tf.image.ResizeMethod is image_ops.ResizeMethodV1",
+        "assert image_ops.resize_images(image, [4, 5], method).shape.as_list() == [4, 5, 3]",
+    ]
+    assert run(tmp_path, *lines) == 0
+
+
 @pytest.mark.parametrize("line", THERE.values(), ids=THERE)
 def test_names_that_are_there(line, tmp_path):
     assert run(tmp_path, line, "assert callable(name)") == 0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.ops import losses
 from gpuplace.stand_in import names
 
 LABELS = np.array([[1.0, 9.0, 2.0], [-5.0, -2.0, 6.0]])
@@ -59,3 +60,11 @@ def test_what_checks_weights_has_tensorflows_name():
     check = names.resolve("tensorflow.python.ops.weights_broadcast_ops").assert_broadcastable
     with pytest.raises(ValueError, match="weights can not be broadcast to values"):
         check(tf.ones([2]), tf.ones([2, 3]))
+
+
+def test_weights_and_values_may_be_arrays():
+    values = np.arange(6.0).reshape(1, 2, 3)
+    made = losses.broadcast_weights([[[2.0], [3.0]]], values)
+    np.testing.assert_array_equal(made.eval(session=tf.Session()), [[[2, 2, 2], [3, 3, 3]]])
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+        losses.broadcast_weights(np.ones([1, 3, 3]), values)

@@ -18,19 +18,33 @@ from gpuplace.ops.train.global_step import (
 )
 
 if TYPE_CHECKING:
+    from gpuplace.ops.variables.convolution_initializers import (
+        convolutional_delta_orthogonal,
+        convolutional_orthogonal_1d,
+        convolutional_orthogonal_2d,
+        convolutional_orthogonal_3d,
+    )
     from gpuplace.saving.assigning import (
         assign_from_checkpoint,
         assign_from_checkpoint_fn,
         assign_from_values,
         assign_from_values_fn,
     )
+    from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
+    from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
 else:
     __getattr__ = _lazy_names(
         __name__,
         {
+            "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
+            "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
+            "gpuplace.ops.variables.convolution_initializers": """
+                convolutional_delta_orthogonal convolutional_orthogonal_1d convolutional_orthogonal_2d
+                convolutional_orthogonal_3d
+            """,
             "gpuplace.saving.assigning": """
                 assign_from_checkpoint assign_from_checkpoint_fn assign_from_values assign_from_values_fn
-            """
+            """,
         },
     )
 
@@ -39,9 +53,11 @@ __all__ = [
     "add_arg_scope", "add_model_variable", "arg_scope", "arg_scope_func_key", "arg_scoped_arguments",
     "assert_global_step",
     "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
-    "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
-    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
-    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "local_variable",
-    "model_variable", "nest", "variable", "with_dependencies",
+    "convolutional_delta_orthogonal", "convolutional_orthogonal_1d", "convolutional_orthogonal_2d",
+    "convolutional_orthogonal_3d", "create_global_step", "current_arg_scope", "get_global_step",
+    "get_local_variables", "get_model_variables", "get_or_create_global_step", "get_trainable_variables",
+    "get_unique_variable", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
+    "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "list_variables", "load_checkpoint",
+    "load_variable", "local_variable", "model_variable", "nest", "variable", "with_dependencies",
 ]
 # fmt: on

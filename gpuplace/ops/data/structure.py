@@ -119,13 +119,43 @@ class TensorSpec:
         self.dtype: DType = as_dtype(dtype)
         self.name = name
 
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The same as another spec, or with another name.
+
+        Args:
+            spec: the other one.
+            name: the name; None: that of ``spec``.
+        """
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
+        """What is known of a tensor.
+
+        Args:
+            tensor: the tensor.
+            name: a name; None: that of the operation.
+
+        Raises:
+            ValueError: it is no tensor.
+        """
+        if not isinstance(tensor, Tensor):
+            raise ValueError("`tensor` should be a tf.Tensor")
+        return TensorSpec(tensor.shape, tensor.dtype, name or tensor.op.name)
+
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a tensor, or another spec, has this type and a shape that fits."""
-        return other.dtype is self.dtype and self.shape.is_compatible_with(other.shape)
+        return (
+            isinstance(other, TensorSpec | Tensor)
+            and self.dtype.is_compatible_with(other.dtype)
+            and self.shape.is_compatible_with(other.shape)
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TensorSpec)
+            and type(self) is type(other)
             and self.shape.sizes == other.shape.sizes
             and self.dtype is other.dtype
             and self.name == other.name

@@ -70,6 +70,27 @@ class ResizeMethod:
     """The mean of the area."""
 
 
+class ResizeMethodV2:
+    """The methods by name, as ``tensorflow.python.ops.image_ops.ResizeMethod`` has them; ``resize_images`` has four."""
+
+    BILINEAR = "bilinear"
+    """Between the four neighbours."""
+    NEAREST_NEIGHBOR = "nearest"
+    """The nearest pixel."""
+    BICUBIC = "bicubic"
+    """From sixteen neighbours."""
+    AREA = "area"
+    """The mean of the area."""
+    LANCZOS3 = "lanczos3"
+    """Of TensorFlow 2 alone, like those below."""
+    LANCZOS5 = "lanczos5"
+    """With five lobes."""
+    GAUSSIAN = "gaussian"
+    """By a bell curve."""
+    MITCHELLCUBIC = "mitchellcubic"
+    """By a cubic without antialiasing."""
+
+
 _RESIZERS: dict[Any, Any] = {
     ResizeMethod.BILINEAR: resize_bilinear,
     ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,

@@ -426,11 +426,9 @@ class Barrier:
         return apply_op(op_type, name or f"{self._name}_{op_type}", handle=self._barrier_ref).outputs[0]
 
 
-_TYPE_NAMES = {
-    accumulators.Accumulator: "N10tensorflow26ConditionalAccumulatorBaseE",
-    accumulators.SparseAccumulator: "N10tensorflow26ConditionalAccumulatorBaseE",
-    accumulators.Barrier: "N10tensorflow7barrier7BarrierE",
-}
+_ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"
+_BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"
+"""Their types in the messages about resources."""
 
 
 class _Reference(ResourceHandle):
@@ -442,57 +440,54 @@ class _Reference(ResourceHandle):
         return np.asarray([self.container.encode(), self.name.encode()], object)
 
 
-def _maker_of(
-    kind: Any, arguments: tuple[Any, ...], attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
+@binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
+def _make_dense(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
-    """What gives an op's accumulator or barrier, made at the first call."""
+    return _maker(accumulators.Accumulator, attrs, op, ctx)
+
+
+@binder("SparseConditionalAccumulator")
+def _make_sparse(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    return _maker(accumulators.SparseAccumulator, attrs, op, ctx)
+
+
+@binder("Barrier")
+def _make_barrier(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    return _maker(accumulators.Barrier, attrs, op, ctx)
+
+
+def _maker(
+    kind: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    """What makes a resource of a class at the first call, and gives its handle."""
+    is_barrier = kind is accumulators.Barrier
+    cls = ResourceHandle if op.outputs[0].dtype is resource else _Reference
 
     def make(name: str) -> Any:
-        return kind(name, *arguments)
+        if is_barrier:
+            return kind(name, attrs["component_types"], attrs["shapes"])
+        return kind(name, attrs["dtype"], attrs["shape"], attrs["reduction_type"].decode())
 
     def get() -> ResourceHandle:
         found, container, name = own_resource(ctx, attrs, make)
         found.check_same(make(name))
-        made = ResourceHandle if op.outputs[0].dtype is resource else _Reference
-        return made(ctx.device, container, name, _TYPE_NAMES[kind], found)
+        return cls(ctx.device, container, name, _BARRIER_TYPE if is_barrier else _ACCUMULATOR_TYPE, found)
 
     return get
 
 
-def _accumulated(attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    return attrs["dtype"], attrs["shape"], attrs["reduction_type"].decode()
-
-
-@binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
-def _accumulator(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
-) -> Callable[[], ResourceHandle]:
-    return _maker_of(accumulators.Accumulator, _accumulated(attrs), attrs, op, ctx)
-
-
-@binder("SparseConditionalAccumulator")
-def _sparse_accumulator(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
-) -> Callable[[], ResourceHandle]:
-    return _maker_of(accumulators.SparseAccumulator, _accumulated(attrs), attrs, op, ctx)
-
-
-@binder("Barrier")
-def _barrier(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
-) -> Callable[[], ResourceHandle]:
-    return _maker_of(accumulators.Barrier, (attrs["component_types"], attrs["shapes"]), attrs, op, ctx)
-
-
 def _accumulator(handle: Any) -> accumulators.Accumulator:
-    kind = accumulators.Accumulator
-    found: accumulators.Accumulator = resource_of(handle, kind, _TYPE_NAMES[kind])
+    found: accumulators.Accumulator = resource_of(handle, accumulators.Accumulator, _ACCUMULATOR_TYPE)
     return found
 
 
 def _barrier(handle: Any) -> accumulators.Barrier:
-    kind = accumulators.Barrier
-    found: accumulators.Barrier = resource_of(handle, kind, _TYPE_NAMES[kind])
+    found: accumulators.Barrier = resource_of(handle, accumulators.Barrier, _BARRIER_TYPE)
     return found
 
 
@@ -585,7 +580,7 @@ def _pair(op: Operation) -> Any:
 
 
 not_differentiable(
-    "ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator", "Barrier",
+    "Barrier", "ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator",
     "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
     "ResourceAccumulatorSetGlobalStep", "AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient",
     "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorApplyGradient",

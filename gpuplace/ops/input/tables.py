@@ -121,6 +121,11 @@ class TableInitializerBase:
         """The type of values."""
         return self._value_dtype
 
+    @property
+    def _shared_name(self) -> str:
+        """By which tables that are filled the same way are one; "": they are not."""
+        return ""
+
     def initialize(self, table: Any) -> Operation:
         """Returns the operation that fills a table.
 
@@ -207,12 +212,18 @@ class TextFileInitializer(TableInitializerBase):
                 raise ValueError(f"Signature mismatch. {what}s must be integer or string, got {dtype}.")
         if vocab_size is not None and vocab_size <= 0:
             raise ValueError(f"Invalid vocab_size {vocab_size}.")
+        self._filename_arg = filename
         with get_default_graph().device("/device:CPU:*"):
             self._filename = convert_to_tensor(filename, string, name="asset_path")
         self._key_index, self._value_index = key_index, value_index
         self._vocab_size = vocab_size
         self._delimiter = delimiter
         self._name = "text_file_init" if name is None else name
+
+    @property
+    def _shared_name(self) -> str:
+        size = "" if self._vocab_size is None else f"_{self._vocab_size}"
+        return f"hash_table_{self._filename_arg}{size}_{self._key_index}_{self._value_index}"
 
     def initialize(self, table: Any) -> Operation:
         """Returns the operation that fills a table.
@@ -351,7 +362,7 @@ class StaticHashTable(LookupInterface):
         self._default_value.shape.merge_with(SCALAR_SHAPE)
         self._resource_handle = apply_op(
             "HashTableV2", name or "hash_table", key_dtype=self._key_dtype, value_dtype=self._value_dtype,
-            shared_name=_shared_name or "",
+            shared_name=_shared_name or initializer._shared_name,
         ).outputs[0]  # fmt: skip
         self._init_op = initializer.initialize(self)
 
@@ -376,6 +387,23 @@ class StaticHashTable(LookupInterface):
         return self._init_op
 
     init = initializer
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Returns all keys and their values.
+
+        Args:
+            name: name of the scope.
+
+        Returns:
+            ``[n]`` of the type of keys and ``[n]`` of the type of values.
+        """
+        with name_scope(name, f"{self.name}_Export", [self._resource_handle]):
+            op = apply_op(
+                "LookupTableExportV2", table_handle=self._resource_handle, Tkeys=self._key_dtype,
+                Tvalues=self._value_dtype,
+            )  # fmt: skip
+        op.outputs[1].set_shape(TensorShape([None]))
+        return op.outputs[0], op.outputs[1]
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of keys.
@@ -598,9 +626,13 @@ class MutableHashTable(LookupInterface):
         else:
             made = apply_op("MutableHashTableOfTensorsV2", name, value_shape=self._value_shape, **arguments)
         self._resource_handle = made.outputs[0]
+        self._add_saveable(name, checkpoint)
+
+    def _add_saveable(self, name: str, checkpoint: bool) -> None:
+        self._saveable = above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
+        """What a saver saves of it."""
         if checkpoint:
-            saveable = above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
-            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
+            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self._saveable)
 
     @property
     def resource_handle(self) -> Tensor:
@@ -686,6 +718,38 @@ class MutableHashTable(LookupInterface):
         return op.outputs[0], op.outputs[1]
 
 
+class DenseHashTable(MutableHashTable):
+    """A table that can be changed, with keys that stand for empty and deleted buckets.
+
+    Args:
+        key_dtype: the type of keys.
+        value_dtype: the type of values.
+        default_value: the value of keys that are not there; its shape is that of values.
+        empty_key: a key that is never used, a scalar or a vector as all keys are.
+        deleted_key: another one.
+        initial_num_buckets: how many buckets there are at first, a power of two; None: 131072.
+        name: name of the operation.
+        checkpoint: whether savers that are not given what to save also save its keys and values.
+    """
+
+    def __init__(
+        self, key_dtype: DTypeLike, value_dtype: DTypeLike, default_value: TensorLike, empty_key: TensorLike,
+        deleted_key: TensorLike, initial_num_buckets: int | None = None, name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+    ) -> None:  # fmt: skip
+        LookupInterface.__init__(self, key_dtype, value_dtype)
+        self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype, name="default_value")
+        self._value_shape = self._default_value.shape
+        empty = convert_to_tensor(empty_key, dtype=self._key_dtype, name="empty_key")
+        deleted = convert_to_tensor(deleted_key, dtype=self._key_dtype, name="deleted_key")
+        self._key_shape = empty.shape
+        self._resource_handle = apply_op(
+            "MutableDenseHashTableV2", name, empty_key=empty, deleted_key=deleted, value_dtype=self._value_dtype,
+            value_shape=self._value_shape, initial_num_buckets=initial_num_buckets, use_node_name_sharing=checkpoint,
+        ).outputs[0]  # fmt: skip
+        self._add_saveable(name, checkpoint)
+
+
 # Tables of words
 
 
@@ -695,13 +759,13 @@ def _checked_buckets(num_oov_buckets: int) -> None:
 
 
 def index_table_from_tensor(
-    mapping: Any, num_oov_buckets: int = 0, default_value: int = -1, hasher_spec: HasherSpec = FastHashSpec,
+    vocabulary_list: Any, num_oov_buckets: int = 0, default_value: int = -1, hasher_spec: HasherSpec = FastHashSpec,
     dtype: DTypeLike = string, name: str | None = None,
 ) -> Any:  # fmt: skip
     """Returns a table from words to their numbers in a list.
 
     Args:
-        mapping: the words, a vector.
+        vocabulary_list: the words, a vector.
         num_oov_buckets: how many buckets there are for other words.
         default_value: the number of other words, without buckets.
         hasher_spec: how words become numbers of buckets.
@@ -715,14 +779,14 @@ def index_table_from_tensor(
         ValueError: there are no words, or they are of another type.
         TypeError: there are no tables with that type of words.
     """
-    if mapping is None:
-        raise ValueError("mapping must be specified.")
+    if vocabulary_list is None:
+        raise ValueError("vocabulary_list must be specified.")
     _checked_buckets(num_oov_buckets)
     wanted = as_dtype(dtype)
     if not wanted.is_integer and wanted.base_dtype is not string:
         raise TypeError("Only integer and string keys are supported.")
     with name_scope(name, "string_to_index"):
-        keys = convert_to_tensor(mapping)
+        keys = convert_to_tensor(vocabulary_list)
         if keys.dtype.is_integer != wanted.is_integer:
             kind = "integer" if wanted.is_integer else "non-integer"
             raise ValueError(f"Expected {kind}, got {keys.dtype}.")
@@ -795,12 +859,12 @@ def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
 
 
 def index_to_string_table_from_tensor(
-    mapping: Any, default_value: str = "UNK", name: str | None = None
+    vocabulary_list: Any, default_value: str = "UNK", name: str | None = None
 ) -> StaticHashTable:
     """Returns a table from numbers to the words of a list.
 
     Args:
-        mapping: the words, a string vector.
+        vocabulary_list: the words, a string vector.
         default_value: the word of other numbers.
         name: name of the scope.
 
@@ -810,10 +874,10 @@ def index_to_string_table_from_tensor(
     Raises:
         ValueError: there are no words.
     """
-    if mapping is None:
-        raise ValueError("mapping must be specified.")
+    if vocabulary_list is None:
+        raise ValueError("vocabulary_list must be specified.")
     with name_scope(name, "index_to_string"):
-        values = convert_to_tensor(mapping, string)
+        values = convert_to_tensor(vocabulary_list, string)
         count = size(values)
         keys = cast(range_op(count), int64)
         fill = KeyValueTensorInitializer(keys, values, int64, string, name="table_init")
@@ -874,6 +938,25 @@ def _make(xp: Any, *, ctx: KernelContext) -> ResourceHandle:
     return ResourceHandle(ctx.device, container, name, _TYPE_NAME, table)
 
 
+@compute("MutableDenseHashTableV2")
+def _make_dense(xp: Any, empty_key: Any, deleted_key: Any, *, ctx: KernelContext) -> ResourceHandle:
+    attrs = ctx.op.attrs
+    table, container, name = own_resource(
+        ctx,
+        attrs,
+        lambda _: tables.DenseTable(
+            attrs["key_dtype"],
+            attrs["value_dtype"],
+            attrs["value_shape"],
+            empty_key,
+            deleted_key,
+            attrs["initial_num_buckets"],
+        ),
+        attrs["use_node_name_sharing"],
+    )
+    return ResourceHandle(ctx.device, container, name, _TYPE_NAME, table)
+
+
 @compute("LookupTableFindV2")
 def _find(xp: Any, table_handle: Any, keys: Any, default_value: Any) -> Any:
     return _table_of(table_handle).find(keys, default_value)
@@ -927,7 +1010,7 @@ def _export(xp: Any, table_handle: Any) -> Any:
     return _table_of(table_handle).export()
 
 
-@shape_function(*sorted(TABLE_MAKERS), "LookupTableSizeV2")
+@shape_function(*sorted(TABLE_MAKERS), "MutableDenseHashTableV2", "LookupTableSizeV2")
 def _scalar(op: Operation) -> Any:
     return (SCALAR_SHAPE,)
 
@@ -935,6 +1018,10 @@ def _scalar(op: Operation) -> Any:
 @shape_function("LookupTableFindV2")
 def _found_shape(op: Operation) -> Any:
     maker, keys = op.inputs[0].op, op.inputs[1].shape
+    if maker.type == "MutableDenseHashTableV2" and maker.inputs[0].shape.ndims is not None:
+        rank = maker.inputs[0].shape.ndims
+        first = keys[: keys.ndims - rank] if keys.ndims is not None and keys.ndims >= rank else keys
+        return (first.concatenate(maker.attrs["value_shape"]),)
     if maker.type not in TABLE_MAKERS:
         return (UNKNOWN_SHAPE,)
     return (keys.concatenate(maker.attrs.get("value_shape", SCALAR_SHAPE)),)
@@ -957,5 +1044,7 @@ def _nothing(op: Operation) -> Any:
     return ()
 
 
-not_differentiable(*sorted(TABLE_MAKERS), "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2")
+not_differentiable(
+    *sorted(TABLE_MAKERS), "MutableDenseHashTableV2", "LookupTableFindV2", "LookupTableSizeV2", "LookupTableExportV2",
+)  # fmt: skip
 not_differentiable("InitializeTableV2", "InitializeTableFromTextFileV2", "LookupTableInsertV2")

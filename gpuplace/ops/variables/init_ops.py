@@ -232,7 +232,7 @@ class _Normal(Initializer):
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
-        self.dtype = _floating(dtype)
+        self.dtype = floating(dtype)
 
 
 class RandomNormal(_Normal):
@@ -294,7 +294,7 @@ class UniformUnitScaling(Initializer):
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         self.factor = factor
         self.seed = seed
-        self.dtype = _floating(dtype)
+        self.dtype = floating(dtype)
 
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
@@ -339,7 +339,7 @@ class VarianceScaling(Initializer):
         self.mode = mode
         self.distribution = distribution
         self.seed = seed
-        self.dtype = _floating(dtype)
+        self.dtype = floating(dtype)
 
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
@@ -412,7 +412,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         self.gain = gain
         self.seed = seed
-        self.dtype = _floating(dtype)
+        self.dtype = floating(dtype)
 
     def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
         """A matrix with orthogonal rows or columns, shaped ``shape``; ValueError below two dimensions."""
@@ -428,7 +428,7 @@ class Orthogonal(Initializer):
         q = elementwise.multiply(q, unary.sign(diagonal), name="mul")
         if rows < columns:
             q = apply_op("Transpose", "matrix_transpose/transpose", x=q, perm=[1, 0]).outputs[0]
-        return elementwise.multiply(self.gain, reshaping.reshape(q, sizes), name="mul_1")
+        return self.gain * reshaping.reshape(q, sizes)
 
 
 class Identity(Initializer):
@@ -444,7 +444,7 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
         self.gain = gain
-        self.dtype = _floating(dtype)
+        self.dtype = floating(dtype)
 
     def __call__(
         self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
@@ -467,10 +467,11 @@ class Identity(Initializer):
                 begin=partition_info.var_offset,
                 size=_full_shape(shape, None),
             ).outputs[0]
-        return elementwise.multiply(self.gain, diagonal, name="mul")
+        return self.gain * diagonal
 
 
-def _floating(dtype: Any) -> DType:
+def floating(dtype: Any) -> DType:
+    """A type; ValueError where it is not floating."""
     found = as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found}.")

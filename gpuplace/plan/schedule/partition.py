@@ -345,9 +345,12 @@ def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
 
 def _leaves_references(op: Operation) -> bool:
     """Whether an operation hands a variable's value on as a loop variable that began as no reference."""
-    if op.type not in NEXT_ITERATIONS:
-        return False
-    return any(taker.type == "Merge" for taker in op.outputs[0].consumers())
+    return op.type in NEXT_ITERATIONS and _is_merged(op)
+
+
+def _is_merged(op: Operation) -> bool:
+    """Whether what an operation hands on meets another value, which is no reference."""
+    return any(taker.type == "Merge" for tensor in op.outputs for taker in tensor.consumers())
 
 
 def _variables_of(tensor: Tensor) -> set[Operation]:
@@ -397,7 +400,7 @@ class _Changes:
 
     def show_in(self, op: Operation) -> bool:
         """Whether what an operation hands on has to be the variable's own memory."""
-        if op.type not in ALIASES_OF_VARIABLES:
+        if op.type not in ALIASES_OF_VARIABLES or _is_merged(op):
             return False
         changed = [at for variable in _variables_of(op.inputs[0]) for at in self._changed.get(variable, ())]
         if self._in_loops or not changed:

@@ -208,3 +208,13 @@ def test_programs_do_what_python_does(statements, first, machine):
             traced = session.run(results, feed, options=tf.RunOptions(trace_level=3), run_metadata=metadata)
             assert traced == expected
     assert np.all([node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats])
+
+
+def test_a_variable_that_is_trained_in_the_same_step_is_a_loop_variable():
+    v = tf.Variable([1.0, 2.0])
+    _, out = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * 3.0), [0, v])
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(out))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(session.run([train, out])[1], [9, 18])
+        np.testing.assert_allclose(session.run(v), [0.1, 1.1], rtol=1e-5)

@@ -4,6 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.graph.stacks import reset_default_graph
+from gpuplace.ops.input import tables
 
 LOOKUP = tf.contrib.lookup
 
@@ -182,3 +183,93 @@ def test_tables_are_a_sessions_own():
         with pytest.raises(tf.errors.FailedPreconditionError):
             other.run(table.lookup(tf.constant(["a"])))
     assert not tf.Session().run(tf.no_op())
+
+
+def test_tables_of_one_file_are_one_table(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("a\nb\n")
+
+    def table():
+        words = tf.lookup.TextFileInitializer(str(path), tf.string, -2, tf.int64, -1)
+        return tf.lookup.StaticHashTable(words, -1)
+
+    one, other = table(), table()
+    assert one.resource_handle.op.get_attr("shared_name").decode() == f"hash_table_{path}_-2_-1"
+    keys, values = other.export()
+    with tf.Session() as session:
+        session.run(one.initializer)
+        assert session.run(other.lookup(tf.constant(["b"]))).tolist() == [1]
+        assert sorted(zip(*[found.tolist() for found in session.run([keys, values])])) == [
+            (b"a", 0),
+            (b"b", 1),
+        ]
+
+
+def test_tables_of_words_take_a_vocabulary_list():
+    table = tables.index_table_from_tensor(vocabulary_list=["a", "b"])
+    words = tables.index_to_string_table_from_tensor(vocabulary_list=["a", "b"])
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        assert session.run(table.lookup(tf.constant(["b", "c"]))).tolist() == [1, -1]
+        assert session.run(words.lookup(tf.constant([1, 7], tf.int64))).tolist() == [b"b", b"UNK"]
+    for make in (tables.index_table_from_tensor, tables.index_to_string_table_from_tensor):
+        with pytest.raises(ValueError, match="vocabulary_list must be specified"):
+            make(vocabulary_list=None)
+
+
+def test_dense_tables_have_buckets_that_are_empty_or_deleted():
+    table = tables.DenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=-1, initial_num_buckets=4)
+    keys, values = table.export()
+    with tf.Session() as session:
+        session.run(table.insert([11, 12, 13], [1, 2, 3]))
+        session.run(table.remove(tf.constant([12, 99], tf.int64)))
+        assert session.run(table.size()) == 2
+        found = [one.tolist() for one in session.run([keys, values])]
+        assert sorted(zip(*found)) == [(-1, 2), (0, 0), (11, 1), (13, 3)]
+        session.run(table.insert([13, 14, 15, 16, 17], [3, 4, 5, 6, 7]))
+        assert len(session.run(keys)) == 16
+        assert session.run(table.lookup([11, 12, 17])).tolist() == [1, -1, 7]
+        for key, said in ((0, "empty_key"), (-1, "deleted_key")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=f"Using the {said} as a table key"):
+                session.run(table.lookup([key]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected key shape \[2\] got \[2,2\]"):
+            session.run(table.insert([[1, 2], [3, 4]], [5, 6]))
+
+
+def test_dense_tables_of_vectors_are_saved(tmp_path):
+    def make():
+        return tables.DenseHashTable(
+            tf.int64,
+            tf.float32,
+            -1.5,
+            empty_key=[0, 0],
+            deleted_key=[-1, -1],
+            initial_num_buckets=4,
+            name="t",
+        )
+
+    table = make()
+    with tf.Session() as session:
+        session.run(table.insert([[1, 2], [3, 4]], [0.5, 2.5]))
+        path = tf.train.Saver([table]).save(session, str(tmp_path / "model"))
+    reset_default_graph()
+    table = make()
+    found = table.lookup([[3, 4], [5, 6]])
+    assert found.shape.as_list() == [2]
+    with tf.Session() as session:
+        tf.train.Saver([table]).restore(session, path)
+        assert session.run(found).tolist() == [2.5, -1.5]
+
+
+@pytest.mark.parametrize(
+    ("empty", "deleted", "buckets", "said"),
+    [
+        (1, [1, 2], 4, "must have same shape"),
+        ([1, 2], [1, 2], 4, "cannot be equal"),
+        (1, 2, 12, "Number of buckets must be"),
+    ],
+)
+def test_what_dense_tables_refuse(empty, deleted, buckets, said):
+    table = tables.DenseHashTable(tf.int64, tf.int64, -1, empty, deleted, buckets)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=said):
+        session.run(table.size())

@@ -1,0 +1,202 @@
+"""Initializers of convolutions that keep the lengths of what goes through them.
+
+A kernel of the size ``k`` is made of ``k - 1`` kernels of the size 2, one after the other, whose entries are products
+of projections ``P`` and ``1 - P``; an orthogonal matrix brings the number of channels to that of the output::
+
+    P1 P2        P1 (1 - P2)
+    (1 - P1) P2  (1 - P1) (1 - P2)
+
+Source: Xiao et al., "Dynamical Isometry and a Mean Field Theory of CNNs", 2018, algorithms 1 and 2;
+tensorflow/python/ops/init_ops.py, release 1.15 (arguments, order of what is drawn, sentences).
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from gpuplace.dtypes import DType, float32
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import constant, gather, joining, reshaping
+from gpuplace.ops.math import elementwise, matrix, unary
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.factorization import qr
+from gpuplace.ops.random import random_ops
+from gpuplace.ops.variables.init_ops import Initializer, floating
+from gpuplace.typing import DTypeLike
+
+Kernel = dict[tuple[int, ...], Any]
+"""Place to matrix."""
+
+
+class _Orthogonal(Initializer):
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype: DType = floating(dtype)
+
+
+def _orthogonal_matrix(size: int, dtype: Any, seed: int | None) -> Tensor:
+    q, r = qr(random_ops.random_normal([size, size], dtype=dtype, seed=seed))
+    return q * unary.sign(apply_op("DiagPart", input=r).outputs[0])
+
+
+def _check_channels(sizes: list[int]) -> None:
+    if sizes[-2] > sizes[-1]:
+        raise ValueError("In_filters cannot be greater than out_filters.")
+
+
+class ConvolutionDeltaOrthogonal(_Orthogonal):
+    """An orthogonal matrix in the middle of a kernel, and zeros around it.
+
+    Args:
+        gain: factor of the matrix, a number.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, no kernel of a convolution, or more input channels than
+            output channels.
+    """
+
+    def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
+        """The kernel."""
+        sizes = [int(size) for size in shape]
+        if not 3 <= len(sizes) <= 5:
+            raise ValueError(
+                "The tensor to initialize must be at least three-dimensional and at most five-dimensional"
+            )
+        _check_channels(sizes)
+        rows = _orthogonal_matrix(sizes[-1], self.dtype if dtype is None else dtype, self.seed)[
+            : sizes[-2], :
+        ]
+        rows *= cast(self.gain, rows.dtype)
+        middle = [[(size - 1) // 2 for size in sizes[:-2]]]
+        return gather.scatter_nd(middle, reshaping.expand_dims(rows, 0), sizes)
+
+
+class _ConvolutionOrthogonal(_Orthogonal):
+    _rank = 0
+    """The number of axes of the image."""
+    _words = ""
+
+    def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
+        """The kernel."""
+        sizes = [int(size) for size in shape]
+        if len(sizes) != self._rank + 2:
+            raise ValueError(f"The tensor to initialize must be {self._words}-dimensional")
+        _check_channels(sizes)
+        if len(set(sizes[:-2])) != 1:
+            raise ValueError("Kernel sizes must be equal.")
+        kernel = self._kernel(sizes[0], *sizes[-2:])
+        return kernel * cast(self.gain, self.dtype if dtype is None else dtype)
+
+    def _drawn_seed(self) -> int | None:
+        seed = self.seed
+        if self.seed:
+            self.seed += 1
+        return seed
+
+    def _projection(self, size: int) -> Tensor:
+        """A random projection: a symmetric matrix that is its own square."""
+        orthogonal = _orthogonal_matrix(size, self.dtype, self._drawn_seed())
+        kept = cast(random_ops.random_normal([size], seed=self._drawn_seed()) > 0, self.dtype)
+        columns = elementwise.multiply(orthogonal, kept)
+        return matrix.matmul(columns, reshaping.matrix_transpose(columns))
+
+    def _block(self, size: int) -> Kernel:
+        """A kernel of the size 2."""
+        projections = [self._projection(size) for _ in range(self._rank)]
+        eye = constant.eye(size, dtype=self.dtype)
+        made: Kernel = {}
+        for place in itertools.product((0, 1), repeat=self._rank):
+            factors = [
+                one if (bit == 0) == (self._rank < 3) else eye - one
+                for bit, one in zip(place, projections, strict=True)
+            ]
+            product = factors[0]
+            for factor in factors[1:]:
+                product = matrix.matmul(product, factor)
+            made[place] = product
+        return made
+
+    def _kernel(self, size: int, inputs: int, outputs: int) -> Tensor:
+        rows = _orthogonal_matrix(outputs, self.dtype, self._drawn_seed())[:inputs, :]
+        if size == 1:
+            return reshaping.reshape(rows, [1] * self._rank + [inputs, outputs])
+        kernel = self._block(outputs)
+        for _ in range(size - 2):
+            kernel = _convolved(kernel, self._block(outputs))
+        return _stacked({place: matrix.matmul(rows, one) for place, one in sorted(kernel.items())}, size)
+
+
+def _convolved(first: Kernel, second: Kernel) -> Kernel:
+    """Two kernels, one after the other, as one."""
+    made: Kernel = {}
+    for one, left in first.items():
+        for other, factor in second.items():
+            place = tuple(a + b for a, b in zip(one, other, strict=True))
+            product = matrix.matmul(left, factor)
+            made[place] = made[place] + product if place in made else product
+    return made
+
+
+def _stacked(kernel: Kernel, size: int) -> Tensor:
+    """A kernel as one tensor."""
+    rank = len(next(iter(kernel)))
+    if rank == 1:
+        return joining.stack([kernel[(place,)] for place in range(size)])
+    parts = [{place[1:]: one for place, one in kernel.items() if place[0] == first} for first in range(size)]
+    return joining.stack([_stacked(part, size) for part in parts])
+
+
+class ConvolutionOrthogonal1D(_ConvolutionOrthogonal):
+    """An orthogonal kernel ``[width, in_channels, out_channels]``, exact where the input is padded in a circle.
+
+    Args:
+        gain: factor of the kernel, a number.
+        seed: seed of the random ops; None: see ``set_random_seed``.
+        dtype: floating element type.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+    """
+
+    _rank, _words = 1, "three"
+
+
+class ConvolutionOrthogonal2D(_ConvolutionOrthogonal):
+    """An orthogonal kernel ``[size, size, in_channels, out_channels]``, exact where the input is padded in a circle.
+
+    Args:
+        gain: factor of the kernel, a number.
+        seed: seed of the random ops; None: see ``set_random_seed``.
+        dtype: floating element type.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+    """
+
+    _rank, _words = 2, "four"
+
+
+class ConvolutionOrthogonal3D(_ConvolutionOrthogonal):
+    """An orthogonal kernel ``[*sizes, in_channels, out_channels]`` of volumes, exact where padded in a circle.
+
+    Args:
+        gain: factor of the kernel, a number.
+        seed: seed of the random ops; None: see ``set_random_seed``.
+        dtype: floating element type.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, another shape, or more input channels than output channels.
+    """
+
+    _rank, _words = 3, "five"
+
+
+convolutional_delta_orthogonal = ConvolutionDeltaOrthogonal
+convolutional_orthogonal_1d = ConvolutionOrthogonal1D
+convolutional_orthogonal_2d = ConvolutionOrthogonal2D
+convolutional_orthogonal_3d = ConvolutionOrthogonal3D

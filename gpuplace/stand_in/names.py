@@ -58,6 +58,8 @@ MODULES = {
     "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
     "tensorflow.contrib.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.learn.preprocessing": "gpuplace.data_sets.preprocessing",
+    "tensorflow.contrib.learn.python.learn.preprocessing": "gpuplace.data_sets.preprocessing",
     "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq": "gpuplace.api.contrib.legacy_seq2seq",

@@ -89,8 +89,8 @@ def decode_image(
                 return convert_image_dtype(decode_bmp(contents), kind)
 
         def from_gif() -> Tensor:
-            fits = [not_equal(wanted, number, name="check_gif_channels") for number in (1, 4)]
-            allowed = _with_channels(logical_and(*fits), "0, 3", "GIF")
+            first, second = (not_equal(wanted, number, name="check_gif_channels") for number in (1, 4))
+            allowed = _with_channels(logical_and(first, second), "0, 3", "GIF")
             with get_default_graph().control_dependencies([allowed]):
                 pictures = convert_image_dtype(decode_gif(contents), kind)
                 return pictures if expand_animations else gather(pictures, 0)

@@ -109,7 +109,7 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, lis
         sizes = x.shape.as_list()
         known = [sizes[axis] for axis in free]
         if None not in sizes:
-            rows, columns = math.prod(known), math.prod(sizes[axis] for axis in summed)  # type: ignore[arg-type]
+            rows, columns = math.prod(known), math.prod(sizes[axis] for axis in summed)
             order = free + summed if free_first else summed + free
             target = [rows, columns] if free_first else [columns, rows]
             return reshape(transpose(x, order), target), known, known

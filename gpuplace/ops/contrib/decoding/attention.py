@@ -125,7 +125,7 @@ class _Mechanism(AttentionMechanism):
         self._query_layer = query_layer
         self._memory_layer = memory_layer
         self._name = name
-        self.dtype = memory_layer.dtype
+        self.dtype: Any = memory_layer.dtype
         if score_mask_value is None:
             score_mask_value = as_dtype(self.dtype).as_numpy_dtype(-np.inf)
         self._probability_fn = lambda score, state: probability_fn(
@@ -454,7 +454,8 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
         )
 
     def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        return self._forwards
+        found: Callable[[Any, Any], Any] = self._forwards
+        return found
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments of a query, and the next state.
@@ -518,7 +519,8 @@ class LuongMonotonicAttention(_Monotonic, LuongAttention):
         )
 
     def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        return self._forwards
+        found: Callable[[Any, Any], Any] = self._forwards
+        return found
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """The alignments of a query, and the next state.

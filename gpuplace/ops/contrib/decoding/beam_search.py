@@ -217,7 +217,7 @@ class BeamSearchDecoder(Decoder):
         self._end_token = convert_to_tensor(end_token, dtype=int32, name="end_token")
         if self._end_token.shape.ndims != 0:
             raise ValueError("end_token must be a scalar")
-        self._batch_size = size(start_tokens)
+        self._batch_size: Any = size(start_tokens)
         self._initial_cell_state = nest.map_structure(self._split, initial_state, cell.state_size)
         self._start_tokens = tile(expand_dims(starts, 1), [1, beam_width])
         self._start_inputs = self._embedding_fn(self._start_tokens)

@@ -82,7 +82,7 @@ def _coins(probability: Tensor, dtype: DTypeLike, shape: Any, seed: int | None) 
 
 def _symbols(logits: Tensor, seed: int | None) -> Tensor:
     logits = convert_to_tensor(logits, name="logits")
-    classes = shape_of(logits)[-1]
+    classes: Any = shape_of(logits)[-1]
     outer = shape_of(logits)[:-1]
 
     def draw(count: Any) -> Any:

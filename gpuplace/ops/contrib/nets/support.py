@@ -138,7 +138,7 @@ def reduced_kernel_size(images: Tensor, kernel: Sequence[int]) -> list[int]:
         images: ``[batch, height, width, channels]``.
         kernel: the window's height and width for large images.
     """
-    known = images.shape.as_list()[1:3]
+    known: list[Any] = images.shape.as_list()[1:3]
     return (
         list(kernel) if None in known else [min(size, side) for size, side in zip(known, kernel, strict=True)]
     )

@@ -45,7 +45,7 @@ class ItemHandler(ABC):
     """
 
     def __init__(self, keys: str | Sequence[str]) -> None:
-        self._keys = list(keys) if isinstance(keys, (list, tuple)) else [keys]
+        self._keys: list[Any] = [keys] if isinstance(keys, str) else list(keys)
 
     @property
     def keys(self) -> list[Any]:

@@ -345,7 +345,9 @@ TRAINING = "training."
 _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
-_GENERATED = re.compile(r"(?:ops|training)\.gen_\w+_ops")
+_GENERATED = re.compile(
+    r"tensorflow\.(?:python\.(?:ops|training)\.gen_\w+_ops|contrib\.framework\.python\.ops\.audio_ops)"
+)
 """Modules of functions that add one op each."""
 
 PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tensorflow.core.util"}
@@ -498,10 +500,10 @@ def resolve(fullname: str) -> ModuleType:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:
         return _Names(fullname, [_CONTRIB_MODULES[fullname], "gpuplace"])
+    if _GENERATED.fullmatch(fullname):
+        return _Generated(fullname)
     inner = fullname.removeprefix("tensorflow.python.")
     if inner != fullname:
-        if _GENERATED.fullmatch(inner):
-            return _Generated(fullname)
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)

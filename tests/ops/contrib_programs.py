@@ -275,3 +275,18 @@ def beam_search(tf):
         tf.nn.rnn_cell.GRUCell(7), lambda ids: tf.one_hot(ids, 5), [1, 1], 2, tf.zeros([6, 7]), 3
     )
     seq2seq.dynamic_decode(fixed, scope="fixed")
+
+
+@program
+def pooling(tf):
+    signals, volumes = tf.placeholder(tf.float32, [2, 9, 3]), tf.placeholder(tf.float32, [2, 5, 6, 7, 3])
+    pictures, unknown = tf.ones([2, 9, 8, 3]), tf.placeholder(tf.float32, [None, None, None, 3])
+    made = [
+        tf.nn.pool(signals, [3], "MAX", "SAME", strides=[2]),
+        tf.nn.pool(signals, [3], "AVG", "VALID", dilation_rate=[2], name="apart"),
+        tf.nn.pool(pictures, [3, 2], "AVG", "SAME", strides=[2, 1]),
+        tf.nn.pool(pictures, [2, 2], "MAX", "VALID", dilation_rate=[2, 3]),
+        tf.nn.pool(unknown, [2, 2], "MAX", "VALID", dilation_rate=[2, 1], data_format="NHWC"),
+        tf.nn.pool(volumes, [2, 2, 2], "MAX", "VALID"),
+    ]
+    tf.gradients(made[2], pictures)

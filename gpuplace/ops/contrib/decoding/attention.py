@@ -125,10 +125,11 @@ class _Mechanism(AttentionMechanism):
         self._query_layer = query_layer
         self._memory_layer = memory_layer
         self._name = name
-        self.dtype: Any = memory_layer.dtype
+        kind: Any = memory_layer.dtype
+        self.dtype = kind
         if score_mask_value is None:
-            score_mask_value = as_dtype(self.dtype).as_numpy_dtype(-np.inf)
-        self._probability_fn = lambda score, state: probability_fn(
+            score_mask_value = as_dtype(kind).as_numpy_dtype(-np.inf)
+        self._probability_fn: Callable[[Any, Any], Any] = lambda score, state: probability_fn(
             _masked_score(score, memory_sequence_length, score_mask_value), state
         )
         with name_scope(name, "BaseAttentionMechanismInit", nest.flatten(memory)):

@@ -14,7 +14,7 @@ import types
 from collections.abc import Sequence
 from types import TracebackType
 
-from gpuplace.stand_in import names
+from gpuplace.stand_in import names, numpy_names
 
 
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -69,6 +69,7 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
     if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     names.install()
+    numpy_names.give_back()
     importlib.import_module(
         "urllib.request"
     )  # comes with TensorFlow: programs that import urllib alone use it

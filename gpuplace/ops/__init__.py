@@ -53,6 +53,7 @@ import gpuplace.ops.variables.variables
 from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
+    "gpuplace.ops.contrib.decoding.gather_tree",
     "gpuplace.ops.data.dataset",
     "gpuplace.ops.data.experimental",
     "gpuplace.ops.data.readers",

@@ -58,6 +58,8 @@ MODULES = {
     "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
     "tensorflow.contrib.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.learn.preprocessing": "gpuplace.data_sets.preprocessing",
+    "tensorflow.contrib.learn.python.learn.preprocessing": "gpuplace.data_sets.preprocessing",
     "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
     "tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq": "gpuplace.api.contrib.legacy_seq2seq",
@@ -367,7 +369,9 @@ TRAINING = "training."
 _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
-_GENERATED = re.compile(r"(?:ops|training)\.gen_\w+_ops")
+_GENERATED = re.compile(
+    r"tensorflow\.(?:python\.(?:ops|training)\.gen_\w+_ops|contrib\.framework\.python\.ops\.audio_ops)"
+)
 """Modules of functions that add one op each."""
 
 PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tensorflow.core.util"}
@@ -520,10 +524,10 @@ def resolve(fullname: str) -> ModuleType:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:
         return _Names(fullname, [_CONTRIB_MODULES[fullname], "gpuplace"])
+    if _GENERATED.fullmatch(fullname):
+        return _Generated(fullname)
     inner = fullname.removeprefix("tensorflow.python.")
     if inner != fullname:
-        if _GENERATED.fullmatch(inner):
-            return _Generated(fullname)
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)

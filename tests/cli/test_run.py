@@ -118,6 +118,21 @@ def test_names_that_scripts_import(gpuplace, script):
     assert result.stdout.splitlines() == ["/device:CPU:0 CPU", "/device:GPU:0 GPU", "/device:GPU:1 GPU"]
 
 
+def test_names_of_numpy_1_are_there_for_a_script(gpuplace, script):
+    path = script("""
+        import numpy as np
+        print(np.float is float, np.object is object, np.asscalar(np.array([3])), np.product([2, 3]), -np.NINF)
+        print(np.reshape(np.arange(4), newshape=(2, -1), order="F").tolist(), np.reshape([1, 2], (2, 1)).shape)
+        print(np.isnan(np.NaN), np.bool(1), np.in1d([1, 5], [5]).tolist(), np.int("7"))
+    """)
+    result = gpuplace("run", path)
+    assert result.stdout.splitlines() == [
+        "True True 3 6 inf",
+        "[[0, 2], [1, 3]] (2, 1)",
+        "True True [False, True] 7",
+    ]
+
+
 def test_a_script_that_imports_urllib_has_its_modules(gpuplace, script):
     result = gpuplace("run", script("import urllib, tensorflow; print(urllib.request.Request.__name__)"))
     assert (result.stdout, result.stderr) == ("Request\n", "")

@@ -133,3 +133,160 @@ def slim_examples(tf):
         )
         slim.dataset_data_provider.DatasetDataProvider(data_set, **settings)
     slim.parallel_reader.single_pass_read("c", tf.TextLineReader)
+
+
+def read(tf, units=4):
+    """What a decoder attends to, its lengths, embeddings, and what it is fed."""
+    memory = tf.placeholder(tf.float32, [None, None, 5], name="memory")
+    lengths = tf.placeholder(tf.int32, [None], name="lengths")
+    table = tf.get_variable("table", [7, 3])
+    inputs = tf.nn.embedding_lookup(table, tf.placeholder(tf.int32, [None, None], name="symbols"))
+    return memory, lengths, table, inputs
+
+
+@program
+def basic_decoder(tf):
+    seq2seq = tf.contrib.seq2seq
+    memory, lengths, table, inputs = read(tf)
+    cell = tf.nn.rnn_cell.LSTMCell(4)
+    layer = tf.layers.Dense(7, use_bias=False, name="out")
+    start = cell.zero_state(tf.size(lengths), tf.float32)
+    training = seq2seq.BasicDecoder(cell, seq2seq.TrainingHelper(inputs, lengths), start, layer)
+    outputs, state, _ = seq2seq.dynamic_decode(training, impute_finished=True)
+    weights = tf.sequence_mask(lengths, dtype=tf.float32)
+    loss = seq2seq.sequence_loss(outputs.rnn_output, outputs.sample_id, weights)
+    tf.gradients(loss, [table, state.h])
+    for helper in (
+        seq2seq.GreedyEmbeddingHelper(table, tf.fill([3], 1), 2),
+        seq2seq.SampleEmbeddingHelper(
+            lambda ids: tf.nn.embedding_lookup(table, ids), [1, 1, 1], 2, 0.5, seed=3
+        ),
+    ):
+        fixed = cell.zero_state(3, tf.float32)
+        decoder = seq2seq.BasicDecoder(cell, helper, fixed, layer)
+        seq2seq.dynamic_decode(decoder, output_time_major=True, maximum_iterations=5, scope="decoder")
+
+
+@program
+def scheduled_helpers(tf):
+    seq2seq = tf.contrib.seq2seq
+    memory, lengths, table, inputs = read(tf)
+    batch_size = tf.size(lengths)
+    layer = tf.layers.Dense(7)
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    helper = seq2seq.ScheduledEmbeddingTrainingHelper(inputs, lengths, table, 0.3, seed=1, scheduling_seed=2)
+    seq2seq.dynamic_decode(seq2seq.BasicDecoder(cell, helper, cell.zero_state(batch_size, tf.float32), layer))
+    cell = tf.nn.rnn_cell.GRUCell(3)
+    state = cell.zero_state(batch_size, tf.float32)
+    for number, more in enumerate(
+        (
+            {},
+            {"next_inputs_fn": tf.nn.relu},
+            {"auxiliary_inputs": memory},
+            {"auxiliary_inputs": memory, "next_inputs_fn": tf.nn.relu},
+        )
+    ):
+        helper = seq2seq.ScheduledOutputTrainingHelper(inputs, lengths, 0.3, seed=1, **more)
+        cell = tf.nn.rnn_cell.GRUCell(3)
+        seq2seq.dynamic_decode(seq2seq.BasicDecoder(cell, helper, state), scope=f"outputs{number}")
+    cell = tf.nn.rnn_cell.GRUCell(3)
+    helper = seq2seq.InferenceHelper(tf.nn.relu, [3], tf.float32, tf.zeros([2, 3]), lambda x: x[:, 0] > 0.5)
+    decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32))
+    seq2seq.dynamic_decode(decoder, maximum_iterations=3, scope="inference")
+    helper = seq2seq.CustomHelper(
+        lambda: (tf.tile([False], [batch_size]), inputs[:, 0]),
+        lambda time, outputs, state: tf.zeros([batch_size], tf.int32),
+        lambda time, outputs, state, sample_ids: (tf.tile([True], [batch_size]), inputs[:, 0], state),
+    )
+    cell = tf.nn.rnn_cell.GRUCell(3)
+    seq2seq.dynamic_decode(seq2seq.BasicDecoder(cell, helper, state), scope="custom")
+
+
+@program
+def attention(tf):
+    seq2seq = tf.contrib.seq2seq
+    memory, lengths, table, inputs = read(tf)
+    batch_size = tf.size(lengths)
+    mechanisms = [
+        seq2seq.BahdanauAttention(4, memory, lengths),
+        seq2seq.BahdanauAttention(6, memory, normalize=True, name="second"),
+        seq2seq.LuongAttention(4, memory, lengths, scale=True),
+        seq2seq.LuongAttention(4, tf.zeros([3, 6, 5]), probability_fn=seq2seq.hardmax),
+        seq2seq.BahdanauMonotonicAttention(4, memory, lengths, sigmoid_noise=1.0, sigmoid_noise_seed=3),
+        seq2seq.LuongMonotonicAttention(4, memory, lengths, score_bias_init=-2.0, mode="hard"),
+        seq2seq.LuongMonotonicAttention(4, memory, lengths, mode="recursive"),
+    ]
+    for number, mechanism in enumerate(mechanisms):
+        cell = tf.nn.rnn_cell.BasicLSTMCell(4)
+        wrapper = seq2seq.AttentionWrapper(
+            cell, mechanism, attention_layer_size=3 if number % 2 else None, alignment_history=number == 2
+        )
+        with tf.variable_scope(f"decoder{number}"):
+            if number == 3:
+                state = wrapper.zero_state(3, tf.float32)
+                wrapper(tf.zeros([3, 2]), state.clone(cell_state=cell.zero_state(3, tf.float32)))
+                continue
+            state = wrapper.zero_state(batch_size, tf.float32)
+            if number == 0:
+                state = state.clone(cell_state=cell.zero_state(batch_size, tf.float32))
+            decoder = seq2seq.BasicDecoder(wrapper, seq2seq.TrainingHelper(inputs, lengths), state)
+            outputs, state, _ = seq2seq.dynamic_decode(decoder, impute_finished=number != 2)
+            if number == 2:
+                state.alignment_history.stack()
+                tf.gradients(outputs.rnn_output, [memory, table])
+    cell = tf.nn.rnn_cell.BasicLSTMCell(4)
+    several = seq2seq.AttentionWrapper(
+        cell,
+        mechanisms[:2],
+        [3, 2],
+        output_attention=False,
+        initial_cell_state=cell.zero_state(batch_size, tf.float32),
+    )
+    several(inputs[:, 0], several.zero_state(batch_size, tf.float32))
+
+
+@program
+def beam_search(tf):
+    seq2seq = tf.contrib.seq2seq
+    memory, lengths, table, _ = read(tf)
+    layer = tf.layers.Dense(7, use_bias=False)
+    cell = tf.nn.rnn_cell.GRUCell(4)
+    start = seq2seq.tile_batch(tf.placeholder(tf.float32, [None, 4]), 3)
+    decoder = seq2seq.BeamSearchDecoder(cell, table, tf.fill(tf.shape(lengths), 1), 2, start, 3, layer)
+    seq2seq.dynamic_decode(decoder, maximum_iterations=5)
+    tiled, tiled_lengths = seq2seq.tile_batch((memory, lengths), 3)
+    wrapper = seq2seq.AttentionWrapper(
+        tf.nn.rnn_cell.LSTMCell(4), seq2seq.LuongAttention(4, tiled, tiled_lengths), 4, alignment_history=True
+    )
+    state = wrapper.zero_state(tf.size(lengths) * 3, tf.float32)
+    decoder = seq2seq.BeamSearchDecoder(
+        wrapper,
+        table,
+        tf.fill(tf.shape(lengths), 1),
+        2,
+        state,
+        3,
+        layer,
+        length_penalty_weight=0.6,
+        coverage_penalty_weight=0.2,
+    )
+    seq2seq.dynamic_decode(decoder, output_time_major=True, scope="covered")
+    fixed = seq2seq.BeamSearchDecoder(
+        tf.nn.rnn_cell.GRUCell(7), lambda ids: tf.one_hot(ids, 5), [1, 1], 2, tf.zeros([6, 7]), 3
+    )
+    seq2seq.dynamic_decode(fixed, scope="fixed")
+
+
+@program
+def pooling(tf):
+    signals, volumes = tf.placeholder(tf.float32, [2, 9, 3]), tf.placeholder(tf.float32, [2, 5, 6, 7, 3])
+    pictures, unknown = tf.ones([2, 9, 8, 3]), tf.placeholder(tf.float32, [None, None, None, 3])
+    made = [
+        tf.nn.pool(signals, [3], "MAX", "SAME", strides=[2]),
+        tf.nn.pool(signals, [3], "AVG", "VALID", dilation_rate=[2], name="apart"),
+        tf.nn.pool(pictures, [3, 2], "AVG", "SAME", strides=[2, 1]),
+        tf.nn.pool(pictures, [2, 2], "MAX", "VALID", dilation_rate=[2, 3]),
+        tf.nn.pool(unknown, [2, 2], "MAX", "VALID", dilation_rate=[2, 1], data_format="NHWC"),
+        tf.nn.pool(volumes, [2, 2, 2], "MAX", "VALID"),
+    ]
+    tf.gradients(made[2], pictures)

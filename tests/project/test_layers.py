@@ -125,6 +125,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.jupyter",
         "gpuplace.testing",
         "gpuplace.api.testing.gradient_checker",
+        "gpuplace.stand_in.numpy_names",
         "gpuplace.api.testing.test_case",
     },
     "ml_dtypes": {"gpuplace.dtypes"},

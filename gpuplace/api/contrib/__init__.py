@@ -29,5 +29,5 @@ else:  # loaded when they are first asked for
 
 
 _missing.advise("contrib", _sys.modules[__name__])
-for _module in (framework, layers, lookup, rnn, seq2seq, slim, staging):
+for _module in (framework, layers, lookup, rnn, slim, staging):
     _missing.advise(f"contrib.{_module.__name__.rpartition('.')[2]}", _module)

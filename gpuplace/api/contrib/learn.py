@@ -8,8 +8,9 @@ import sys as _sys
 
 from gpuplace.api import missing as _missing
 from gpuplace.data_sets import learn as datasets
+from gpuplace.data_sets import preprocessing
 
-__all__ = ["ModeKeys", "datasets"]
+__all__ = ["ModeKeys", "datasets", "preprocessing"]
 
 
 class ModeKeys:

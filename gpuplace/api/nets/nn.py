@@ -15,6 +15,7 @@ from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
+from gpuplace.ops.nn.pooling import *
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
 from gpuplace.ops.nn.statistics import *
@@ -72,6 +73,7 @@ __all__ = [
     "max_pool3d",
     "moments",
     "nce_loss",
+    "pool",
     "normalize_moments",
     "raw_rnn",
     "relu",

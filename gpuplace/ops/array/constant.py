@@ -159,7 +159,8 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtype=int32)
             else:
-                if math.prod(sizes) < _SMALL:  # type: ignore[arg-type]
+                # As in release 1.15, the shape that a bare integer means is filled however small it is.
+                if math.prod(sizes) < _SMALL and not isinstance(shape, (int, np.integer)):  # type: ignore[arg-type]
                     return make_constant(value, dtype, sizes, scope)
                 shape = make_constant(sizes, int32, name="shape_as_tensor")
         if shape.shape.sizes == ():

@@ -15,11 +15,14 @@ from gpuplace.dtypes import int32
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.gather import gather, where
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.math.matrix import matmul
-from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.math.reduction import reduce_prod, reduce_sum
 from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
@@ -51,14 +54,16 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, name="b")
         axes_a, axes_b = _pair_of_axes(a, axes)
-        left, free_a = _as_matrix(a, axes_a, free_first=True)
-        right, free_b = _as_matrix(b, axes_b, free_first=False)
+        left, free_a, known_a = _as_matrix(a, axes_a, free_first=True)
+        right, free_b, known_b = _as_matrix(b, axes_b, free_first=False)
         product = matmul(left, right)
-        static = [size for part in (free_a, free_b) if isinstance(part, list) for size in part]
         if isinstance(free_a, list) and isinstance(free_b, list):
-            return reshape(product, make_constant(static, int32, name="shape"), name=scope)
+            return reshape(product, make_constant([*free_a, *free_b], int32, name="shape"), name=scope)
         parts = [make_constant(part, int32) if isinstance(part, list) else part for part in (free_a, free_b)]
-        return reshape(product, new("ConcatV2", values=parts, axis=0), name=scope)
+        result = reshape(product, concat(parts, 0), name=scope)
+        if known_a is not None and known_b is not None:
+            result.set_shape([*known_a, *known_b])
+        return result
 
 
 def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
@@ -70,9 +75,8 @@ def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
         if a.shape.ndims is None:
-            rank = new("Rank", input=a)
-            last = new("Range", start=rank - axes, limit=rank, delta=1)
-            return last, new("Range", start=0, limit=axes, delta=1)
+            count: Any = rank_of(a)
+            return range_of(count - axes, count, dtype=int32), range_of(axes, dtype=int32)
         if axes > a.shape.ndims:
             raise ValueError(f"'axes' must not be larger than the number of dimensions of tensor {a}.")
         return list(range(a.shape.ndims - axes, a.shape.ndims)), list(range(axes))
@@ -86,43 +90,37 @@ def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any]:
-    """``x`` with its free dimensions as rows (or columns), and their sizes: a list, or a tensor where unknown."""
+def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, list[int | None] | None]:
+    """``x`` with its free dimensions as rows (or columns), their sizes, and what is known of these.
+
+    The sizes are a list, or a tensor where they are known only when it runs.
+    """
     rank = x.shape.ndims
+    known = None
     if rank is None or isinstance(axes, Tensor):
-        return _as_matrix_of_unknown_rank(x, axes, free_first)
-    summed = [axis + rank if axis < 0 else axis for axis in axes]
-    free = [axis for axis in range(rank) if axis not in summed]
-    order = free + summed if free_first else summed + free
-    sizes = x.shape.sizes
-    assert sizes is not None
-    if None not in sizes:
-        free_sizes: Any = [sizes[axis] for axis in free]
-        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)
-        target: Any = [rows, columns] if free_first else [columns, rows]
-    else:
         given = shape_of(x)
-        free_sizes = new("GatherV2", params=given, indices=make_constant(free, int32), axis=0)
-        summed_sizes = new("GatherV2", params=given, indices=make_constant(summed, int32), axis=0)
-        counts = [new("Prod", input=part, reduction_indices=[0]) for part in (free_sizes, summed_sizes)]
-        target = new("Pack", values=counts if free_first else counts[::-1])
-    moved = transpose(x, order)
-    return reshape(moved, target), free_sizes
-
-
-def _as_matrix_of_unknown_rank(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Tensor]:
-    """As ``_as_matrix``, where the dimensions are known only when it runs."""
-    given, rank = shape_of(x), new("Rank", input=x)
-    summed = convert_to_tensor(axes, int32, name="axes")
-    summed = where(new("GreaterEqual", x=summed, y=0), summed, new("AddV2", x=summed, y=rank))
-    every = new("Range", start=0, limit=rank, delta=1)
-    free = apply_op("ListDiff", x=every, y=summed, out_idx=int32).outputs[0]
-    sizes = [new("GatherV2", params=given, indices=part, axis=0) for part in (free, summed)]
-    counts = [new("Prod", input=part, reduction_indices=[0]) for part in sizes]
-    parts = [free, summed]
-    target = new("Pack", values=counts if free_first else counts[::-1])
-    order = new("ConcatV2", values=parts if free_first else parts[::-1], axis=0)
-    return reshape(transpose(x, order), target), sizes[0]
+        count: Any = rank_of(x)
+        summed: Any = convert_to_tensor(axes, int32, name="axes")
+        summed = where(summed >= 0, summed, summed + count)
+        free: Any = apply_op("ListDiff", x=range_of(count), y=summed, out_idx=int32).outputs[0]
+    else:
+        summed = [axis + rank if axis < 0 else axis for axis in axes]
+        free = [axis for axis in range(rank) if axis not in summed]
+        sizes = x.shape.as_list()
+        known = [sizes[axis] for axis in free]
+        if None not in sizes:
+            rows, columns = math.prod(known), math.prod(sizes[axis] for axis in summed)
+            order = free + summed if free_first else summed + free
+            target = [rows, columns] if free_first else [columns, rows]
+            return reshape(transpose(x, order), target), known, known
+        summed = convert_to_tensor(summed, int32, name="axes")
+        free = convert_to_tensor(free, int32, name="free")
+        given = shape_of(x)
+    sizes_of = [gather(given, part) for part in (free, summed)]
+    counts = [reduce_prod(part) for part in sizes_of]
+    order = concat([free, summed] if free_first else [summed, free], 0)
+    shape = stack(counts if free_first else counts[::-1])
+    return reshape(transpose(x, order), shape), sizes_of[0], known
 
 
 _EQUATION = re.compile(r"^([a-zA-Z]+)(,[a-zA-Z]+)*(->[a-zA-Z]*)?$")

@@ -279,20 +279,16 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     adj_x, adj_y = op.attrs["adj_x"], op.attrs["adj_y"]
 
     def product(one: Tensor, other: Tensor, adj_one: bool, adj_other: bool) -> Tensor:
-        return new(op.type, x=one, y=other, adj_x=adj_one, adj_y=adj_other)
+        return matmul(one, other, adjoint_a=adj_one, adjoint_b=adj_other)
 
     grad_x = product(y, grad, adj_y, True) if adj_x else product(grad, y, False, not adj_y)
     grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
-    one, other = x.shape.sizes, y.shape.sizes
-    same = one is not None and other is not None and None not in (*one, *other) and one[:-2] == other[:-2]
+    same = x.shape.is_fully_defined() and y.shape.is_fully_defined() and x.shape == y.shape
     if op.type == "BatchMatMul" or same:
         return grad_x, grad_y
     shape_x, shape_y = shape_tensor(x), shape_tensor(y)
 
-    def batch_of(sizes: Tensor) -> Tensor:
-        return new("StridedSlice", input=sizes, begin=[0], end=[-2], strides=[1], begin_mask=1)
-
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=batch_of(shape_x), s1=batch_of(shape_y)).outputs
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x[:-2], s1=shape_y[:-2]).outputs
     return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
 
 

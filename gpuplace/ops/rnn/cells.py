@@ -103,7 +103,7 @@ def _known(part: Any) -> TensorShape:
     return TensorShape(None if rank is None else [None] * rank)
 
 
-def _zeros_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
+def zeros_of(state_size: Any, batch_size: Any, dtype: Any) -> Any:
     def zeros(size: Any) -> Tensor:
         made = constant.zeros(joined_sizes(batch_size, size), dtype)
         made.set_shape(known_sizes(batch_size, size))
@@ -222,7 +222,7 @@ class RNNCell(Layer):
             The structure of ``state_size`` with tensors ``[batch_size, size]``.
         """
         with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
-            return _zeros_of(self.state_size, batch_size, dtype)
+            return zeros_of(self.state_size, batch_size, dtype)
 
 
 class OwnVariables(RNNCell):

@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _turned(x: Tensor) -> Tensor:
+def batch_and_time_exchanged(x: Tensor) -> Tensor:
     """Batch and time exchanged."""
     known = x.shape
     if known.ndims is not None and known.ndims < 2:
@@ -73,7 +73,7 @@ def _state_dtype(given: Any, state: Any) -> Any:
     return types[0]
 
 
-def _cache_beside(scope: Any) -> None:
+def cache_beside(scope: Any) -> None:
     """Variables are read once, where they are, outside of loops."""
     context = get_default_graph()._get_control_flow_context()
     outside = context is None or context.GetWhileContext() is None
@@ -179,10 +179,10 @@ def dynamic_rnn(
     """
     require_cell("cell", cell)
     with variable_scope(scope or "rnn") as opened:
-        _cache_beside(opened)
+        cache_beside(opened)
         flat = nest.flatten(inputs)
         if not time_major:
-            flat = [_turned(tensor) for tensor in [convert_to_tensor(one) for one in flat]]
+            flat = [batch_and_time_exchanged(tensor) for tensor in [convert_to_tensor(one) for one in flat]]
         lengths = None
         if sequence_length is not None:
             lengths = cast(sequence_length, int32)
@@ -201,7 +201,7 @@ def dynamic_rnn(
         inputs = nest.pack_sequence_as(inputs, flat)
         outputs, final = _loop(cell, inputs, state, parallel_iterations or 32, swap_memory, lengths, dtype)
         if not time_major:
-            outputs = nest.map_structure(_turned, outputs)
+            outputs = nest.map_structure(batch_and_time_exchanged, outputs)
         return outputs, final
 
 
@@ -387,7 +387,7 @@ def raw_rnn(
     if not callable(loop_fn):
         raise TypeError("loop_fn must be a callable")
     with variable_scope(scope or "rnn") as opened:
-        _cache_beside(opened)
+        cache_beside(opened)
         time = constant.constant(0, int32)
         finished, next_input, state, emitted, own = loop_fn(time, None, None, None)
         flat = nest.flatten(next_input)
@@ -494,7 +494,7 @@ def static_rnn(
         raise ValueError("inputs must not be empty")
     outputs = []
     with variable_scope(scope or "rnn") as opened:
-        _cache_beside(opened)
+        cache_beside(opened)
         first = nest.flatten(inputs)[0]
         known = first.shape.with_rank_at_least(1)[0]
         if first.shape.ndims != 1:

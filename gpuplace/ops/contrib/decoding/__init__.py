@@ -1,0 +1,1 @@
+"""``tf.contrib.seq2seq``: decoders, what feeds them, and attention to what was read."""

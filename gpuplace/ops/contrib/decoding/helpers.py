@@ -1,0 +1,736 @@
+"""Helpers: what a decoder chooses by its outputs, and what it is fed next.
+
+    TrainingHelper            the true sequence
+    GreedyEmbeddingHelper     the embedding of the likeliest symbol, until the end token
+    SampleEmbeddingHelper     that of a symbol drawn by the outputs
+
+Source: tensorflow/contrib/seq2seq/python/ops/helper.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.dtypes import int32, int64
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array.constant import fill, zeros_like
+from gpuplace.ops.array.gather import gather_nd, scatter_nd, where
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.padding import pad, tile
+from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.comparison import equal, less, logical_not, logical_or
+from gpuplace.ops.math.reduction import reduce_all, reduce_any, reduce_prod
+from gpuplace.ops.nn.misc import embedding_lookup
+from gpuplace.ops.random.random_ops import multinomial, random_uniform
+from gpuplace.ops.rnn.rnn import batch_and_time_exchanged
+from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, TensorLike
+
+__all__ = [
+    "CustomHelper", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
+]  # fmt: skip
+
+
+def embedding_function(embedding: Any) -> Callable[[Any], Any]:
+    """From symbols to their embeddings.
+
+    Args:
+        embedding: such a function, or the variable that holds them.
+    """
+    return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
+
+
+def _draws(draw: Callable[[Any], Any], shape: Any) -> Tensor:
+    """Samples in the shape that is wanted, () or a number of them, of a function that draws some."""
+    with name_scope(None, "call_sampler", [shape]):
+        wanted = convert_to_tensor(shape, dtype=int32, name="sample_shape")
+        missing = cast(equal(rank(wanted), 0), int32)
+        wanted = reshape(wanted, pad(shape_of(wanted), paddings=[[missing, 0]], constant_values=1))
+        samples = draw(reduce_prod(wanted))
+        count = 1 if shape == () else constant_value(shape)
+        samples.set_shape(TensorShape([count]).concatenate(samples.shape[1:]))
+        inner = shape_of(samples)[1:]
+        result = reshape(samples, concat([wanted, inner], 0))
+        result.set_shape(TensorShape([] if shape == () else [count]).concatenate(samples.shape[1:]))
+        return result
+
+
+def _coins(probability: Tensor, dtype: DTypeLike, shape: Any, seed: int | None) -> Tensor:
+    probability = convert_to_tensor(probability, name="probs")
+    inner = shape_of(probability)
+
+    def draw(count: Any) -> Any:
+        sizes = concat([[count], inner], 0)
+        drawn = cast(less(random_uniform(sizes, seed=seed, dtype=probability.dtype), probability), dtype)
+        drawn.set_shape(TensorShape([None]).concatenate(probability.shape))
+        return drawn
+
+    return _draws(draw, shape)
+
+
+def _symbols(logits: Tensor, seed: int | None) -> Tensor:
+    logits = convert_to_tensor(logits, name="logits")
+    classes: Any = shape_of(logits)[-1]
+    outer = shape_of(logits)[:-1]
+
+    def draw(count: Any) -> Any:
+        rows = logits if logits.shape.ndims == 2 else reshape(logits, [-1, classes])
+        drawn = multinomial(rows, count, seed=seed, output_dtype=int64 if logits.dtype.size > 4 else int32)
+        drawn = cast(reshape(transpose(drawn), concat([[count], outer], 0)), int32)
+        drawn.set_shape(TensorShape([None]).concatenate(logits.shape[:-1]))
+        return drawn
+
+    return _draws(draw, ())
+
+
+class Helper(ABC):
+    """To be derived from: chooses by a decoder's outputs, and feeds it."""
+
+    @property
+    @abstractmethod
+    def batch_size(self) -> Any:
+        """How many sequences there are."""
+
+    @property
+    @abstractmethod
+    def sample_ids_shape(self) -> Any:
+        """Shape of what is chosen for a sequence."""
+
+    @property
+    @abstractmethod
+    def sample_ids_dtype(self) -> Any:
+        """Type of it."""
+
+    @abstractmethod
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """Which sequences are finished from the start, and the first inputs.
+
+        Args:
+            name: name scope of the ops.
+        """
+
+    @abstractmethod
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """What is chosen.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            name: name scope of the ops.
+        """
+
+    @abstractmethod
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the next inputs, and the next state.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            sample_ids: what was chosen.
+            name: name scope of the ops.
+        """
+
+
+class CustomHelper(Helper):
+    """A helper by three functions.
+
+    Args:
+        initialize_fn: which sequences are finished from the start, and the first inputs.
+        sample_fn: from ``time``, ``outputs``, and ``state`` to what is chosen.
+        next_inputs_fn: from these and ``sample_ids`` to which are finished, the next inputs, and the next state.
+        sample_ids_shape: of what is chosen for a sequence; None: a scalar.
+        sample_ids_dtype: of it; None: int32.
+    """
+
+    def __init__(
+        self,
+        initialize_fn: Callable[[], Any],
+        sample_fn: Callable[..., Any],
+        next_inputs_fn: Callable[..., Any],
+        sample_ids_shape: Any = None,
+        sample_ids_dtype: DTypeLike | None = None,
+    ) -> None:
+        self._initialize_fn = initialize_fn
+        self._sample_fn = sample_fn
+        self._next_inputs_fn = next_inputs_fn
+        self._batch_size: Any = None
+        self._shape = as_shape(sample_ids_shape or [])
+        self._dtype = sample_ids_dtype or int32
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences there are; it is known once they are initialised."""
+        if self._batch_size is None:
+            raise ValueError("batch_size accessed before initialize was called")
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        """Shape of what is chosen for a sequence."""
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        """Type of it."""
+        return self._dtype
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """Which sequences are finished from the start, and the first inputs.
+
+        Args:
+            name: name scope of the ops.
+        """
+        with name_scope(name, f"{type(self).__name__}Initialize"):
+            finished, inputs = self._initialize_fn()
+            if self._batch_size is None:
+                self._batch_size = size(finished)
+        return finished, inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """What is chosen.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            name: name scope of the ops.
+        """
+        with name_scope(name, f"{type(self).__name__}Sample", nest.flatten((time, outputs, state))):
+            return self._sample_fn(time=time, outputs=outputs, state=state)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the next inputs, and the next state.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            sample_ids: what was chosen.
+            name: name scope of the ops.
+        """
+        with name_scope(name, f"{type(self).__name__}NextInputs", nest.flatten((time, outputs, state))):
+            found: tuple[Any, Any, Any] = self._next_inputs_fn(
+                time=time, outputs=outputs, state=state, sample_ids=sample_ids
+            )
+            return found
+
+
+def _array_of(values: Tensor) -> TensorArray:
+    made = TensorArray(dtype=values.dtype, size=shape_of(values)[0], element_shape=values.shape[1:])
+    return made.unstack(values)
+
+
+class TrainingHelper(Helper):
+    """Feeds the true sequences.
+
+    Args:
+        inputs: ``[batch, time, ...]``.
+        sequence_length: of each, int32, ``[batch]``.
+        time_major: the inputs are ``[time, batch, ...]``.
+        name: name scope of the ops; None: ``TrainingHelper``.
+
+    Raises:
+        ValueError: ``sequence_length`` is no vector.
+    """
+
+    def __init__(
+        self, inputs: Any, sequence_length: TensorLike, time_major: bool = False, name: str | None = None
+    ) -> None:
+        with name_scope(name, "TrainingHelper", [inputs, sequence_length]):
+            steps: Any = convert_to_tensor(inputs, name="inputs")
+            self._inputs = steps
+            if not time_major:
+                steps = nest.map_structure(batch_and_time_exchanged, steps)
+            self._arrays = nest.map_structure(_array_of, steps)
+            self._lengths = convert_to_tensor(sequence_length, name="sequence_length")
+            if self._lengths.shape.ndims != 1:
+                shape = self._lengths.shape
+                raise ValueError(f"Expected sequence_length to be a vector, but received shape: {shape}")
+            self._zeros = nest.map_structure(lambda one: zeros_like(one[0, :]), steps)
+            self._batch_size = size(sequence_length)
+
+    @property
+    def inputs(self) -> Any:
+        """The sequences."""
+        return self._inputs
+
+    @property
+    def sequence_length(self) -> Tensor:
+        """The length of each."""
+        return self._lengths
+
+    @property
+    def batch_size(self) -> Any:
+        """How many there are."""
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        """A scalar for each sequence."""
+        return TensorShape([])
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        """int32."""
+        return int32
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """Which sequences are finished from the start, and the first inputs.
+
+        Args:
+            name: name scope of the ops.
+        """
+        with name_scope(name, "TrainingHelperInitialize"):
+            finished = equal(0, self._lengths)
+            inputs = cond(
+                reduce_all(finished),
+                lambda: self._zeros,
+                lambda: nest.map_structure(lambda array: array.read(0), self._arrays),
+            )
+            return finished, inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
+        """The likeliest symbol, which is not fed.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: ignored.
+            name: name scope of the ops.
+        """
+        with name_scope(name, "TrainingHelperSample", [time, outputs]):
+            return cast(argmax(outputs, axis=-1), int32)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the true next inputs, and the state.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            sample_ids: ignored.
+            name: name scope of the ops.
+        """
+        with name_scope(name, "TrainingHelperNextInputs", nest.flatten((time, outputs, state))):
+            following = time + 1
+            finished = following >= self._lengths
+            inputs = cond(
+                reduce_all(finished),
+                lambda: self._zeros,
+                lambda: nest.map_structure(lambda array: array.read(following), self._arrays),
+            )
+            return finished, inputs, state
+
+
+def _probability(given: Any) -> Tensor:
+    found = convert_to_tensor(given, name="sampling_probability")
+    if found.shape.ndims not in (0, 1):
+        raise ValueError(
+            f"sampling_probability must be either a scalar or a vector. saw shape: {found.shape}"
+        )
+    return found
+
+
+def _mixed(rows: Any, made: Any, others: Any, true_rows: Any, true: Any) -> Tensor:
+    """Rows that were made, and the true ones, each in its place."""
+    sizes = shape_of(true)
+    return scatter_nd(rows, made, sizes) + scatter_nd(others, true_rows, sizes)
+
+
+class ScheduledEmbeddingTrainingHelper(TrainingHelper):
+    """Feeds the true sequences, and with some probability the embedding of a symbol drawn by the outputs.
+
+    Args:
+        inputs: ``[batch, time, ...]``.
+        sequence_length: of each, int32, ``[batch]``.
+        embedding: the variable of embeddings, or a function from symbols to them.
+        sampling_probability: how often a symbol is drawn, a scalar or ``[batch]``.
+        time_major: the inputs are ``[time, batch, ...]``.
+        seed: of the symbols.
+        scheduling_seed: of whether one is drawn.
+        name: name scope of the ops.
+
+    Raises:
+        ValueError: ``sampling_probability`` has another rank.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        sequence_length: TensorLike,
+        embedding: Any,
+        sampling_probability: TensorLike,
+        time_major: bool = False,
+        seed: int | None = None,
+        scheduling_seed: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        with name_scope(name, "ScheduledEmbeddingSamplingWrapper", [embedding, sampling_probability]):
+            self._embedding_fn = embedding_function(embedding)
+            self._sampling_probability = _probability(sampling_probability)
+            self._seed = seed
+            self._scheduling_seed = scheduling_seed
+            super().__init__(inputs, sequence_length, time_major, name)
+
+    def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
+        """The symbols drawn, -1 where the true input is fed.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            name: name scope of the ops.
+        """
+        values = nest.flatten((time, outputs, state))
+        with name_scope(name, "ScheduledEmbeddingTrainingHelperSample", values):
+            drawn = _coins(self._sampling_probability, bool_type, self.batch_size, self._scheduling_seed)
+            return where(drawn, _symbols(outputs, self._seed), fill([self.batch_size], -1))
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the next inputs, and the state.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            sample_ids: the symbols drawn.
+            name: name scope of the ops.
+        """
+        values = nest.flatten((time, outputs, state, sample_ids))
+        with name_scope(name, "ScheduledEmbeddingTrainingHelperNextInputs", values):
+            finished, true, state = super().next_inputs(time, outputs, state, sample_ids, name)
+
+            def mixed() -> Any:
+                rows = cast(where(sample_ids > -1), int32)
+                others = cast(where(sample_ids <= -1), int32)
+                symbols = gather_nd(sample_ids, rows)
+                true_rows = gather_nd(true, others)
+                return _mixed(rows, self._embedding_fn(symbols), others, true_rows, true)
+
+            return finished, cond(reduce_all(finished), lambda: true, mixed), state
+
+
+class ScheduledOutputTrainingHelper(TrainingHelper):
+    """Feeds the true sequences, and with some probability the decoder's own output.
+
+    Args:
+        inputs: ``[batch, time, ...]``.
+        sequence_length: of each, int32, ``[batch]``.
+        sampling_probability: how often the output is fed, a scalar or ``[batch]``.
+        time_major: the inputs are ``[time, batch, ...]``.
+        seed: of that.
+        next_inputs_fn: from outputs to inputs; None: they are fed as they are.
+        auxiliary_inputs: what is joined to the inputs, of the same axes.
+        name: name scope of the ops.
+
+    Raises:
+        ValueError: ``sampling_probability`` has another rank.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        sequence_length: TensorLike,
+        sampling_probability: TensorLike,
+        time_major: bool = False,
+        seed: int | None = None,
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+        auxiliary_inputs: Any = None,
+        name: str | None = None,
+    ) -> None:
+        values = [inputs, auxiliary_inputs, sampling_probability]
+        with name_scope(name, "ScheduledOutputTrainingHelper", values):
+            self._sampling_probability = _probability(sampling_probability)
+            self._auxiliary: Any = None
+            if auxiliary_inputs is not None:
+                inputs = convert_to_tensor(inputs, name="inputs")
+                more: Any = convert_to_tensor(auxiliary_inputs, name="auxiliary_inputs")
+                inputs = nest.map_structure(lambda x, y: concat((x, y), -1), inputs, more)
+                if not time_major:
+                    more = nest.map_structure(batch_and_time_exchanged, more)
+                self._auxiliary = nest.map_structure(_array_of, more)
+            self._seed = seed
+            self._next_inputs_fn = next_inputs_fn
+            super().__init__(inputs, sequence_length, time_major, name)
+
+    def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
+        """Whether the output is fed, 0 or 1.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            name: name scope of the ops.
+        """
+        with name_scope(name, "ScheduledOutputTrainingHelperSample", nest.flatten((time, outputs, state))):
+            return _coins(self._sampling_probability, int32, self.batch_size, self._seed)
+
+    def _with_auxiliary(self, made: Any, time: Any, rows: Any = None) -> Any:
+        if self._auxiliary is None:
+            return made
+        following = time + 1
+        more = nest.map_structure(lambda array: array.read(following), self._auxiliary)
+        if rows is not None:
+            more = gather_nd(more, rows)
+        return nest.map_structure(lambda x, y: concat((x, y), -1), made, more)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the next inputs, and the state.
+
+        Args:
+            time: the step's number.
+            outputs: its outputs.
+            state: the state after it.
+            sample_ids: whether the output is fed.
+            name: name scope of the ops.
+        """
+        values = nest.flatten((time, outputs, state, sample_ids))
+        with name_scope(name, "ScheduledOutputTrainingHelperNextInputs", values):
+            finished, true, state = super().next_inputs(time, outputs, state, sample_ids, name)
+            chosen = cast(sample_ids, bool_type)
+
+            def mixed() -> Any:
+                if self._next_inputs_fn is None:
+                    return where(chosen, self._with_auxiliary(outputs, time), true)
+                rows = cast(where(chosen), int32)
+                others = cast(where(logical_not(chosen)), int32)
+                made = gather_nd(outputs, rows)
+                true_rows = gather_nd(true, others)
+                made = self._with_auxiliary(self._next_inputs_fn(made), time, rows)
+                return _mixed(rows, made, others, true_rows, true)
+
+            all_finished = reduce_all(finished)
+            none_chosen = logical_not(reduce_any(chosen))
+            return finished, cond(logical_or(all_finished, none_chosen), lambda: true, mixed), state
+
+
+def _start(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor, Any]:
+    """Start tokens, end token and batch size."""
+    starts = convert_to_tensor(start_tokens, dtype=int32, name="start_tokens")
+    end = convert_to_tensor(end_token, dtype=int32, name="end_token")
+    if starts.shape.ndims != 1:
+        raise ValueError("start_tokens must be a vector")
+    batch_size = size(start_tokens)
+    if end.shape.ndims != 0:
+        raise ValueError("end_token must be a scalar")
+    return starts, end, batch_size
+
+
+class GreedyEmbeddingHelper(Helper):
+    """Feeds the embedding of the likeliest symbol.
+
+    Args:
+        embedding: the variable of embeddings, or a function from symbols to them.
+        start_tokens: the first symbol of each sequence, int32, ``[batch]``.
+        end_token: the symbol that ends a sequence, an int32 scalar.
+
+    Raises:
+        ValueError: one of them has another rank.
+    """
+
+    def __init__(self, embedding: Any, start_tokens: TensorLike, end_token: TensorLike) -> None:
+        self._embedding_fn = embedding_function(embedding)
+        self._start_tokens, self._end_token, self._batch_size = _start(start_tokens, end_token)
+        self._start_inputs = self._embedding_fn(self._start_tokens)
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences there are."""
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        """A scalar for each sequence."""
+        return TensorShape([])
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        """int32."""
+        return int32
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """No sequence is finished; the embeddings of the start tokens.
+
+        Args:
+            name: ignored.
+        """
+        return tile([False], [self._batch_size]), self._start_inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """The likeliest symbols.
+
+        Args:
+            time: ignored.
+            outputs: the logits, ``[batch, symbols]``.
+            state: ignored.
+            name: ignored.
+
+        Raises:
+            TypeError: the outputs are no tensor.
+        """
+        return argmax(self._logits(outputs), axis=-1, output_type=int32)
+
+    def _logits(self, outputs: Any) -> Any:
+        if not isinstance(outputs, Tensor):
+            raise TypeError(f"Expected outputs to be a single Tensor, got: {type(outputs)}")
+        return outputs
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are at their end token, the symbols' embeddings, and the state.
+
+        Args:
+            time: ignored.
+            outputs: ignored.
+            state: the state.
+            sample_ids: the symbols.
+            name: ignored.
+        """
+        finished = equal(sample_ids, self._end_token)
+        inputs = cond(
+            reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids)
+        )
+        return finished, inputs, state
+
+
+class SampleEmbeddingHelper(GreedyEmbeddingHelper):
+    """Feeds the embedding of a symbol drawn by the outputs.
+
+    Args:
+        embedding: the variable of embeddings, or a function from symbols to them.
+        start_tokens: the first symbol of each sequence, int32, ``[batch]``.
+        end_token: the symbol that ends a sequence, an int32 scalar.
+        softmax_temperature: what logits are divided by; None: 1.
+        seed: of the draws.
+    """
+
+    def __init__(
+        self,
+        embedding: Any,
+        start_tokens: TensorLike,
+        end_token: TensorLike,
+        softmax_temperature: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(embedding, start_tokens, end_token)
+        self._temperature = softmax_temperature
+        self._seed = seed
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Symbols drawn by their probabilities.
+
+        Args:
+            time: ignored.
+            outputs: the logits, ``[batch, symbols]``.
+            state: ignored.
+            name: ignored.
+
+        Raises:
+            TypeError: the outputs are no tensor.
+        """
+        logits = self._logits(outputs)
+        return _symbols(logits if self._temperature is None else logits / self._temperature, self._seed)
+
+
+class InferenceHelper(Helper):
+    """Feeds what a function makes of the outputs.
+
+    Args:
+        sample_fn: from outputs to what is chosen.
+        sample_shape: its shape, for a sequence.
+        sample_dtype: its type.
+        start_inputs: the first inputs, ``[batch, ...]``.
+        end_fn: from what is chosen to which sequences are finished.
+        next_inputs_fn: from it to the next inputs; None: it is fed itself.
+    """
+
+    def __init__(
+        self,
+        sample_fn: Callable[[Any], Any],
+        sample_shape: Any,
+        sample_dtype: DTypeLike,
+        start_inputs: TensorLike,
+        end_fn: Callable[[Any], Any],
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._sample_fn = sample_fn
+        self._end_fn = end_fn
+        self._shape = as_shape(sample_shape)
+        self._dtype = sample_dtype
+        self._next_inputs_fn = next_inputs_fn
+        self._batch_size = shape_of(start_inputs)[0]
+        self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences there are."""
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        """Shape of what is chosen for a sequence."""
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        """Type of it."""
+        return self._dtype
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """No sequence is finished; the first inputs.
+
+        Args:
+            name: ignored.
+        """
+        return tile([False], [self._batch_size]), self._start_inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """What the function chooses.
+
+        Args:
+            time: ignored.
+            outputs: the outputs.
+            state: ignored.
+            name: ignored.
+        """
+        return self._sample_fn(outputs)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Which sequences are finished, the next inputs, and the state.
+
+        Args:
+            time: ignored.
+            outputs: ignored.
+            state: the state.
+            sample_ids: what was chosen.
+            name: ignored.
+        """
+        inputs = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
+        return self._end_fn(sample_ids), inputs, state

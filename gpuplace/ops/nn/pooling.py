@@ -1,0 +1,113 @@
+"""Pooling along one, two or three axes, also of windows whose elements lie apart.
+
+Source: tensorflow/python/ops/nn_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.reshaping import expand_dims, squeeze
+from gpuplace.ops.nn.convolution import with_space_to_batch
+from gpuplace.ops.nn.pool import avg_pool, max_pool
+from gpuplace.ops.nn.volumes import avg_pool3d, max_pool3d
+from gpuplace.typing import TensorLike
+
+__all__ = ["pool"]
+
+_KINDS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
+    "AVG": (avg_pool, avg_pool3d),
+    "MAX": (max_pool, max_pool3d),
+}
+"""Pooling of images, and of volumes."""
+_SIGNALS = {None: "NHWC", "NWC": "NHWC", "NCW": "NCHW"}
+
+
+def _numbers(given: Any, number: int, what: str) -> Any:
+    found = np.ones(number, np.int64) if given is None else np.array(given)
+    if len(found) != number:
+        raise ValueError(f"len({what})={len(found)} but should be {number}")
+    if (found < 1).any():
+        raise ValueError(f"all values of {what} must be positive")
+    return found
+
+
+def pool(
+    input: TensorLike,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: str,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sequence[int] | None = None,
+) -> Tensor:
+    """The largest or mean element of each window of signals, images or volumes.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.pool(tf.zeros([8, 32, 3]), [4], "MAX", "VALID", strides=[2]).shape.as_list()
+    [8, 15, 3]
+
+    Args:
+        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        window_shape: size of the window along each of the axes.
+        pooling_type: ``"AVG"`` or ``"MAX"``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        dilation_rate: distance of the window's elements along each; None: 1.
+        strides: how far the window moves along each; None: 1.
+        name: name of the op.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"``, or one with the channels second.
+        dilations: the newer name of ``dilation_rate``.
+
+    Raises:
+        ValueError: another rank or kind, strides larger than the window, or both strides and dilations above 1.
+    """
+    if dilations is not None and dilation_rate is not None:
+        raise ValueError("Cannot specify both 'dilation_rate' and 'dilations'")
+    with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
+        values = convert_to_tensor(input, name="input")
+        number = len(window_shape)
+        if not 1 <= number <= 3:
+            raise ValueError("It is required that 1 <= num_spatial_dims <= 3.")
+        values.shape.with_rank(number + 2)
+        steps = _numbers(strides, number, "strides")
+        apart = _numbers(dilation_rate if dilations is None else dilations, number, "dilation_rate")
+        if (steps > 1).any() and (apart > 1).any():
+            raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+        if padding == "SAME" and (apart > 1).any():
+            raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")
+        if (steps > np.array(window_shape)).any():
+            raise ValueError("strides > window_shape not supported, as CPU and GPU differ there")
+        if pooling_type not in _KINDS:
+            raise ValueError(f"{number}-D {pooling_type} pooling is not supported: there are AVG and MAX")
+        first = 2 if data_format is not None and data_format.startswith("NC") else 1
+        outer = [[1] * first, [1] * (2 - first)]
+        window = [*outer[0], *window_shape, *outer[1]]
+        moves = [*outer[0], *(int(step) for step in steps), *outer[1]]
+        layout = data_format
+        if number == 1:
+            if data_format not in _SIGNALS:
+                raise ValueError('data_format must be either "NWC" or "NCW".')
+            layout, window, moves = _SIGNALS[data_format], [1, *window], [1, *moves]
+
+        def pooled(images: Tensor, _: int, padding: str) -> Tensor:
+            if number == 1:
+                images = expand_dims(images, first)
+            kind = _KINDS[pooling_type][number == 3]
+            result = kind(images, window, moves, padding, name=scope, data_format=layout)
+            return squeeze(result, [first]) if number == 1 else result
+
+        return with_space_to_batch(
+            values,
+            apart,
+            padding,
+            pooled,
+            filter_shape=list(window_shape),
+            spatial_dims=range(first, first + number),
+        )

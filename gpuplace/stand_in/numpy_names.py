@@ -1,0 +1,77 @@
+"""Names of NumPy 1 that scripts of TensorFlow 1's time use, and NumPy 2 has no more.
+
+gpuplace needs NumPy 2, which such a script would not have chosen: where ``gpuplace run`` runs it, it gets them back,
+for its process only. What NumPy still has stays as it is.
+
+Source: NumPy's release notes, 1.24 (aliases of Python's types), 2.0 (members of the main namespace) and 2.4.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+__all__ = ["give_back"]
+
+_TYPES = {name: getattr(builtins, name) for name in ("bool", "int", "float", "complex", "object", "str")}
+_RENAMED = {
+    "Inf": "inf",
+    "Infinity": "inf",
+    "NINF": "",
+    "NaN": "nan",
+    "PINF": "inf",
+    "alltrue": "all",
+    "cumproduct": "cumprod",
+    "complex_": "complex128",
+    "float_": "float64",
+    "in1d": "isin",
+    "infty": "inf",
+    "product": "prod",
+    "row_stack": "vstack",
+    "sometrue": "any",
+    "string_": "bytes_",
+    "trapz": "trapezoid",
+    "unicode_": "str_",
+}
+"""Old name to that of now."""
+
+
+def _asscalar(a: Any) -> Any:
+    return a.item()
+
+
+def give_back(numpy: Any = np) -> None:
+    """Adds the names that are missing, and the argument ``newshape`` of ``reshape``.
+
+    >>> give_back()
+    >>> np.float is float, np.product([2, 3]).item(), np.reshape([1, 2], newshape=(2, 1)).shape
+    (True, 6, (2, 1))
+
+    Args:
+        numpy: the module.
+    """
+    there = vars(numpy)
+    for name, kind in _TYPES.items():
+        there.setdefault(name, kind)
+    there.setdefault("asscalar", _asscalar)
+    for old, name in _RENAMED.items():
+        there.setdefault(old, there[name] if name else -there["inf"])
+    reshape = there["reshape"]
+    if "newshape" in inspect.signature(reshape).parameters:
+        return
+
+    @functools.wraps(reshape)
+    def reshaped(*args: Any, newshape: Any = None, **kwargs: Any) -> Any:
+        return reshape(*args, **kwargs) if newshape is None else reshape(*args, shape=newshape, **kwargs)
+
+    reshaped.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            *inspect.signature(reshape).parameters.values(),
+            inspect.Parameter("newshape", inspect.Parameter.KEYWORD_ONLY, default=None),
+        ]
+    )
+    there["reshape"] = reshaped

@@ -73,6 +73,7 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
+from gpuplace.ops.array.sorting import *
 from gpuplace.ops.flow.assert_and_print import *
 from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
@@ -141,25 +142,27 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile",
+    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "python_io", "queue", "random", "raw_ops", "saved_model", "sets",
-    "sparse", "strings", "summary", "test", "train", "version",
+    "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
-    "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "batch_to_space", "batch_to_space_nd",
+    "arg_max", "arg_min", "argmax", "argmin", "argsort", "batch_gather", "batch_to_space", "batch_to_space_nd",
     "bincount", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to",
     "check_numerics", "concat", "constant", "cumprod", "cumsum", "depth_to_space", "dynamic_partition",
     "dynamic_stitch", "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd",
-    "guarantee_const", "identity", "identity_n", "invert_permutation", "lin_space", "linspace",
+    "guarantee_const", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
+    "invert_permutation", "lin_space", "linspace",
     "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack",
     "placeholder", "placeholder_with_default", "range", "rank", "required_space_to_batch_paddings",
     "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "searchsorted",
-    "sequence_mask", "setdiff1d", "shape", "shape_n", "size", "slice", "space_to_batch",
+    "sequence_mask", "setdiff1d", "shape", "shape_n", "size", "slice", "sort", "space_to_batch",
     "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",
-    "tensor_scatter_add", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
-    "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
+    "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
+    "tensor_scatter_sub", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
+    "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "print", "Print", "py_func", "scan",
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
@@ -185,8 +188,10 @@ __all__ = [
     "atan2", "atanh", "batch_matmul", "betainc", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
     "ceil", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag",
-    "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
-    "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "igamma", "igammac", "imag",
+    "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1",
+    "extract_image_patches", "fft",
+    "fft2d", "fft3d", "floor", "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal",
+    "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag",
     "invert", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
@@ -244,8 +249,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace.api import app, contrib, flags
-    from gpuplace.api.arithmetic import debugging, linalg, math, sets, sparse, strings
-    from gpuplace.api.files import gfile, graph_util, io, python_io, saved_model
+    from gpuplace.api.arithmetic import debugging, linalg, math, sets, signal, sparse, spectral, strings
+    from gpuplace.api.files import audio, gfile, graph_util, io, python_io, saved_model
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
     from gpuplace.api.tools import (
@@ -292,6 +297,8 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+    from gpuplace.ops.nn.patches import extract_image_patches
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.sparse_ops import *
@@ -306,8 +313,8 @@ else:
         __name__,
         {
             "gpuplace.api": "app contrib flags",
-            "gpuplace.api.arithmetic": "debugging linalg math sets sparse strings",
-            "gpuplace.api.files": "gfile graph_util io python_io saved_model",
+            "gpuplace.api.arithmetic": "debugging linalg math sets signal sparse spectral strings",
+            "gpuplace.api.files": "audio gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
             "gpuplace.api.tools": """
@@ -349,6 +356,12 @@ else:
             """,
             "gpuplace.ops.input.tables": """
                 initialize_all_tables tables_initializer
+            """,
+            "gpuplace.ops.math.spectral": """
+                fft fft2d fft3d ifft ifft2d ifft3d
+            """,
+            "gpuplace.ops.nn.patches": """
+                extract_image_patches
             """,
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.sparse_ops": """

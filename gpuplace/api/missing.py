@@ -99,6 +99,7 @@ ADVICE: Mapping[str, str] = {
 
 SPACES = (
     *(
+        "audio",
         "bitwise",
         "compat",
         "contrib",
@@ -121,7 +122,8 @@ SPACES = (
         "metrics",
         "nn",
     ),
-    *("python_io", "queue", "random", "saved_model", "sets", "sparse", "strings", "summary", "test", "train"),
+    *("python_io", "queue", "random", "saved_model", "sets", "signal", "sparse", "spectral", "strings"),
+    *("summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -45,11 +45,48 @@ def convolution_flops(windows: int | None = None, kernel: int | None = None) -> 
     return flops
 
 
+def windows_flops(windows: int | None, kernel: int | None) -> Callable[[Operation], float]:
+    """Those of windows that look at one channel each: depthwise convolutions, dilations and their gradients.
+
+    Args:
+        windows: position of the input with an element for every window; None: the output is that.
+        kernel: position of the input that is the filter; None: the output is that.
+    """
+
+    def flops(op: Operation) -> float:
+        counted = op.outputs[0] if windows is None else op.inputs[windows]
+        taken = op.outputs[0] if kernel is None else op.inputs[kernel]
+        return 2.0 * math.prod(counted.shape.known_sizes) * math.prod(taken.shape.known_sizes[:2])
+
+    return flops
+
+
+def weights_flops(rows: int, *weights: int) -> Callable[[Operation], float]:
+    """Those of products of the rows of an input with matrices, all of which are inputs at these positions."""
+
+    def flops(op: Operation) -> float:
+        sizes = op.inputs[rows].shape.known_sizes
+        count = sum(math.prod(op.inputs[at].shape.known_sizes) for at in weights)
+        return 2.0 * sizes[0] * count if sizes else 0.0
+
+    return flops
+
+
 def cubic_flops(multiple: int) -> Callable[[Operation], float]:
     """Those of an algorithm that takes ``multiple`` times the cube of a matrix's rows, for each matrix of a batch."""
 
     def flops(op: Operation) -> float:
         sizes = op.inputs[0].shape.known_sizes
         return float(multiple * math.prod(sizes[:-1]) * sizes[-1] ** 2) if sizes else 0.0
+
+    return flops
+
+
+def transform_flops(rank: int) -> Callable[[Operation], float]:
+    """Those of a fast Fourier transform over the last ``rank`` dimensions: 5 n log2(n) for each ``n`` numbers."""
+
+    def flops(op: Operation) -> float:
+        sizes = max(op.inputs[0].shape.known_sizes, op.outputs[0].shape.known_sizes, key=math.prod)
+        return 5.0 * math.prod(sizes) * math.log2(max(2, math.prod(sizes[-rank:])))
 
     return flops

@@ -11,6 +11,7 @@ import gpuplace.ops.array.rearranging
 import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
+import gpuplace.ops.array.sorting
 import gpuplace.ops.flow.assert_and_print
 import gpuplace.ops.flow.case
 import gpuplace.ops.flow.conditionals
@@ -68,6 +69,7 @@ wait_for_a_miss(
     "gpuplace.ops.image.color_kernels",
     "gpuplace.ops.image.resizing",
     "gpuplace.ops.input.accumulators",
+    "gpuplace.ops.input.audio",
     "gpuplace.ops.input.batching",
     "gpuplace.ops.input.coordinator",
     "gpuplace.ops.input.csv",
@@ -82,6 +84,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.staging",
     "gpuplace.ops.input.tables",
     "gpuplace.ops.losses",
+    "gpuplace.ops.math.spectral",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",
     "gpuplace.ops.nn.ctc",
@@ -90,6 +93,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.entropy",
     "gpuplace.ops.nn.misc",
     "gpuplace.ops.nn.norm",
+    "gpuplace.ops.nn.patches",
     "gpuplace.ops.nn.pool",
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",

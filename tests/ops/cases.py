@@ -26,7 +26,18 @@ import numpy as np
 RECORDED = Path(__file__).parent / "recorded"
 
 TABLES: tuple[str, ...] = (
-    *("elementwise", "array", "reduction", "random", "neural", "sparse", "state", "summaries", "image"),
+    *(
+        "elementwise",
+        "array",
+        "reduction",
+        "random",
+        "neural",
+        "sparse",
+        "state",
+        "summaries",
+        "image",
+        "signals",
+    ),
 )
 """Names of the tables, by hand."""
 

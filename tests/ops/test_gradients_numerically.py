@@ -263,3 +263,22 @@ def test_every_gradient_is_checked() -> None:
     }
     unchecked = wanted - used - WITHOUT_DIFFERENCES - {"RefIdentity", "Snapshot"}
     assert not unchecked, sorted(unchecked)
+
+
+def test_a_reduction_of_known_shape_leaves_how_its_shapes_were_found() -> None:
+    """Once for each shape and axes, as TensorFlow does."""
+    x = tf.placeholder(tf.float32, [3, 5])
+    for count in (1, 1):
+        tf.gradients(tf.reduce_sum(x, [1]) + tf.reduce_mean(x, [1]), x)
+        types = [op.type for op in tf.get_default_graph().get_operations()]
+        assert types.count("DynamicStitch") == count
+    tf.gradients(tf.reduce_sum(x, [0]), x)
+    assert [op.type for op in tf.get_default_graph().get_operations()].count("DynamicStitch") == 2
+
+
+def test_rows_of_a_gradient_fit_those_of_the_variable() -> None:
+    v = tf.Variable(tf.zeros([3, 2]))
+    with pytest.raises(ValueError, match="must be equal"):
+        tf.raw_ops.SparseApplyMomentum(
+            var=v._ref(), accum=v._ref(), lr=0.1, grad=tf.zeros([1, 4]), indices=[0], momentum=0.9
+        )

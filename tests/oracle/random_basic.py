@@ -179,6 +179,12 @@ def _bincount(d: Draw) -> Case:
     return Case(d.op, [numbers, i32(d.int(0, 8)), weights])
 
 
+def _unravel(d: Draw) -> Case:
+    dims, kind = d.shape(1, 4, 4, 20), d.pick(np.int32, np.int64)
+    places = d.rng.integers(0, max(1, int(np.prod(dims))) + d.chance(10), d.shape(0, 1, 5))
+    return Case(d.op, [np.asarray(places, kind), np.asarray(dims, kind)])
+
+
 def _bitcast(d: Draw) -> Case:
     numbers = ("int8", "uint8", "int16", "int32", "float32", "int64", "float64", "complex64", "float16")
     dtype, to = np.dtype(d.pick(*numbers)), d.pick(*numbers)
@@ -613,7 +619,7 @@ def _products(d: Draw) -> Case:
     rows, inner, columns = (d.int(0 if d.chance(10) else 1, 5) for _ in range(3))
     one, other = d.chance(2), d.chance(2)
     dtype = d.dtype(no=("bool", "object")) if d.op != "SparseMatMul" else None
-    kinds = [d.dtype("Ta")] * 2 if dtype is None else [dtype, dtype]
+    kinds = [np.dtype(np.float32)] * 2 if dtype is None else [dtype, dtype]  # 2.21's gradient mixes types
     more = d.chance(14)
     theirs = [1 if size > 1 and d.op == "BatchMatMulV2" and d.chance(3) else size for size in batch]
     left = d.values(kinds[0], [*batch, *([inner, rows] if one else [rows, inner])])
@@ -632,7 +638,8 @@ def _linear(d: Draw) -> Case:
     matrices = _regular(d, dtype, batch, size)
     if d.op == "Cholesky":
         turned = np.conj(np.swapaxes(matrices, -1, -2))
-        matrices = (matrices @ turned if not d.chance(10) else -matrices @ turned).astype(dtype)
+        wrong = dtype.kind == "f" and d.chance(10)
+        matrices = (-matrices @ turned if wrong else matrices @ turned).astype(dtype)
         return Case(d.op, [matrices])
     if d.op in ("MatrixDeterminant", "LogMatrixDeterminant"):
         return Case(d.op, [matrices])
@@ -689,6 +696,27 @@ def _pool(d: Draw) -> Case:
             d.op, [x, pooled.astype(dtype), grad, i32(attrs.pop("ksize")), i32(attrs.pop("strides"))], attrs
         )
     return Case(d.op, [x, pooled.astype(dtype), grad], attrs)
+
+
+def _patches(d: Draw) -> Case:
+    taps = [d.int(1, 3) for _ in range(2)]
+    attrs, sizes, out = _image_attrs(d, taps)
+    batch, channels = d.int(1, 2), d.int(1, 3)
+    real = ("float32", "float64", "int32", "int64")
+    if d.op == "ExtractImagePatches":
+        rates = [d.int(1, 2) for _ in range(2)]
+        if attrs["padding"] == "VALID":
+            sizes = [size + 2 for size in sizes]
+        x = d.values(real[d.index % 4], [batch, *sizes, channels])
+        return Case(d.op, [x], {**attrs, "ksizes": [1, *taps, 1], "rates": [1, *rates, 1]})
+    attrs |= {"ksize": [1, *taps, 1], "include_batch_in_index": d.chance(2)}
+    shape = [batch, *sizes, channels]
+    x = d.rng.permutation(int(np.prod(shape))).reshape(shape).astype(real[d.index % 4])
+    if d.op == "MaxPoolWithArgmax":
+        return Case(d.op, [x - 9], {**attrs, "Targmax": "int64"})
+    most = x.size if attrs["include_batch_in_index"] else x[0].size
+    places = d.rng.integers(0, most, [batch, *out, channels])
+    return Case(d.op, [x, d.values(x.dtype, places.shape), places], attrs)
 
 
 def _bias(d: Draw) -> Case:
@@ -857,6 +885,7 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "Bincount": _bincount,
     "Bitcast": _bitcast,
     **dict.fromkeys(("BroadcastArgs", "BroadcastGradientArgs"), _sizes),
+    "UnravelIndex": _unravel,
     "BroadcastTo": _broadcast_to,
     "Cast": _cast,
     "ClipByValue": _clip,
@@ -921,6 +950,7 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
         _linear,
     ),  # fmt: skip
     **dict.fromkeys(("MaxPool", "MaxPoolGrad", "MaxPoolGradGrad", "AvgPool", "AvgPoolGrad"), _pool),
+    **dict.fromkeys(("ExtractImagePatches", "MaxPoolWithArgmax", "MaxPoolGradWithArgmax"), _patches),
     **dict.fromkeys(("BiasAdd", "BiasAddGrad"), _bias),
     **{
         f"{kind}{what}": _convolution

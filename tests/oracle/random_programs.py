@@ -659,11 +659,59 @@ def references(d: Draw) -> Program:
     return program
 
 
+def signals(d: Draw) -> Program:
+    """Transforms of signals and their gradients."""
+    shape, lengths = (
+        [*d.shape(0, 1, 3, 0), d.int(1, 5), d.int(2, 6), d.int(2, 12)],
+        [d.int(1, 5), d.int(1, 7), d.int(2, 14)],
+    )
+    x = d.values(np.float32, shape)
+    z = d.values(np.complex64, shape)
+    rank, kind, norm = d.index % 3 + 1, d.int(1, 3), d.pick(None, "ortho")
+    frames, step, ends = d.int(2, 8), d.int(1, 5), d.chance(2)
+    wave = d.values(np.float32, [*d.shape(0, 2, 3, 0), d.int(8, 40)])
+
+    def program(tf: Any, session: Any) -> list[Any]:
+        signal, end = tf.signal, ("", "2d", "3d")[rank - 1]
+        real, complexes, samples = (tf.constant(one) for one in (x, z, wave))
+        wanted, half = lengths[-rank:], max(1, frames // 2)
+        made = [
+            getattr(signal, f"fft{end}")(complexes),
+            getattr(signal, f"ifft{end}")(complexes),
+            getattr(signal, f"rfft{end}")(real),
+            getattr(signal, f"rfft{end}")(real, wanted),
+            getattr(signal, f"irfft{end}")(complexes, wanted),
+            signal.dct(real, type=kind, norm=norm if kind > 1 else None),
+            signal.idct(real, type=kind, norm=norm if kind > 1 else None),
+            signal.frame(samples, frames, step, pad_end=ends, pad_value=0.5),
+            signal.stft(samples, frames, step, pad_end=ends),
+            signal.overlap_and_add(real, step),
+            signal.hann_window(frames, periodic=ends),
+            signal.hamming_window(tf.placeholder_with_default(frames, []), periodic=ends),
+            signal.linear_to_mel_weight_matrix(frames, 20, 8000),
+            signal.mfccs_from_log_mel_spectrograms(real),
+            signal.inverse_stft(
+                signal.stft(samples, frames, half),
+                frames,
+                half,
+                window_fn=signal.inverse_stft_window_fn(half),
+            ),
+        ]
+        losses = [tf.reduce_sum(tf.abs(one) ** 2) for one in made]
+        slopes = [tf.gradients(losses[at], real)[0] for at in ((2, 5, 9, 13) if rank < 3 else (5, 9, 13))]
+        slopes += [tf.gradients(losses[at], complexes)[0] for at in (0, 1)]
+        if shape[-rank:] == [*wanted[:-1], wanted[-1] // 2 + 1] and rank < 3:  # TensorFlow knows no others
+            slopes.append(tf.gradients(losses[4], complexes)[0])
+        return session.run([*made, *slopes])
+
+    return program
+
+
 PROGRAMS: dict[str, Callable[[Draw], Program]] = {
     function.__name__: function
     for function in (
         queues, tables, mutable_tables, readers, data_sets, iterators, tensor_arrays, loops, staging, checkpoints,
-        random_numbers, python_functions, sparse_maps, references,
+        random_numbers, signals, python_functions, sparse_maps, references,
     )
 }  # fmt: skip
 """Name to what makes programs of that kind."""

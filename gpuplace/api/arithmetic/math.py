@@ -7,6 +7,7 @@ from gpuplace.ops.array.sequence import argmax, argmin, bincount, cumprod, cumsu
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.math.check_ops import is_non_decreasing, is_strictly_increasing
 from gpuplace.ops.math.comparison import *
+from gpuplace.ops.math.confusion_matrix import confusion_matrix
 from gpuplace.ops.math.division import reciprocal_no_nan
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.elementwise import div_no_nan as divide_no_nan
@@ -27,7 +28,8 @@ __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
     "betainc", "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "clip_by_norm", "clip_by_value",
-    "complex", "conj", "cos", "cosh", "count_nonzero", "cross", "cumprod", "cumsum", "diag", "diag_part", "digamma",
+    "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "cumprod", "cumsum", "diag",
+    "diag_part", "digamma",
     "div", "div_no_nan", "divide", "divide_no_nan", "equal", "erf", "erfc", "exp", "expm1", "floor",
     "floor_div", "floordiv", "floormod", "greater", "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert",
     "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing",

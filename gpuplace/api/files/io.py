@@ -11,6 +11,14 @@ from gpuplace.files.tfrecord import (
     TFRecordWriter,
     tf_record_iterator,
 )
+from gpuplace.ops.image.codecs import (
+    decode_bmp,
+    decode_gif,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    extract_jpeg_shape,
+)
 from gpuplace.ops.input.csv import decode_csv
 from gpuplace.ops.input.file_ops import match_filenames_once, matching_files, read_file, write_file
 from gpuplace.ops.input.parsing import (
@@ -41,10 +49,16 @@ __all__ = [
     "TFRecordWriter",
     "VarLenFeature",
     "decode_base64",
+    "decode_bmp",
     "decode_csv",
+    "decode_gif",
+    "decode_jpeg",
     "decode_json_example",
+    "decode_png",
     "decode_raw",
     "encode_base64",
+    "encode_jpeg",
+    "extract_jpeg_shape",
     "gfile",
     "match_filenames_once",
     "matching_files",

@@ -13,6 +13,7 @@ from gpuplace.ops.image.geometry import resize_images as resize
 from gpuplace.ops.image.geometry import transpose_image as transpose
 from gpuplace.ops.image.measures import *
 from gpuplace.ops.image.resizing import *
+from gpuplace.ops.nn.patches import extract_image_patches
 from gpuplace.ops.random.random_ops import random_crop
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "encode_jpeg",
     "encode_png",
     "extract_glimpse",
+    "extract_image_patches",
     "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",

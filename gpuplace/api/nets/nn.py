@@ -4,6 +4,8 @@ Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
 from gpuplace.api.nets import rnn_cell
+from gpuplace.ops.array.batches import space_to_batch
+from gpuplace.ops.array.rearranging import depth_to_space, space_to_depth
 from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
@@ -14,6 +16,7 @@ from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
+from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
 from gpuplace.ops.nn.sampling import *
@@ -27,9 +30,10 @@ __all__ = [
     "all_candidate_sampler",
     "atrous_conv2d",
     "avg_pool",
+    "avg_pool1d",
     "avg_pool2d",
-    "batch_norm_with_global_normalization",
     "avg_pool3d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
@@ -49,6 +53,7 @@ __all__ = [
     "ctc_beam_search_decoder",
     "ctc_greedy_decoder",
     "ctc_loss",
+    "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "dilation2d",
@@ -69,12 +74,14 @@ __all__ = [
     "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
+    "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_pool_with_argmax",
     "moments",
     "nce_loss",
-    "pool",
     "normalize_moments",
+    "pool",
     "raw_rnn",
     "relu",
     "relu6",
@@ -91,6 +98,8 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn",
     "static_rnn",

@@ -41,7 +41,8 @@ from gpuplace.typing import SizesLike, TensorLike
 
 __all__ = [
     "gather", "gather_nd", "batch_gather", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "boolean_mask",
-    "where", "where_v2",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "where",
+    "where_v2",
 ]  # fmt: skip
 
 
@@ -552,6 +553,32 @@ def tensor_scatter_add(
             such updates out.
     """
     return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
+
+
+def tensor_scatter_sub(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
+    """Returns a tensor from which ``updates`` are subtracted at the index vectors in the last dimension of ``indices``.
+
+    Args:
+        tensor: numbers.
+        indices: ``[..., depth]``, int32 or int64.
+        updates: ``tensor``'s type, ``[*indices.shape[:-1], *tensor.shape[depth:]]``; all count where positions repeat.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``tensor``.
+
+    Raises:
+        ValueError: the shapes are known and do not fit.
+        InvalidArgumentError: when it runs on the CPU: an index is out of range.
+    """
+    return new("TensorScatterSub", name, tensor=tensor, indices=indices, updates=updates)
+
+
+tensor_scatter_nd_add = tensor_scatter_add
+tensor_scatter_nd_sub = tensor_scatter_sub
+tensor_scatter_nd_update = tensor_scatter_update
 
 
 @compute("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub")

@@ -8,6 +8,7 @@ Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reducti
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -187,6 +189,8 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
             given = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
             return new("Tile", input=grad, multiples=given)
         if None not in sizes:
+            if op.type != "Prod":
+                _leave_shapes(op, [size or 0 for size in sizes], gone, axes)
             grad = reshape(grad, [1 if d in gone else size for d, size in enumerate(sizes)])
             return new(
                 "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
@@ -198,7 +202,21 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
     return new("Tile", input=reshape(grad, kept), multiples=repeats)
 
 
-def kept_shape(given: Tensor, axes: Tensor) -> Tensor:
+_reductions_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+
+
+def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
+    """What TensorFlow leaves in a graph that meets a known shape and axes for the first time: how it works them out."""
+    key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
+    known = _reductions_seen.setdefault(op.graph, set())
+    if key in known:
+        return
+    known.add(key)
+    kept_shape(list(key[0]), list(key[1]))
+    _divided(sizes, [1 if d in gone else size for d, size in enumerate(sizes)])
+
+
+def kept_shape(given: Any, axes: Any) -> Tensor:
     """The shape with 1 for the reduced dimensions."""
     given = cast(given, int32)
     count = (
@@ -212,7 +230,7 @@ def kept_shape(given: Tensor, axes: Tensor) -> Tensor:
     return new("DynamicStitch", indices=[every, positive], data=[given, ones])
 
 
-def _divided(x: Tensor, y: Tensor) -> Tensor:
+def _divided(x: Any, y: Any) -> Tensor:
     return x // new("Maximum", x=y, y=1)
 
 

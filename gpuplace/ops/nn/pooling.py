@@ -16,9 +16,10 @@ from gpuplace.ops.array.reshaping import expand_dims, squeeze
 from gpuplace.ops.nn.convolution import with_space_to_batch
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.nn.volumes import avg_pool3d, max_pool3d
+from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
-__all__ = ["pool"]
+__all__ = ["avg_pool1d", "max_pool1d", "pool"]
 
 _KINDS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
     "AVG": (avg_pool, avg_pool3d),
@@ -111,3 +112,83 @@ def pool(
             filter_shape=list(window_shape),
             spatial_dims=range(first, first + number),
         )
+
+
+def _in_order(value: Any, channels_first: bool, what: str) -> list[int]:
+    """One number, or one for each dimension, as a list for images of one row."""
+    given = [value] if isinstance(value, int) else list(value)
+    if len(given) == 1:
+        given = [1, 1, given[0]] if channels_first else [1, given[0], 1]
+    if len(given) != 3:
+        raise ValueError(f"{what} should be of length 1 or 3 but was {len(given)}")
+    return [given[0], 1, *given[1:]] if not channels_first else [*given[:2], 1, given[2]]
+
+
+def _pool1d(
+    op_type: str,
+    argument: str,
+    scope: str,
+    x: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: Any,
+    name: Any,
+) -> Tensor:
+    with name_scope(name, scope, [x]) as made:
+        first = (data_format or "NWC").startswith("NC")
+        at = 2 if first else 1
+        images = new("ExpandDims", input=convert_to_tensor(x, name="input"), dim=at)
+        pooled = new(
+            op_type, made, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
+            strides=_in_order(strides, first, "strides"), padding=padding, data_format="NCHW" if first else "NHWC",
+        )  # fmt: skip
+        return new("Squeeze", input=pooled, squeeze_dims=[at])
+
+
+def max_pool1d(
+    input: TensorLike,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    """Returns the largest elements of windows over vectors in a row.
+
+    Args:
+        input: ``[batch, width, channels]``, or ``[batch, channels, width]`` for ``NCW``.
+        ksize: size of the window, a number or a list of 1 or 3.
+        strides: how far it moves, likewise.
+        padding: ``"VALID"`` or ``"SAME"``.
+        data_format: ``"NWC"`` or ``"NCW"``.
+        name: name of the scope.
+
+    Returns:
+        A tensor in the same order.
+    """
+    return _pool1d("MaxPool", "input", "MaxPool1d", input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool1d(
+    input: TensorLike,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:
+    """Returns the means of windows over vectors in a row.
+
+    Args:
+        input: ``[batch, width, channels]``, or ``[batch, channels, width]`` for ``NCW``.
+        ksize: size of the window, a number or a list of 1 or 3.
+        strides: how far it moves, likewise.
+        padding: ``"VALID"`` or ``"SAME"``.
+        data_format: ``"NWC"`` or ``"NCW"``.
+        name: name of the scope.
+
+    Returns:
+        A tensor in the same order.
+    """
+    return _pool1d("AvgPool", "value", "AvgPool1D", input, ksize, strides, padding, data_format, name)

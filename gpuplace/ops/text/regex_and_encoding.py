@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -152,9 +153,9 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object
 
 
 def _each_matched(
-    xp: Any, input: Any, pattern: bytes, function: Callable[[Any, bytes, float], Any], dtype: Any = object
+    xp: Any, input: Any, pattern: bytes, function: Callable[[Any, str, float], Any], dtype: Any = object
 ) -> Any:
-    """What a function makes of the compiled pattern, each text, and the seconds that are left.
+    """What a function makes of the compiled pattern, each text, read as UTF-8, and the seconds that are left.
 
     RE2 takes time in proportion to the text; where Python's way would take years, the op fails.
     """
@@ -162,13 +163,18 @@ def _each_matched(
 
     shown = pattern.decode(errors="replace")
     try:
-        compiled = regex.compile(pattern)
+        compiled = regex.compile(pattern.decode("utf-8", "surrogateescape"), regex.ASCII)
     except regex.error as error:
         raise InvalidArgumentError.of(f"Invalid pattern: {shown}, error: {error}") from None
     end = time.monotonic() + _MOST_S
     try:
         return _each(
-            xp, input, lambda text: function(compiled, text, max(end - time.monotonic(), _LEAST_S)), dtype
+            xp,
+            input,
+            lambda text: function(
+                compiled, text.decode("utf-8", "surrogateescape"), max(end - time.monotonic(), _LEAST_S)
+            ),
+            dtype,
         )
     except TimeoutError:
         raise DeadlineExceededError.of(
@@ -183,10 +189,40 @@ _LEAST_S = 1e-3
 
 
 def _replaced(xp: Any, input: Any, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
-    count = 0 if replace_global else 1
-    return _each_matched(
-        xp, input, pattern, lambda regex, text, left: regex.sub(rewrite, text, count, timeout=left)
-    )
+    def replaced(compiled: Any, text: str, left: float) -> bytes:
+        put, is_whole = _parts(rewrite, compiled.groups)
+        made: list[str] = []
+        last, end = 0, -1
+        if not is_whole and not replace_global:
+            return text.encode("utf-8", "surrogateescape")
+        for match in compiled.finditer(text, timeout=left):
+            if match.start() == match.end() == end:  # no empty match at the end of another
+                continue
+            made.append(text[last : match.start()])
+            made += [part if isinstance(part, str) else match.group(part) or "" for part in put]
+            last = end = match.end()
+            if not replace_global:
+                break
+        return "".join([*made, text[last:]]).encode("utf-8", "surrogateescape")
+
+    return _each_matched(xp, input, pattern, replaced)
+
+
+def _parts(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
+    """What a match becomes: texts and numbers of groups, 0 the whole; and whether there is no other escape or group.
+
+    From such a one on RE2 writes nothing.
+    """
+    made: list[str | int] = []
+    pieces = re.split(r"\\(.|$)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL)
+    for index, piece in enumerate(pieces):
+        if index % 2 == 0 or piece == "\\":
+            made.append(piece)
+        elif piece not in tuple("0123456789") or int(piece) > groups:
+            return made, False
+        else:
+            made.append(int(piece))
+    return made, True
 
 
 @compute("StaticRegexReplace")

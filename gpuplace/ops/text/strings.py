@@ -143,8 +143,9 @@ def _as_string(
         )
     if input.dtype.kind in "iub" and precision > -1:
         raise InvalidArgumentError.of(f"precision not supported for datatype {as_dtype(input.dtype).name}")
-    size = (fill.decode() if fill else "") + (str(width) if width > -1 else "")
     kind = input.dtype.kind
+    flag = "" if kind == "u" and fill == b" " else fill.decode()  # which C heeds for signed numbers alone
+    size = flag + (str(width) if width > -1 else "")
     values = input.reshape(-1).tolist()
     if kind == "b":
         texts = [str(value).lower().rjust(max(width, 0)) for value in values]

@@ -1,0 +1,190 @@
+"""Sorting, counting into buckets, and positions as indices.
+
+Source: tensorflow/python/ops/sort_ops.py, histogram_ops.py and core/kernels/unravel_index_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
+
+__all__ = ["argsort", "histogram_fixed_width", "histogram_fixed_width_bins", "sort", "unravel_index"]
+
+
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """Returns a tensor's elements in order along a dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.sort([3.0, 1.0, 2.0])).tolist()
+    [1.0, 2.0, 3.0]
+
+    Args:
+        values: real numbers, of rank 1 or more.
+        axis: the dimension.
+        direction: ``"ASCENDING"`` or ``"DESCENDING"``.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``values``.
+
+    Raises:
+        ValueError: another direction, or there is no such dimension.
+    """
+    with name_scope(name, "sort"):
+        return _sorted(values, axis, direction)[0]
+
+
+def argsort(
+    values: TensorLike,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the positions that put a tensor's elements in order along a dimension.
+
+    Args:
+        values: real numbers, of rank 1 or more.
+        axis: the dimension.
+        direction: ``"ASCENDING"`` or ``"DESCENDING"``.
+        stable: equal elements keep their order anyway.
+        name: name of the scope.
+
+    Returns:
+        int32, in the shape of ``values``.
+
+    Raises:
+        ValueError: as for ``sort``.
+    """
+    with name_scope(name, "argsort"):
+        return _sorted(values, axis, direction)[1]
+
+
+def _sorted(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"Unknown direction {direction}")
+    given = convert_to_tensor(values, name="values")
+    rank = given.shape.ndims
+    if rank is None:
+        raise ValueError("values must have a known rank")
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for values of rank {rank}")
+    order = [at for at in range(rank) if at != axis % rank] + [axis % rank]
+    back = sorted(range(rank), key=order.__getitem__)
+    moved = given if order == back == list(range(rank)) else new("Transpose", x=given, perm=order)
+    signed = -moved if direction == "ASCENDING" else moved
+    size = new("StridedSlice", input=shape_tensor(signed), begin=[-1], end=[0], strides=[1], end_mask=1)
+    largest, places = apply_op("TopKV2", input=signed, k=new("Squeeze", input=size)).outputs
+    found = (-largest if direction == "ASCENDING" else largest), places
+    if moved is given:
+        return found
+    return new("Transpose", x=found[0], perm=back), new("Transpose", x=found[1], perm=back)
+
+
+def histogram_fixed_width_bins(
+    values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns which of the buckets of equal width each value falls into; the outer ones hold what is beyond.
+
+    Args:
+        values: numbers of any shape.
+        value_range: least and largest value, ``[2]``, of the same type.
+        nbins: how many buckets.
+        dtype: int32 or int64.
+        name: name of the scope.
+
+    Returns:
+        That type, in the shape of ``values``.
+    """
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
+        given = convert_to_tensor(values, name="values")
+        flat = new("Reshape", tensor=given, shape=[-1])
+        ends = convert_to_tensor(value_range, given.dtype.base_dtype, name="value_range")
+        count = convert_to_tensor(nbins, "int32", name="nbins")
+        wide = new("Cast", x=count, DstT=given.dtype.base_dtype)
+        low, high = ends[0], ends[1]
+        share = new("RealDiv", x=flat - low, y=high - low)
+        bins = new("Cast", x=new("Floor", x=wide * share), DstT="int32")
+        kept = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
+        return new("Reshape", tensor=new("Cast", x=kept, DstT=dtype), shape=shape_tensor(given))
+
+
+def histogram_fixed_width(
+    values: TensorLike, value_range: TensorLike, nbins: TensorLike = 100, dtype: DTypeLike = "int32",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns how many values fall into each of the buckets of equal width; the outer ones hold what is beyond.
+
+    Args:
+        values: numbers of any shape.
+        value_range: least and largest value, ``[2]``, of the same type.
+        nbins: how many buckets.
+        dtype: int32 or int64.
+        name: name of the scope.
+
+    Returns:
+        ``[nbins]`` of that type.
+    """
+    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]):
+        places = histogram_fixed_width_bins(values, value_range, nbins)
+        flat = new("Reshape", tensor=places, shape=[-1])
+        ones = new("Cast", x=new("OnesLike", x=flat), DstT=dtype)
+        return new("UnsortedSegmentSum", data=ones, segment_ids=flat, num_segments=nbins)
+
+
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the indices in a shape of positions in the flattened tensor.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.unravel_index([2, 5], [3, 3])).tolist()
+    [[0, 1], [2, 2]]
+
+    Args:
+        indices: positions, a scalar or vector, int32 or int64.
+        dims: the shape, a vector of the same type.
+        name: name of the op.
+
+    Returns:
+        ``[rank]`` of a scalar, ``[rank, positions]`` of a vector, of that type.
+
+    Raises:
+        InvalidArgumentError: when it runs: a position is out of range, or a size is 0.
+    """
+    return new("UnravelIndex", name, indices=indices, dims=dims)
+
+
+@compute("UnravelIndex", fresh=True)
+def _unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
+    if indices.ndim > 1:
+        raise InvalidArgumentError.of("The indices can only be scalar or vector.")
+    if dims.ndim != 1:
+        raise InvalidArgumentError.of("The indices can only be 1-D")
+    if (dims == 0).any():
+        raise InvalidArgumentError.of("Input dims cannot contain a dim of zero")
+    if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < int(dims.prod()):
+        raise InvalidArgumentError.of("index is out of bound as with dims")
+    found = xp.unravel_index(indices, tuple(int(size) for size in dims))
+    return xp.stack([xp.asarray(part) for part in found]).astype(indices.dtype)
+
+
+@shape_function("UnravelIndex")
+def _unravel_index_shape(op: Operation) -> list[TensorShape]:
+    indices, dims = op.inputs[0].shape.sizes, op.inputs[1].shape
+    if indices is None:
+        return [UNKNOWN_SHAPE]
+    rank = dims.sizes[0] if dims.sizes is not None and len(dims.sizes) == 1 else None
+    return [TensorShape.of((rank, *indices[:1]))]
+
+
+not_differentiable("UnravelIndex")

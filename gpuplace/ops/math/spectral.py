@@ -1,0 +1,419 @@
+"""Fourier transforms of one, two and three dimensions.
+
+Source: tensorflow/core/kernels/fft_ops.cc and tensorflow/python/ops/signal/fft_ops.py, release 1.15. As there, what is
+given to a real transform is cut to the length asked for, or filled up with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder
+from gpuplace.numerics.flops import transform_flops
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import require_rank_at_least
+from gpuplace.ops.support import new, same_shape, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d", "irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d",
+]  # fmt: skip
+
+_ENDS = {1: "", 2: "2D", 3: "3D"}
+"""What an op type ends with, by how many dimensions are transformed."""
+
+
+def _rank(op_type: str) -> int:
+    return int(op_type[-2]) if op_type.endswith("D") else 1
+
+
+# What the ops compute
+
+
+def _complex(xp: Any, attrs: Any, op: Operation) -> Callable[[Any], Any]:
+    axes = tuple(range(-_rank(op.type), 0))
+    function = xp.fft.ifftn if op.type.startswith("I") else xp.fft.fftn
+
+    def run(x: Any) -> Any:
+        _check_rank(x, len(axes))
+        if not x.size:
+            return x.copy()
+        return function(x, axes=axes).astype(x.dtype, copy=False)
+
+    return run
+
+
+def _check_rank(x: Any, rank: int) -> None:
+    if x.ndim < rank:
+        raise InvalidArgumentError.of(f"Input must have rank of at least {rank} but got: {list(x.shape)}")
+
+
+def _lengths(x: Any, given: Any, rank: int, halved: bool) -> list[int]:
+    """The sizes that are transformed, after a look at them."""
+    _check_rank(x, rank)
+    if given.shape != (rank,):
+        raise InvalidArgumentError.of(f"fft_length must have shape [{rank}]")
+    lengths = [int(length) for length in given]
+    if min(lengths) < 0:
+        raise InvalidArgumentError.of(
+            f"fft_length[{lengths.index(min(lengths))}] must >= 0, but got: {min(lengths)}"
+        )
+    for at, length in enumerate(lengths):
+        least = length // 2 + 1 if halved and at == rank - 1 else length
+        size = x.shape[at - rank]
+        if size and length and size < least:
+            raise InvalidArgumentError.of(
+                f"Input dimension {x.ndim - rank + at} must have length of at least {least} but got: {size}"
+            )
+    return lengths
+
+
+def _real(xp: Any, attrs: Any, op: Operation) -> Callable[[Any, Any], Any]:
+    rank = _rank(op.type)
+    axes = tuple(range(-rank, 0))
+    dtype = op.outputs[0].dtype.as_numpy_dtype
+
+    def run(x: Any, fft_length: Any) -> Any:
+        lengths = _lengths(x, fft_length, rank, False)
+        made = (*x.shape[:-rank], *lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0)
+        if not x.size or 0 in lengths:
+            return xp.zeros(made, dtype)
+        return xp.fft.rfftn(x, lengths, axes=axes).astype(dtype, copy=False)
+
+    return run
+
+
+def _back_to_real(xp: Any, attrs: Any, op: Operation) -> Callable[[Any, Any], Any]:
+    rank = _rank(op.type)
+    axes = tuple(range(-rank, 0))
+    dtype = op.outputs[0].dtype.as_numpy_dtype
+
+    def run(x: Any, fft_length: Any) -> Any:
+        lengths = _lengths(x, fft_length, rank, True)
+        if not x.size or 0 in lengths:
+            return xp.zeros((*x.shape[:-rank], *lengths), dtype)
+        return xp.fft.irfftn(x, lengths, axes=axes).astype(dtype, copy=False)
+
+    return run
+
+
+def _real_shape(op: Operation) -> list[TensorShape]:
+    """The shapes of both kinds of real transforms."""
+    rank, halved = _rank(op.type), op.type.startswith("R")
+    given, lengths = require_rank_at_least(op.inputs[0].shape, rank), constant_value(op.inputs[1])
+    if given.sizes is None:
+        return [UNKNOWN_SHAPE]
+    sizes: list[int | None] = [None] * rank if lengths is None else [int(length) for length in lengths]
+    last = sizes[-1]
+    if halved and last is not None:
+        sizes[-1] = last // 2 + 1 if last else 0
+    return [TensorShape.of((*given.sizes[:-rank], *sizes))]
+
+
+for _dimensions, _end in _ENDS.items():
+    for _prefix, _make in (("", _complex), ("I", _complex), ("R", _real), ("IR", _back_to_real)):
+        _op_type = f"{_prefix}FFT{_end}"
+        binder(_op_type, fresh=True, slow=True, flops=transform_flops(_dimensions))(_make)
+        shape_function(_op_type)(same_shape if _make is _complex else _real_shape)
+
+
+# Gradients
+
+
+def _size(x: Tensor, rank: int) -> Tensor:
+    """How many numbers are transformed together, as a number of the type of ``x``."""
+    last = new("StridedSlice", input=shape_tensor(x), begin=[-rank], end=[0], strides=[1], end_mask=1)
+    return new("Cast", x=new("Prod", input=last, reduction_indices=[0]), DstT=x.dtype.base_dtype)
+
+
+@gradient("FFT", "FFT2D", "FFT3D")
+def _fft_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new(f"I{op.type}", input=grad) * _size(grad, _rank(op.type))
+
+
+@gradient("IFFT", "IFFT2D", "IFFT3D")
+def _ifft_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new(op.type[1:], input=grad) / _size(grad, _rank(op.type))
+
+
+def _fitted(x: Tensor, sizes: Tensor) -> Tensor:
+    """``x`` cut, or filled up with zeros, to a shape of its rank."""
+    given = shape_tensor(x)
+    kept = new("Minimum", x=given, y=sizes)
+    missing = sizes - kept
+    part = new("Slice", input=x, begin=new("ZerosLike", x=given), size=kept)
+    return new("Pad", input=part, paddings=new("Pack", values=[new("ZerosLike", x=missing), missing], axis=1))
+
+
+@gradient("RFFT", "RFFT2D", "RFFT3D")
+def _rfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """The transform back of the gradient, with zeros for the half that the op leaves out."""
+    x, lengths = op.inputs
+    rank, given = _rank(op.type), shape_tensor(op.inputs[0])
+    outer = new("StridedSlice", input=given, begin=[0], end=[-rank], strides=[1], begin_mask=1)
+    whole = _fitted(grad, new("ConcatV2", values=[outer, lengths], axis=0))
+    back = new(f"IFFT{_ENDS[rank]}", input=whole) * _size(whole, rank)
+    return _fitted(new("Real", input=back, Tout=x.dtype.base_dtype), given), None
+
+
+@gradient("IRFFT", "IRFFT2D", "IRFFT3D")
+def _irfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """The transform of the gradient, where every frequency that stands for two counts twice."""
+    x, lengths = op.inputs
+    rank, real = _rank(op.type), grad.dtype.base_dtype
+    last = new("StridedSlice", input=lengths, begin=[-1], end=[0], strides=[1], shrink_axis_mask=1)
+    made = new(f"RFFT{_ENDS[rank]}", input=grad, fft_length=lengths)
+    places = new("Range", start=0, limit=last // 2 + 1, delta=1)
+    single = new("LogicalOr", x=new("Equal", x=places, y=0), y=new("Equal", x=2 * places, y=last))
+    counts = new("SelectV2", condition=single, t=1.0, e=2.0)
+    counts = new("Cast", x=counts, DstT=real) / _size(grad, rank)
+    weights = new("Complex", real=counts, imag=new("ZerosLike", x=counts), Tout=x.dtype.base_dtype)
+    return _fitted(made * weights, shape_tensor(x)), None
+
+
+# Functions
+
+
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform over the last dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.fft(tf.constant([1, 0, 0, 0], tf.complex64))).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+
+    Args:
+        input: complex64 or complex128, of rank 1 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("FFT", name, input=input)
+
+
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns what ``fft`` would have made ``input`` of.
+
+    Args:
+        input: complex64 or complex128, of rank 1 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("IFFT", name, input=input)
+
+
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform over the last two dimensions.
+
+    Args:
+        input: complex64 or complex128, of rank 2 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("FFT2D", name, input=input)
+
+
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns what ``fft2d`` would have made ``input`` of.
+
+    Args:
+        input: complex64 or complex128, of rank 2 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("IFFT2D", name, input=input)
+
+
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform over the last three dimensions.
+
+    Args:
+        input: complex64 or complex128, of rank 3 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("FFT3D", name, input=input)
+
+
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns what ``fft3d`` would have made ``input`` of.
+
+    Args:
+        input: complex64 or complex128, of rank 3 or more.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
+    return new("IFFT3D", name, input=input)
+
+
+def _known_lengths(x: Tensor, rank: int) -> list[int] | None:
+    sizes = x.shape.sizes
+    if sizes is None or None in sizes[-rank:]:
+        return None
+    return [size for size in sizes[-rank:] if size is not None]
+
+
+def _padded(x: Tensor, lengths: Any, rank: int, halved: bool) -> Tensor:
+    """``x`` with zeros after it where it is too short for the lengths."""
+    wanted, given = constant_value(lengths), _known_lengths(x, rank)
+    if wanted is not None and given is not None:
+        least = [int(length) for length in wanted]
+        if halved:
+            least[-1] = least[-1] // 2 + 1
+        missing = [max(0, most - size) for most, size in zip(least, given, strict=True)]
+        if not any(missing) or 0 in given:
+            return x
+        assert x.shape.ndims is not None
+        return new(
+            "Pad", input=x, paddings=[[0, 0]] * (x.shape.ndims - rank) + [[0, count] for count in missing]
+        )
+    if halved:
+        last = new("StridedSlice", input=lengths, begin=[-1], end=[0], strides=[1], end_mask=1) // 2 + 1
+        first = new("StridedSlice", input=lengths, begin=[0], end=[-1], strides=[1], begin_mask=1)
+        lengths = new("ConcatV2", values=[first, last], axis=0)
+    sizes = shape_tensor(x)
+    inner = new("StridedSlice", input=sizes, begin=[-rank], end=[0], strides=[1], end_mask=1)
+    outer = new("StridedSlice", input=sizes, begin=[0], end=[-rank], strides=[1], begin_mask=1)
+    short = new("Maximum", x=lengths - inner, y=0)
+    after = new("ConcatV2", values=[new("ZerosLike", x=outer), short], axis=0)
+    return new("Pad", input=x, paddings=new("Pack", values=[new("ZerosLike", x=after), after], axis=1))
+
+
+def _real_transform(x: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+    with name_scope(name, f"rfft{_ENDS[rank].lower()}", [x, fft_length]) as scope:
+        x = convert_to_tensor(x, "float32")
+        require_rank_at_least(x.shape, rank)
+        if fft_length is None:
+            fft_length = _known_lengths(x, rank)
+        if fft_length is None:
+            fft_length = new(
+                "StridedSlice", input=shape_tensor(x), begin=[-rank], end=[0], strides=[1], end_mask=1
+            )
+        lengths = convert_to_tensor(fft_length, "int32")
+        kept = _padded(x, lengths, rank, False)
+        return new(f"RFFT{_ENDS[rank]}", scope, input=kept, fft_length=lengths)
+
+
+def _transform_to_real(x: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:
+    with name_scope(name, f"irfft{_ENDS[rank].lower()}", [x, fft_length]) as scope:
+        x = convert_to_tensor(x, "complex64")
+        require_rank_at_least(x.shape, rank)
+        if fft_length is None:
+            known = _known_lengths(x, rank)
+            if known is not None:
+                fft_length = [*known[:-1], max(0, 2 * (known[-1] - 1))]
+        if fft_length is None:
+            inner = new(
+                "StridedSlice", input=shape_tensor(x), begin=[-rank], end=[0], strides=[1], end_mask=1
+            )
+            first = new("StridedSlice", input=inner, begin=[0], end=[-1], strides=[1], begin_mask=1)
+            last = new("StridedSlice", input=inner, begin=[-1], end=[0], strides=[1], end_mask=1)
+            fft_length = new("ConcatV2", values=[first, new("Maximum", x=2 * (last - 1), y=0)], axis=0)
+        lengths = convert_to_tensor(fft_length, "int32")
+        kept = _padded(x, lengths, rank, True)
+        return new(f"IRFFT{_ENDS[rank]}", scope, input=kept, fft_length=lengths)
+
+
+def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform of real numbers over the last dimension: its half, of which the rest follows.
+
+    Args:
+        input_tensor: float32, of rank 1 or more.
+        fft_length: how many numbers are transformed, ``[1]``: the input is cut or filled up with zeros. None: all.
+        name: name of the op.
+
+    Returns:
+        complex64, whose last dimension is ``fft_length // 2 + 1``.
+    """
+    return _real_transform(input_tensor, fft_length, name, 1)
+
+
+def rfft2d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform of real numbers over the last two dimensions, half of the last one.
+
+    Args:
+        input_tensor: float32, of rank 2 or more.
+        fft_length: how many numbers are transformed, ``[2]``, as for ``rfft``.
+        name: name of the op.
+
+    Returns:
+        complex64, whose last dimension is ``fft_length[-1] // 2 + 1``.
+    """
+    return _real_transform(input_tensor, fft_length, name, 2)
+
+
+def rfft3d(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Returns the Fourier transform of real numbers over the last three dimensions, half of the last one.
+
+    Args:
+        input_tensor: float32, of rank 3 or more.
+        fft_length: how many numbers are transformed, ``[3]``, as for ``rfft``.
+        name: name of the op.
+
+    Returns:
+        complex64, whose last dimension is ``fft_length[-1] // 2 + 1``.
+    """
+    return _real_transform(input_tensor, fft_length, name, 3)
+
+
+def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Returns what ``rfft`` would have made ``input_tensor`` of.
+
+    Args:
+        input_tensor: complex64, of rank 1 or more.
+        fft_length: the last dimension of the result, ``[1]``. None: the even number that it may be.
+        name: name of the op.
+
+    Returns:
+        float32.
+    """
+    return _transform_to_real(input_tensor, fft_length, name, 1)
+
+
+def irfft2d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """Returns what ``rfft2d`` would have made ``input_tensor`` of.
+
+    Args:
+        input_tensor: complex64, of rank 2 or more.
+        fft_length: the last two dimensions of the result, ``[2]``, as for ``irfft``.
+        name: name of the op.
+
+    Returns:
+        float32.
+    """
+    return _transform_to_real(input_tensor, fft_length, name, 2)
+
+
+def irfft3d(
+    input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """Returns what ``rfft3d`` would have made ``input_tensor`` of.
+
+    Args:
+        input_tensor: complex64, of rank 3 or more.
+        fft_length: the last three dimensions of the result, ``[3]``, as for ``irfft``.
+        name: name of the op.
+
+    Returns:
+        float32.
+    """
+    return _transform_to_real(input_tensor, fft_length, name, 3)

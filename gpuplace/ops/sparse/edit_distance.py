@@ -84,7 +84,8 @@ def _check(what: str, indices: Any, values: Any, shape: Any) -> None:
         raise InvalidArgumentError.of(f"{what}_values.NumElements() != # rows in {what}_indices")
     if shape.ndim != 1 or len(shape) != indices.shape[1]:
         raise InvalidArgumentError.of(f"{what}_shape.NumElements() != # columns in {what}_indices")
-    if (indices < 0).any() or (indices >= shape).any():
+    # As in release 1.15, sequences may be longer than the shape says: only their places among the others count.
+    if (indices < 0).any() or (indices[:, :-1] >= shape[:-1]).any():
         raise InvalidArgumentError.of(f"{what}_indices are out of bounds: need 0 <= index < {shape.tolist()}")
 
 

@@ -63,7 +63,7 @@ def value_of(path):
         ("merge_all_summaries", "tf.summary.merge_all"),
         ("train.SummaryWriter", "tf.summary.FileWriter"),
         ("summary.scaler", "did you mean tf.summary.scalar?"),
-        ("signal.stft", "if TensorFlow has it, write the graph"),
+        ("io.decode_proto", "if TensorFlow has it, write the graph"),
         ("matmull", "did you mean tf.matmul?"),
         ("nn.relu7", "did you mean tf.nn.relu?"),
         ("train.AdamOptimiser", "did you mean tf.train.AdamOptimizer"),

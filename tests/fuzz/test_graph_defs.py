@@ -397,3 +397,46 @@ def test_a_tensor_larger_than_any_memory():
     attempted(graph)
     with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto"):
         _ = tensor_value(graph.node[0].attr["value"].tensor).array
+
+
+def lists(node, **attrs):
+    """Sets attributes of lists of types and of shapes that are known to be vectors of two."""
+    for name, count in attrs.items():
+        found = node.attr[name].list
+        for _ in range(count):
+            if name.endswith("shapes"):
+                found.shape.add().dim.add(size=2)
+            else:
+                found.type.append(1)
+    return node
+
+
+@pytest.mark.parametrize("op", ["IteratorGetNext", "IteratorGetNextSync"])
+def test_an_iterator_with_more_types_than_shapes(op):
+    graph = GraphDef()
+    made = graph.node.add(name="i", op="IteratorV2")
+    made.attr["shared_name"].s = made.attr["container"].s = b""
+    lists(made, output_types=2, output_shapes=2)
+    lists(graph.node.add(name="n", op=op, input=["i"]), output_types=2, output_shapes=1)
+    attempted(graph)
+    with pytest.raises(ValueError, match=re.escape("the same length as `output_types` (1 vs. 2)")):
+        imported(graph)
+
+
+@pytest.mark.parametrize(
+    ("types", "shapes", "sparse", "sparse_types", "text"),
+    [(2, 1, 0, 0, "dense_keys.*dense_shapes"), (1, 1, 0, 1, "sparse_keys.*sparse_types")],
+)
+def test_a_parser_with_lists_of_different_lengths(types, shapes, sparse, sparse_types, text):
+    graph = GraphDef()
+    graph.node.add(name="a", op="Placeholder").attr["dtype"].type = 7
+    for number in range(types):
+        graph.node.add(name=f"d{number}", op="Placeholder").attr["dtype"].type = 1
+    node = graph.node.add(name="n", op="ParseSingleExample", input=["a", *(f"d{i}" for i in range(types))])
+    lists(node, Tdense=types, dense_shapes=shapes, sparse_types=sparse_types)
+    node.attr["num_sparse"].i = sparse
+    for name in ("sparse_keys", "dense_keys"):
+        node.attr[name].list.SetInParent()
+    attempted(graph)
+    with pytest.raises(ValueError, match=text):
+        imported(graph)

@@ -20,7 +20,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.shapes import TensorShape, brackets
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
 
 _KINDS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
 """Which list of values a feature has to TensorFlow's name of their type."""
@@ -375,29 +375,48 @@ def _sparse_shapes(count: int, rank: int) -> list[TensorShape]:
     return [*[_matrix(rank)] * count, *[_LIST] * count, *[TensorShape.of((rank,))] * count]
 
 
+def _sparse(op: Operation, count: str, types: str, rank: int) -> list[TensorShape]:
+    """Shapes of indices, values and sizes of an op's sparse features.
+
+    Raises:
+        ValueError: the op has not as many types as features.
+    """
+    if op.attrs[count] != len(op.attrs[types]):
+        raise ValueError("len(sparse_keys) != len(sparse_types)")
+    return _sparse_shapes(len(op.attrs[types]), rank)
+
+
+def _dense(op: Operation, shapes: str, types: str, rows: TensorShape = SCALAR_SHAPE) -> list[TensorShape]:
+    """Shapes of an op's dense features.
+
+    Raises:
+        ValueError: the op has not as many types as shapes.
+    """
+    if len(op.attrs[shapes]) != len(op.attrs[types]):
+        raise ValueError("len(dense_keys) != len(dense_shapes)")
+    return [rows.concatenate(shape) for shape in op.attrs[shapes]]
+
+
 @shape_function("ParseExample")
 def _example_shapes(op: Operation) -> Any:
     rows = require_rank(op.inputs[0].shape, 1)
-    dense = []
-    for shape in op.attrs["dense_shapes"]:
-        dense.append(rows.concatenate(shape))
-    return [*_sparse_shapes(len(op.attrs["sparse_types"]), 2), *dense]
+    return [*_sparse(op, "Nsparse", "sparse_types", 2), *_dense(op, "dense_shapes", "Tdense", rows)]
 
 
 @shape_function("ParseSingleExample")
 def _single_shapes(op: Operation) -> Any:
     require_rank(op.inputs[0].shape, 0)
-    return [*_sparse_shapes(len(op.attrs["sparse_types"]), 1), *op.attrs["dense_shapes"]]
+    return [*_sparse(op, "num_sparse", "sparse_types", 1), *_dense(op, "dense_shapes", "Tdense")]
 
 
 @shape_function("ParseSingleSequenceExample")
 def _sequence_shapes(op: Operation) -> Any:
     require_rank(op.inputs[0].shape, 0)
     return [
-        *_sparse_shapes(len(op.attrs["context_sparse_types"]), 1),
-        *op.attrs["context_dense_shapes"],
-        *_sparse_shapes(len(op.attrs["feature_list_sparse_types"]), 2),
-        *(_LIST.concatenate(shape) for shape in op.attrs["feature_list_dense_shapes"]),
+        *_sparse(op, "Ncontext_sparse", "context_sparse_types", 1),
+        *_dense(op, "context_dense_shapes", "Tcontext_dense"),
+        *_sparse(op, "Nfeature_list_sparse", "feature_list_sparse_types", 2),
+        *_dense(op, "feature_list_dense_shapes", "feature_list_dense_types", _LIST),
     ]
 
 

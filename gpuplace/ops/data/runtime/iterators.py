@@ -272,7 +272,12 @@ def _nothing(op: Operation) -> Any:
 
 @shape_function("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")
 def _given(op: Operation) -> Any:
-    return op.attrs["output_shapes"]
+    shapes, types = op.attrs["output_shapes"], op.attrs["output_types"]
+    if len(shapes) != len(types):
+        raise ValueError(
+            f"`output_shapes` must be the same length as `output_types` ({len(shapes)} vs. {len(types)})"
+        )
+    return shapes
 
 
 not_differentiable(

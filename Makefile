@@ -85,7 +85,7 @@ types: $(VENV)/stamp-test
 
 # `--require` turns the skip of a test whose program is missing into a failure.
 unit: $(VENV)/stamp-test
-	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadscope \
+	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadscope --no-loadscope-reorder \
 		--require dot,notebook,browser $(PYTEST_ARGS)
 
 test: system

@@ -26,12 +26,14 @@ settings.load_profile("gpuplace")
 
 
 @pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _fresh_process() -> Iterator[None]:
     """Each test starts without a chosen machine or release and with an empty default graph."""
-    for name in PROCESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+    kept = {name: os.environ.pop(name) for name in PROCESS_VARIABLES if name in os.environ}
     level = logging.getLogger("tensorflow").level
     yield
+    for name in PROCESS_VARIABLES:  # a program that the test ran may have set it
+        os.environ.pop(name, None)
+    os.environ.update(kept)
     logging.getLogger("tensorflow").setLevel(level)
     names = sys.modules.get("gpuplace.stand_in.names")
     if names is not None and any(isinstance(finder, names.Finder) for finder in sys.meta_path):

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.isolation import PROCESS_VARIABLES
+
 TOKEN = "gpuplace-tests"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
@@ -52,7 +54,11 @@ def jupyterlab(
     root: Path, state: Path, theme: str = "JupyterLab Light", settings: dict[str, dict] | None = None
 ) -> Iterator[str]:
     """Serves the folder `root`; yields the server's address. Logs and settings, also further ones, go to `state`."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("JUPYTER") and name not in PROCESS_VARIABLES
+    }
     folders = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",

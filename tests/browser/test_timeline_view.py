@@ -90,9 +90,9 @@ def test_keys_go_from_event_to_event(page, screenshots):
     page.keyboard.press("ArrowDown")
     assert "on GPU:0" in said(page)
     first = said(page)
-    page.keyboard.press("ArrowLeft")
-    assert said(page) != first
     page.keyboard.press("ArrowRight")
+    assert said(page) != first
+    page.keyboard.press("ArrowLeft")
     assert said(page) == first
     page.keyboard.press("c")
     assert "on the critical path" in said(page)

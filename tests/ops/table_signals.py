@@ -26,6 +26,7 @@ CASES = [
     Case("IRFFT", [WHOLE, i32([6])]),
     Case("IRFFT", [WHOLE, i32([5])], {}, "odd"),
     Case("IRFFT2D", [WHOLE, i32([3, 6])]),
+    Case("IRFFT3D", [WHOLE, i32([2, 3, 6])]),
     Case("DecodeWav", [s(WAV)], {"desired_channels": -1, "desired_samples": -1}),
     Case("DecodeWav", [s(WAV)], {"desired_channels": 3, "desired_samples": 4}, "another shape"),
     Case("DecodeWav", [s(WAV[:40])], {"desired_channels": -1, "desired_samples": -1}, "cut", only_class=True),

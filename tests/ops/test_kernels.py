@@ -102,7 +102,7 @@ def _plain(message: str) -> str:
 def test_shapes_are_right_where_the_graph_knows_nothing(key: str) -> None:
     _, case = CASES[key]
     answer = ANSWERS.get(key, {})
-    if "outputs" not in answer:
+    if "outputs" not in answer or case.op == "ParallelConcat":  # which refuses inputs of unknown shape
         return
     op = Run(case, known_shapes=False).op
     for output, record in zip(op.outputs, answer["outputs"], strict=False):
@@ -171,6 +171,12 @@ UPDATES_OF_PARTS = frozenset(  # tests/ops/variables/test_scatter_nd.py, test_sl
 )
 INPUT_OPS = frozenset(
     (
+        "AccumulatorApplyGradient AccumulatorNumAccumulated AccumulatorSetGlobalStep AccumulatorTakeGradient Barrier "
+        "BarrierClose BarrierIncompleteSize BarrierInsertMany BarrierReadySize BarrierTakeMany "
+        "ConditionalAccumulator MutableDenseHashTableV2 ResourceAccumulatorApplyGradient "
+        "ResourceAccumulatorNumAccumulated ResourceAccumulatorSetGlobalStep ResourceAccumulatorTakeGradient "
+        "ResourceConditionalAccumulator SparseAccumulatorApplyGradient SparseAccumulatorTakeGradient "
+        "SparseConditionalAccumulator "
         "DecodeCSV DecodeJSONExample FIFOQueueV2 FixedLengthRecordReaderV2 HashTableV2 IdentityReaderV2 "
         "InitializeTableFromTextFileV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 "
         "LookupTableImportV2 LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 MapClear "
@@ -212,6 +218,8 @@ NOT_RECORDED = (
             "AddManySparseToTensorsMap",  # maps that others read; tests/ops/input/test_sparse_batches.py
             "AddSparseToTensorsMap",
             "TakeManySparseFromTensorsMap",
+            *"DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor".split(),  # test_tensor_handles
+            "GatherTree",  # of contrib; tests/ops/test_decoding.py
             "DestroyResourceOp",  # leaves nothing to compare
             "Switch",  # one output is dead; tests/ops/variables/test_variables.py runs them
             "RefSwitch",

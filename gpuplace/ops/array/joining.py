@@ -317,6 +317,8 @@ def _parallel_concat(xp: Any, values: list[Any], *, shape: Any) -> Any:
 def _parallel_concat_shape(op: Operation) -> Any:
     if not all(tensor.shape.is_fully_defined() for tensor in op.inputs):
         raise ValueError("All input shapes must be fully defined.")
+    if any(tensor.shape.ndims == 0 or tensor.shape[0].value != 1 for tensor in op.inputs):
+        raise ValueError("Size of first dimension must be 1.")
     return (op.attrs["shape"],)
 
 

@@ -95,9 +95,8 @@ def _random_shape(op: Operation) -> Any:
 
 
 not_differentiable(
-    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial",
-    "RandomShuffle",
-)  # fmt: skip
+    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial"
+)
 
 
 def _shape_argument(shape: Any) -> Any:

@@ -55,6 +55,7 @@ from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
     "gpuplace.ops.contrib.decoding.gather_tree",
+    "gpuplace.ops.contrib.memory_kernels",
     "gpuplace.ops.data.dataset",
     "gpuplace.ops.data.experimental",
     "gpuplace.ops.data.readers",
@@ -98,6 +99,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
     "gpuplace.ops.nn.volumes",
+    "gpuplace.ops.random.unigrams",
     "gpuplace.ops.rnn.block_cells",
     "gpuplace.ops.saving",
     "gpuplace.ops.session_tensors",

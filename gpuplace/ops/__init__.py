@@ -63,6 +63,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.files",
     "gpuplace.ops.data.runtime.iterators",
     "gpuplace.ops.data.runtime.mapping",
+    "gpuplace.ops.data.runtime.remote",
     "gpuplace.ops.data.runtime.shuffling",
     "gpuplace.ops.data.runtime.stages",
     "gpuplace.ops.image.boxes",

@@ -56,6 +56,7 @@ from gpuplace.lazy import wait_for_a_miss
 wait_for_a_miss(
     "gpuplace.ops.contrib.decoding.gather_tree",
     "gpuplace.ops.contrib.memory_kernels",
+    "gpuplace.ops.contrib.nccl",
     "gpuplace.ops.data.dataset",
     "gpuplace.ops.data.experimental",
     "gpuplace.ops.data.readers",

@@ -11,9 +11,12 @@ from gpuplace.ops.support import new
 
 __all__ = ["BytesInUse", "BytesLimit", "MaxBytesInUse"]
 
-for _name in ("BytesInUse", "MaxBytesInUse", "BytesLimit"):
-    register_op(_name, outputs=("out: int64",), is_stateful=True)
-    register_kernel(_name, "GPU", host_memory=("out",))
+register_op("BytesInUse", outputs=("out: int64",), is_stateful=True)
+register_op("BytesLimit", outputs=("out: int64",), is_stateful=True)
+register_op("MaxBytesInUse", outputs=("out: int64",), is_stateful=True)
+register_kernel("BytesInUse", "GPU", host_memory=("out",))
+register_kernel("BytesLimit", "GPU", host_memory=("out",))
+register_kernel("MaxBytesInUse", "GPU", host_memory=("out",))
 register_kernel("BytesLimit", "CPU")
 
 

@@ -68,7 +68,10 @@ def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Transfo
 
 def _copied(dataset: Dataset, target_device: str, source_device: str) -> Dataset:
     graph, spec = get_default_graph(), dataset.element_spec
-    attrs = {"output_types": structure.flat_types(spec), "output_shapes": structure.flat_shapes(spec)}
+    attrs: dict[str, Any] = {
+        "output_types": structure.flat_types(spec),
+        "output_shapes": structure.flat_shapes(spec),
+    }
     forms = dataset.output_types, dataset.output_shapes, dataset.output_classes
     source = convert_to_tensor(source_device)
     wrapped = new("WrapDatasetVariant", input_handle=dataset._variant_tensor)

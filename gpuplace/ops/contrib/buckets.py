@@ -141,7 +141,7 @@ def _put(queues: Sequence[Any], kind: Tensor, given: Sequence[Tensor]) -> Operat
     """What puts an element into the queue of its kind."""
 
     def into(queue: Any) -> Callable[[], Operation]:
-        return lambda: queue.enqueue(given)  # type: ignore[no-any-return]
+        return lambda: queue.enqueue(given)
 
     puts = [cond(equal(kind, number), into(queue), no_op) for number, queue in enumerate(queues)]
     return group(*puts, name="group_enqueues")

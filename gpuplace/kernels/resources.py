@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -293,6 +293,14 @@ class FunctionRuns(Protocol):
         ...
 
 
+class CountsMemory(Protocol):
+    """The allocator of a device's memory."""
+
+    def stats(self) -> Any:
+        """Its counters now, with ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit``."""
+        ...
+
+
 class SessionResources:
     """The resources of one session by device, container and name, and the state that its kernels keep.
 
@@ -309,6 +317,8 @@ class SessionResources:
         """Ends what waits when the session is closed."""
         self.functions: FunctionRuns | None = None
         """Runs functions of graphs' libraries."""
+        self.allocators: Mapping[str, CountsMemory] = {}
+        """Full name of each simulated GPU -> what counts the bytes of its memory."""
 
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""

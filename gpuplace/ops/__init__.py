@@ -55,6 +55,8 @@ from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
     "gpuplace.ops.contrib.decoding.gather_tree",
+    "gpuplace.ops.contrib.memory_kernels",
+    "gpuplace.ops.contrib.nccl",
     "gpuplace.ops.data.dataset",
     "gpuplace.ops.data.experimental",
     "gpuplace.ops.data.readers",
@@ -62,6 +64,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.files",
     "gpuplace.ops.data.runtime.iterators",
     "gpuplace.ops.data.runtime.mapping",
+    "gpuplace.ops.data.runtime.remote",
     "gpuplace.ops.data.runtime.shuffling",
     "gpuplace.ops.data.runtime.stages",
     "gpuplace.ops.image.boxes",
@@ -98,6 +101,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
     "gpuplace.ops.nn.volumes",
+    "gpuplace.ops.random.unigrams",
     "gpuplace.ops.rnn.block_cells",
     "gpuplace.ops.saving",
     "gpuplace.ops.session_tensors",

@@ -136,6 +136,7 @@ class BaseSession:
         with OwnFramesHidden(OpError):
             self._devices = session_devices(config)
         self._resources = SessionResources()
+        self._resources.allocators = self._devices.allocators
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._other_plans: dict[tuple[Signature, PlanOptions], Plan] = {}

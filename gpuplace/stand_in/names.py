@@ -228,6 +228,7 @@ NAMES = {
     "ops.math_ops": ("api.arithmetic.math", "ops.math.reduction"),
     "ops.metrics": ("api.nets.metrics",),
     "ops.metrics_impl": ("api.nets.metrics",),
+    "ops.nccl_ops": ("api.contrib.nccl",),
     "ops.nn": _NN,
     "ops.nn_impl": _NN,
     "ops.nn_ops": _NN,

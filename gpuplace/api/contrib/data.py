@@ -27,6 +27,7 @@ from gpuplace.ops.data.experimental import (
     unbatch,
     unique,
 )
+from gpuplace.ops.data.prefetching import copy_to_device, prefetch_to_device
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Callable[[Any], Any]:
@@ -55,9 +56,9 @@ def padded_batch_and_drop_remainder(
 
 __all__ = [
     "AUTOTUNE", "Counter", "RandomDataset", "Reducer", "batch_and_drop_remainder", "bucket_by_sequence_length",
-    "choose_from_datasets", "enumerate_dataset", "get_single_element", "group_by_reducer", "group_by_window",
-    "ignore_errors", "map_and_batch", "padded_batch_and_drop_remainder", "parallel_interleave", "scan",
-    "shuffle_and_repeat", "unbatch", "unique",
+    "choose_from_datasets", "copy_to_device", "enumerate_dataset", "get_single_element", "group_by_reducer",
+    "group_by_window", "ignore_errors", "map_and_batch", "padded_batch_and_drop_remainder", "parallel_interleave",
+    "prefetch_to_device", "scan", "shuffle_and_repeat", "unbatch", "unique",
 ]  # fmt: skip
 
 _missing.advise("contrib.data", _sys.modules[__name__])

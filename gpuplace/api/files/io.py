@@ -12,6 +12,7 @@ from gpuplace.files.tfrecord import (
     tf_record_iterator,
 )
 from gpuplace.ops.image.codecs import (
+    decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
     decode_jpeg,
@@ -48,6 +49,7 @@ __all__ = [
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
     "decode_csv",

@@ -28,6 +28,7 @@ __all__ = [
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
     "decode_bmp",
     "decode_gif",
     "decode_image",

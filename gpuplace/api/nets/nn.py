@@ -23,6 +23,7 @@ from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
 from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.nn.volumes import *
+from gpuplace.ops.random.unigrams import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
@@ -63,11 +64,13 @@ __all__ = [
     "embedding_lookup",
     "embedding_lookup_sparse",
     "erosion2d",
+    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",

@@ -18,16 +18,26 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.summary_media import png_file
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import DTypeLike, TensorLike
 
-__all__ = ["decode_bmp", "decode_gif", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png"]
+__all__ = [
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+]
 __all__ += ["extract_jpeg_shape"]
 
 
@@ -63,6 +73,50 @@ def decode_jpeg(
         "DecodeJpeg",
         name,
         contents=contents,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+    )
+
+
+def decode_and_crop_jpeg(
+    contents: TensorLike,
+    crop_window: TensorLike,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The pixels of a part of a JPEG.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        crop_window: first row, first column, height and width of the part, int32, in the image as ``ratio`` makes it.
+        channels: 1 for grey, 3 for colours; 0: as in the file.
+        ratio: how much smaller it is made: 1, 2, 4 or 8.
+        fancy_upscaling: kept in the node; colours are always smoothed.
+        try_recover_truncated: whether a file that ends early gives as much as it has.
+        acceptable_fraction: kept in the node.
+        dct_method: kept in the node; the exact transform is used.
+        name: name of the op.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file, or the part is not within the image.
+    """
+    return new(
+        "DecodeAndCropJpeg",
+        name,
+        contents=contents,
+        crop_window=crop_window,
         channels=channels,
         ratio=ratio,
         fancy_upscaling=fancy_upscaling,
@@ -274,6 +328,30 @@ def _jpeg(xp: Any, contents: Any, *, channels: int, ratio: int, try_recover_trun
         if not _is_jpeg(contents)
         else _decode_jpeg(contents, channels, ratio, try_recover_truncated)
     )
+
+
+@compute("DecodeAndCropJpeg")
+def _part_of_jpeg(
+    xp: Any, contents: Any, crop_window: Any, *, channels: int, ratio: int, try_recover_truncated: bool
+) -> Any:
+    _check_channels(channels, (0, 1, 3))
+    if crop_window.shape != (4,):
+        raise InvalidArgumentError.of(
+            f"crop_window must have four elements {brackets(crop_window.shape)}",
+            hint="[first row, first column, height, width]",
+        )
+    if not _is_jpeg(contents):  # TensorFlow gives all of it
+        return _any_image(contents, channels)
+    pixels = _decode_jpeg(contents, channels, ratio, try_recover_truncated)
+    top, left, height, width = crop_window.tolist()
+    bottom, right = top + height, left + width
+    if min(top, left) < 0 or min(height, width) <= 0 or bottom > pixels.shape[0] or right > pixels.shape[1]:
+        raise InvalidArgumentError.of(
+            _NO_JPEG.format(len(contents[()])),
+            facts={"crop_window": f"{crop_window.tolist()}", "image": brackets(pixels.shape)},
+            hint="a window within the image: [first row, first column, height, width]",
+        )
+    return pixels[top:bottom, left:right].copy()
 
 
 def _is_jpeg(contents: Any) -> bool:
@@ -553,6 +631,16 @@ def _decoded_shape(op: Operation) -> Sequence[TensorShape]:
     return (_image_shape(op.attrs["channels"]),)
 
 
+@shape_function("DecodeAndCropJpeg")
+def _part_shape(op: Operation) -> Sequence[TensorShape]:
+    (count,) = require_rank(op.inputs[1].shape, 1)
+    if count.value not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {count.value}")
+    window = constant_value(op.inputs[1])
+    size = [None, None] if window is None else [int(number) for number in window[2:]]
+    return (TensorShape([*size, op.attrs["channels"] or None]),)
+
+
 @shape_function("DecodeGif")
 def _gif_shape(op: Operation) -> Sequence[TensorShape]:
     return (TensorShape([None, None, None, 3]),)
@@ -564,5 +652,5 @@ def _three(op: Operation) -> Sequence[TensorShape]:
 
 
 shape_function("EncodeJpeg", "EncodePng", "EncodeJpegVariableQuality")(scalar_shape)
-not_differentiable("DecodeJpeg", "DecodePng", "DecodeGif", "DecodeBmp")
+not_differentiable("DecodeAndCropJpeg", "DecodeJpeg", "DecodePng", "DecodeGif", "DecodeBmp")
 not_differentiable("EncodeJpeg", "EncodePng", "EncodeJpegVariableQuality", "ExtractJpegShape")

@@ -34,8 +34,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _tensors(tensors: Any) -> list[Tensor]:
+def tensors_of(tensors: Any, who: str = "batch()") -> list[Tensor]:
     """The tensors of a list, or of a dict in the order of its keys.
+
+    Args:
+        tensors: the list or dict.
+        who: what asks for them, for the error.
 
     Raises:
         ValueError: there are none.
@@ -44,11 +48,20 @@ def _tensors(tensors: Any) -> list[Tensor]:
         [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, Mapping) else list(tensors)
     )
     if not found:
-        raise ValueError("Expected at least one tensor in batch().")
+        raise ValueError(f"Expected at least one tensor in {who}.")
     return found
 
 
-def _kept(keep_input: Any, enqueue_many: bool) -> Tensor:
+def keep_of(keep_input: Any, enqueue_many: bool) -> Tensor:
+    """Whether elements are kept, as a tensor.
+
+    Args:
+        keep_input: whether they are.
+        enqueue_many: whether there are several at a time.
+
+    Raises:
+        ValueError: its rank is not known, or does not fit.
+    """
     keep = convert_to_tensor(keep_input)
     if keep.shape.ndims is None:
         raise ValueError("`keep_input` dimensions must be known at graph construction.")
@@ -59,8 +72,17 @@ def _kept(keep_input: Any, enqueue_many: bool) -> Tensor:
     return keep
 
 
-def _element_shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
-    """The shapes of an element's components."""
+def element_shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> Any:
+    """The shapes of an element's components.
+
+    Args:
+        lists: the tensors, one list for each way that elements come.
+        shapes: what was given; None: nothing.
+        enqueue_many: whether the tensors have a row for each element.
+
+    Raises:
+        ValueError: a rank is not known.
+    """
     if shapes is not None:
         return shapes
     for tensors in lists:
@@ -182,7 +204,7 @@ class _Batches:
         ]
         self._threads = threads
         self._many = enqueue_many
-        self._keep = _kept(keep_input, enqueue_many)
+        self._keep = keep_of(keep_input, enqueue_many)
         self._maps: list[_Map | None] = [None] * len(given[0])
         self._lists = [self._stored(tensors) for tensors in given]
         for column in zip(*self._lists, strict=True):
@@ -191,7 +213,7 @@ class _Batches:
                 if one is not other:
                     raise TypeError(f"Expected types to be consistent: {one.name} vs. {other.name}.")
         self.dtypes = [tensor.dtype.base_dtype for tensor in self._lists[0]]
-        self.shapes = _element_shapes(self._lists, shapes, enqueue_many)
+        self.shapes = element_shapes(self._lists, shapes, enqueue_many)
 
     def _stored(self, tensors: Sequence[Any]) -> list[Tensor]:
         """The tensors, with the numbers of sparse ones in their place."""
@@ -239,10 +261,15 @@ class _Batches:
         add_queue_runner(QueueRunner(queue, ops * self._threads))
 
 
-def _like(values: list[Any], like: Any) -> Any:
-    """A batch in the form of what was put in."""
-    if isinstance(like, Mapping):
-        return dict(zip(sorted(like, key=str), values, strict=True))
+def like(values: list[Any], form: Any) -> Any:
+    """A batch in the form of what was put in.
+
+    Args:
+        values: its tensors.
+        form: what was put in: a list or dict.
+    """
+    if isinstance(form, Mapping):
+        return dict(zip(sorted(form, key=str), values, strict=True))
     return values[0] if len(values) == 1 else values
 
 
@@ -256,7 +283,7 @@ def _lists_of(tensors_list: Any) -> list[list[Tensor]]:
     first = tensors_list[0]
     if isinstance(first, Mapping) and any(set(one) != set(first) for one in tensors_list[1:]):
         raise ValueError("All dictionaries in tensors_list must have the same keys")
-    lists = [_tensors(one) for one in tensors_list]
+    lists = [tensors_of(one) for one in tensors_list]
     if any(len(one) != len(lists[0]) for one in lists[1:]):
         raise ValueError("All lists in tensors_list must have the same number of tensors")
     return lists
@@ -274,7 +301,7 @@ def _in_order(
         queue = make(capacity, batches.dtypes, batches.shapes, shared_name=shared_name)
         batches.fill(queue)
         fullness_summary(f"fraction_of_{capacity}_full", cast(queue.size(), float32) * (1.0 / capacity))
-        return _like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
+        return like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def _shuffled(
@@ -296,7 +323,7 @@ def _shuffled(
         over = capacity - min_after_dequeue
         part = cast(maximum(0, queue.size() - min_after_dequeue), float32) * (1.0 / over)
         fullness_summary(f"fraction_over_{min_after_dequeue}_of_{over}_full", part)
-        return _like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
+        return like(batches.taken(queue, batch_size, may_be_smaller, full), tensors)
 
 
 def batch(
@@ -357,7 +384,7 @@ def maybe_batch(
     Raises:
         ValueError: as ``batch``, or ``keep_input`` has another rank.
     """
-    lists = [_tensors(tensors)]
+    lists = [tensors_of(tensors)]
     return _in_order(
         "batch", tensors, lists, batch_size, keep_input, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
         allow_smaller_final_batch, shared_name, name,
@@ -487,7 +514,7 @@ def maybe_shuffle_batch(
     Raises:
         ValueError: as ``shuffle_batch`` and ``maybe_batch``.
     """
-    lists = [_tensors(tensors)]
+    lists = [tensors_of(tensors)]
     return _shuffled(
         "shuffle_batch", tensors, lists, batch_size, capacity, min_after_dequeue, keep_input, num_threads, seed,
         enqueue_many, shapes, allow_smaller_final_batch, shared_name, name,

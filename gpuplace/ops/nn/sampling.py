@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,7 +56,15 @@ class Candidates(NamedTuple):
     """[num_sampled]: the same of each candidate."""
 
 
-def _sampler(kind: str, name: str | None, seed: int | None, **arguments: Any) -> Candidates:
+def sampler_op(kind: str, name: str | None, seed: int | None, **arguments: Any) -> Candidates:
+    """Adds an op that draws classes.
+
+    Args:
+        kind: its type.
+        name: its name.
+        seed: the seed of the op.
+        **arguments: its inputs and attributes.
+    """
     first, second = get_seed(seed)
     return Candidates(*apply_op(kind, name, **arguments, seed=first, seed2=second).outputs)
 
@@ -88,7 +96,7 @@ def uniform_candidate_sampler(
         InvalidArgumentError: when it runs: more are wanted than there are.
     """
     given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return _sampler("UniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
+    return sampler_op("UniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
 
 
 def log_uniform_candidate_sampler(
@@ -118,7 +126,7 @@ def log_uniform_candidate_sampler(
         InvalidArgumentError: when it runs: more are wanted than there are.
     """
     given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return _sampler("LogUniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
+    return sampler_op("LogUniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
 
 
 def all_candidate_sampler(
@@ -143,7 +151,7 @@ def all_candidate_sampler(
         The classes, and ones.
     """
     given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return _sampler("AllCandidateSampler", name, seed, **given, unique=unique)
+    return sampler_op("AllCandidateSampler", name, seed, **given, unique=unique)
 
 
 def compute_accidental_hits(
@@ -181,7 +189,7 @@ def compute_accidental_hits(
     return found[0], found[1], found[2]
 
 
-class _Words:
+class Words:
     """The words of a stream one by one."""
 
     def __init__(self, stream: Any) -> None:
@@ -200,18 +208,30 @@ class _Words:
         high, low = next(self._words), next(self._words)
         return float(np.uint64(0x3FF0000000000000 | ((high & 0xFFFFF) << 32) | low).view(np.float64)) - 1.0
 
+    def single(self) -> Any:
+        """In [0, 1), of one word, float32."""
+        return np.uint32(0x3F800000 | next(self._words) & 0x7FFFFF).view(np.float32) - np.float32(1)
+
+    def below_32(self, limit: int) -> int:
+        """An integer below ``limit``, of words of 32 bits."""
+        return _below(limit, 32, lambda: next(self._words))
+
     def _both(self) -> int:
         low, high = next(self._words), next(self._words)
         return low | high << 32
 
     def below(self, limit: int) -> int:
         """An integer below ``limit``."""
-        if not limit & (limit - 1):
-            return self._both() & (limit - 1)
-        rest = 0xFFFFFFFFFFFFFFFF % limit + 1
-        while (word := self._both()) < rest:
-            pass
-        return word % limit
+        return _below(limit, 64, self._both)
+
+
+def _below(limit: int, bits: int, draw: Callable[[], int]) -> int:
+    if not limit & (limit - 1):
+        return draw() & (limit - 1)
+    rest = (2**bits - 1) % limit + 1
+    while (word := draw()) < rest:
+        pass
+    return word % limit
 
 
 def _batch(draw: Callable[[], int], count: int, unique: bool) -> tuple[list[int], int]:
@@ -224,6 +244,81 @@ def _batch(draw: Callable[[], int], count: int, unique: bool) -> tuple[list[int]
         tries += 1
         drawn.setdefault(draw())
     return list(drawn), tries
+
+
+class Sampler(Protocol):
+    """A distribution of classes."""
+
+    def draw(self, words: Words) -> int:
+        """A class."""
+        ...
+
+    def shares(self, classes: Any) -> Any:
+        """How probable it is to draw each of an array of classes, float32."""
+        ...
+
+
+class _Uniform:
+    def __init__(self, range_max: int) -> None:
+        self._range = range_max
+
+    def draw(self, words: Words) -> int:
+        return words.below(self._range)
+
+    def shares(self, classes: Any) -> Any:
+        return np.full(classes.shape, 1.0 / self._range, np.float32)
+
+
+class _LogUniform:
+    def __init__(self, range_max: int) -> None:
+        self._range = range_max
+        self._width = math.log1p(range_max)
+
+    def draw(self, words: Words) -> int:
+        return (int(math.exp(words.double() * self._width)) - 1) % self._range
+
+    def shares(self, classes: Any) -> Any:
+        return (np.log((classes + 2.0) / (classes + 1.0)) / self._width).astype(np.float32)
+
+
+def drawn(
+    sampler: Sampler,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    generator: Any,
+) -> tuple[Any, Any, Any]:
+    """What an op that draws classes gives: the classes, and the expected counts of the true ones and of these.
+
+    Args:
+        sampler: the distribution.
+        true_classes: int64 ``[batch, num_true]``, in host memory.
+        num_true: what the op says of them.
+        num_sampled: how many classes to draw.
+        unique: each once at most.
+        range_max: classes are those below it.
+        generator: the op's random numbers.
+
+    Raises:
+        InvalidArgumentError: the true classes have another shape, or there are fewer classes than are wanted.
+    """
+    _require_true(true_classes, num_true)
+    if unique and num_sampled > range_max:
+        raise InvalidArgumentError.of("Sampler's range is too small.")
+    words = Words(generator.reserve(-(-_WORDS_PER_SAMPLE * num_sampled // 4), 1))
+    sampled, tries = _batch(lambda: sampler.draw(words), num_sampled, unique)
+
+    def expected(classes: Any) -> Any:
+        shares = sampler.shares(classes)
+        if tries == num_sampled:
+            return shares * np.float32(num_sampled)
+        with np.errstate(divide="ignore"):  # the only class there is
+            return (-np.expm1(tries * np.log1p(-shares.astype(np.float64)))).astype(np.float32)
+
+    classes = np.array(sampled, np.int64)
+    return classes, expected(true_classes), expected(classes)
 
 
 @compute("UniformCandidateSampler", "LogUniformCandidateSampler", fresh=True, own_state=True)
@@ -239,31 +334,11 @@ def _candidates(
     seed2: int,
     ctx: Any,
 ) -> Any:
-    _require_true(true_classes, num_true)
-    if unique and num_sampled > range_max:
-        raise InvalidArgumentError.of("Sampler's range is too small.")
-    words = _Words(generator_of(ctx, seed, seed2).reserve(-(-_WORDS_PER_SAMPLE * num_sampled // 4), 1))
-    width = math.log1p(range_max)
-
-    def draw() -> int:
-        if ctx.op.type.startswith("Uniform"):
-            return words.below(range_max)
-        return (int(math.exp(words.double() * width)) - 1) % range_max
-
-    sampled, tries = _batch(draw, num_sampled, unique)
-
-    def expected(classes: Any) -> Any:
-        if ctx.op.type.startswith("Uniform"):
-            shares = np.full(classes.shape, 1.0 / range_max, np.float32)
-        else:
-            shares = (np.log((classes + 2.0) / (classes + 1.0)) / width).astype(np.float32)
-        if tries == num_sampled:
-            return shares * np.float32(num_sampled)
-        return (-np.expm1(tries * np.log1p(-shares.astype(np.float64)))).astype(np.float32)
-
-    classes = np.array(sampled, np.int64)
-    truth = expected(np.asarray(true_classes.get() if hasattr(true_classes, "get") else true_classes))
-    return xp.asarray(classes), xp.asarray(truth), xp.asarray(expected(classes))
+    sampler = (_Uniform if ctx.op.type.startswith("Uniform") else _LogUniform)(range_max)
+    truth = np.asarray(true_classes.get() if hasattr(true_classes, "get") else true_classes)
+    generator = generator_of(ctx, seed, seed2)
+    found = drawn(sampler, truth, num_true, num_sampled, unique, range_max, generator)
+    return tuple(xp.asarray(one) for one in found)
 
 
 def _require_true(true_classes: Any, num_true: int) -> None:
@@ -280,7 +355,12 @@ def _all_candidates(xp: Any, true_classes: Any, *, num_true: int, num_sampled: i
     return xp.arange(num_sampled, dtype=xp.int64), ones, xp.ones(num_sampled, xp.float32)
 
 
-@shape_function("UniformCandidateSampler", "LogUniformCandidateSampler")
+@shape_function(
+    "UniformCandidateSampler",
+    "LogUniformCandidateSampler",
+    "FixedUnigramCandidateSampler",
+    "LearnedUnigramCandidateSampler",
+)
 def _candidates_shape(op: Operation) -> Any:
     batch = op.inputs[0].shape[0].value if op.inputs[0].shape.ndims else None
     count = op.attrs["num_sampled"]

@@ -18,7 +18,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.kernels.compute import KernelContext, binder, compute
-from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -147,7 +147,16 @@ def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
 
 
 @compute("DestroyResourceOp")
-def _destroy(xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool) -> tuple[()]:
+def _destroy(
+    xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool, ctx: KernelContext
+) -> tuple[()]:
+    if not isinstance(resource.resource, VariableStorage):
+        try:
+            ctx.session.delete(resource.container, resource.name, resource.device, resource.type_name)
+        except NotFoundError:
+            if not ignore_lookup_error:
+                raise
+        return ()
     variable = resource.variable
     if not variable.is_initialized and not ignore_lookup_error:
         raise NotFoundError.of(

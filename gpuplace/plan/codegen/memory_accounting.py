@@ -19,12 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import resource
+from gpuplace.dtypes import resource, variant
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.partition import Slot, Step
+
+_HANDLES = frozenset({resource, variant})
+"""Types of values that are objects, and no arrays."""
 
 RESERVE_BYTES = 16 << 20
 """Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
@@ -36,13 +39,13 @@ def is_on_host(step: Step) -> bool:
     return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
 
-def _is_variable(slot: Slot) -> bool:
-    return slot.is_ref or slot.tensor.dtype.base_dtype is resource
+def _is_handle(slot: Slot) -> bool:
+    return slot.is_ref or slot.tensor.dtype.base_dtype in _HANDLES
 
 
 def where_declared(source: Source, step: Step, slot: Slot, value: str, backend: Any) -> str:
     """The expression ``value``, on a real GPU, brought to the memory where the catalogue says that it is."""
-    if _is_variable(slot):
+    if _is_handle(slot):
         return value
     if slot.location.on_host:
         return value if is_on_host(step) else f"{source.name_global('h', backend.on_host)}({value})"
@@ -62,7 +65,7 @@ def counted(
         memory: the GPU's.
         reservation: name of what ``reserve_output`` took for it.
     """
-    if slot.location.on_host or _is_variable(slot):
+    if slot.location.on_host or _is_handle(slot):
         return value
     note = source.name_global("m", _noting(memory, step))
     return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
@@ -81,7 +84,7 @@ def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
     slot = step.outputs[0]
     tensor = slot.tensor
     elements = tensor.shape.num_elements()
-    if elements is None or slot.location.on_host or _is_variable(slot):
+    if elements is None or slot.location.on_host or _is_handle(slot):
         return ""
     nbytes = elements * tensor.dtype.size
     if nbytes < RESERVE_BYTES:
@@ -98,7 +101,7 @@ def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
 def count_variables(source: Source, names: ValueNames, step: Step, memory: SimulatedMemory) -> None:
     """Adds the lines that count what a kernel has made the value of a variable."""
     for slot, reads in zip(step.inputs, step.reads, strict=True):
-        if not reads and _is_variable(slot):
+        if not reads and _is_handle(slot):
             note = source.name_global("v", _noting_variable(memory, step.device))
             source.emit(step, f"{note}({names.of[slot]})")
 

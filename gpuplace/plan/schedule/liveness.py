@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gpuplace.dtypes import resource
+from gpuplace.dtypes import resource, variant
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
@@ -76,8 +76,9 @@ def find_liveness(schedule: Schedule, may_be_alias: Callable[[Step], bool]) -> L
 
 
 def is_host_copy(step: Step) -> bool:
-    """Whether a copy goes from host memory to host memory, so that nothing has to be copied."""
-    return step.inputs[0].location.on_host and step.outputs[0].location.on_host
+    """Whether nothing has to be copied: from host memory to host memory, or what stands for a dataset."""
+    source, target = step.inputs[0], step.outputs[0]
+    return (source.location.on_host and target.location.on_host) or source.tensor.dtype.base_dtype is variant
 
 
 def makes_new_memory(step: Step) -> bool:

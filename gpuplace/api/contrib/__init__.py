@@ -12,17 +12,17 @@ from gpuplace.lazy import lazy_names as _lazy_names
 
 __all__ = [
     "data", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "rnn",
-    "seq2seq", "slim", "staging", "tensorboard", "training",
+    "seq2seq", "slim", "staging", "tensorboard", "testing", "training",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from gpuplace.api.contrib import data, learn, legacy_seq2seq, metrics, tensorboard, training
+    from gpuplace.api.contrib import data, learn, legacy_seq2seq, metrics, tensorboard, testing, training
     from gpuplace.ops.contrib import losses
 else:  # loaded when they are first asked for
     __getattr__ = _lazy_names(
         __name__,
         {
-            "gpuplace.api.contrib": "data learn legacy_seq2seq metrics tensorboard training",
+            "gpuplace.api.contrib": "data learn legacy_seq2seq metrics tensorboard testing training",
             "gpuplace.ops.contrib": "losses",
         },
     )

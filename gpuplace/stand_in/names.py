@@ -232,7 +232,7 @@ NAMES = {
     "ops.nn_impl": _NN,
     "ops.nn_ops": _NN,
     "ops.numerics": (),
-    "ops.parsing_ops": (),
+    "ops.parsing_ops": ("api.files.io",),
     "ops.partitioned_variables": (),
     "ops.random_ops": ("api.arithmetic.random",),
     "ops.resource_variable_ops": _VARIABLES,

@@ -84,6 +84,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.staging",
     "gpuplace.ops.input.tables",
     "gpuplace.ops.losses",
+    "gpuplace.ops.math.diagonals",
     "gpuplace.ops.math.spectral",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",

@@ -54,6 +54,7 @@ import gpuplace.ops.variables.variables
 from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
+    "gpuplace.ops.array.data_formats",
     "gpuplace.ops.contrib.decoding.gather_tree",
     "gpuplace.ops.data.dataset",
     "gpuplace.ops.data.experimental",

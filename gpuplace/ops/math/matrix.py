@@ -363,7 +363,7 @@ def matrix_diag(
     if all(map(_is, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
         return new("MatrixDiag", name, diagonal=diagonal)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
-    padding = convert_to_tensor(padding_value, dtype=diagonal.dtype, name="padding_value")
+    padding = _padding(padding_value, diagonal)
     return new(
         "MatrixDiagV2",
         name,
@@ -373,6 +373,13 @@ def matrix_diag(
         num_cols=num_cols,
         padding_value=padding,
     )
+
+
+def _padding(value: TensorLike, like: Tensor) -> Tensor:
+    """What fills up tensors of a type; a number is a bool where they are bools."""
+    if like.dtype.is_bool and not isinstance(value, Tensor):
+        value = bool(value)
+    return convert_to_tensor(value, dtype=like.dtype, name="padding_value")
 
 
 def _is(given: TensorLike, default: int) -> bool:
@@ -427,7 +434,7 @@ def matrix_diag_part(
     if _is(k, 0):
         return new("MatrixDiagPart", name, input=input)
     input = convert_to_tensor(input, name="input")
-    padding = convert_to_tensor(padding_value, dtype=input.dtype, name="padding_value")
+    padding = _padding(padding_value, input)
     return new("MatrixDiagPartV2", name, input=input, k=k, padding_value=padding)
 
 

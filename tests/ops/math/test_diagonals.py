@@ -121,3 +121,9 @@ def test_gradients_go_where_the_values_came_from(session, shape):
     kept = 1 - np.triu(inside)
     assert of_matrix.tolist() == (2 * MATRIX * kept).tolist()
     assert of_band.tolist() == (2 * BAND).tolist()
+
+
+def test_bands_of_bools(session):
+    made = tf.matrix_diag([True, True], k=1, padding_value=0)
+    assert session.run(made).tolist() == [[False, True, False], [False, False, True], [False, False, False]]
+    assert session.run(tf.matrix_diag_part(made, k=(1, 2))).tolist() == [[False, False], [True, True]]

@@ -93,7 +93,5 @@ def _close_shape(op: Operation) -> Any:
     return ()
 
 
-not_differentiable(
-    *("StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"),
-    *("Stack", "StackPush", "StackPop", "StackClose"),
-)
+not_differentiable("StackV2", "StackPushV2", "StackPopV2", "StackCloseV2")
+not_differentiable("Stack", "StackPush", "StackPop", "StackClose")

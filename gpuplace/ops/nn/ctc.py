@@ -109,7 +109,7 @@ def ctc_loss_v2(
     """How improbable the labels are, for each sequence, with labels of either form and the blank at any index.
 
     It is the op ``CTCLoss``, which is for the CPU only, for both forms of labels. (For dense ones TensorFlow 1.15
-    builds a loop, slower there, that a GPU can run. Its gradient is not zero for the steps after the end of a sequence.)
+    builds a loop, slower there, that a GPU can run. Its gradient is not zero for steps after the end of a sequence.)
 
     Args:
         labels: int, ``[batch, labels]``, or sparse.

@@ -376,21 +376,29 @@ def _with_window(attrs: Mapping[str, Any], ksize: Any, strides: Any) -> dict[str
     return {**attrs, "ksize": [int(size) for size in ksize], "strides": [int(size) for size in strides]}
 
 
-@binder("MaxPoolV2", "MaxPoolGradV2", "MaxPoolGradGradV2", fresh=True)
-def _max_pool_v2(
-    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
-) -> Callable[..., Any]:
-    bind = {
-        "MaxPoolV2": _max_pool,
-        "MaxPoolGradV2": _max_pool_grad,
-        "MaxPoolGradGradV2": _max_pool_grad_grad,
-    }[op.type]
+def _with_tensors(bind: Any, xp: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext) -> Any:
+    """A kernel whose last two inputs are window and strides, which the other one has bound."""
 
     def run(*arguments: Any) -> Any:
         *arrays, ksize, strides = arguments
         return bind(xp, _with_window(attrs, ksize, strides), op, ctx=ctx)(*arrays)
 
     return run
+
+
+@binder("MaxPoolV2", fresh=True)
+def _max_pool_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool, xp, attrs, op, ctx)
+
+
+@binder("MaxPoolGradV2", fresh=True)
+def _max_pool_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool_grad, xp, attrs, op, ctx)
+
+
+@binder("MaxPoolGradGradV2", fresh=True)
+def _max_pool_grad_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool_grad_grad, xp, attrs, op, ctx)
 
 
 @binder("AvgPool", fresh=True)

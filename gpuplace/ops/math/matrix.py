@@ -384,7 +384,7 @@ def _padding(value: TensorLike, like: Tensor) -> Tensor:
 
 def _is(given: TensorLike, default: int) -> bool:
     """Whether an argument is what it is where it is left out."""
-    return not isinstance(given, Tensor) and np.ndim(given) == 0 and bool(given == default)
+    return isinstance(given, int | float | bool | np.generic) and bool(given == default)
 
 
 @compute("MatrixDiag")

@@ -135,7 +135,7 @@ def ctc_loss_v2(
         name, "ctc_loss" if is_sparse else "ctc_loss_dense", [logits, label_length, logit_length]
     ):
         values = convert_to_tensor(logits, name="logits")
-        if is_sparse:
+        if isinstance(labels, (SparseTensor, SparseTensorValue)):
             sparse = to_sparse(labels)
         else:
             sparse = _sparse_labels(convert_to_tensor(labels, name="labels"), label_length)
@@ -207,7 +207,8 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tenso
 
     with name_scope(name, "ctc_unique_labels", [labels]):
         given = convert_to_tensor(labels, name="labels")
-        mapped: list[Tensor] = map_fn(distinct, given, dtype=[int64, int32])
+        types: Any = [int64, int32]
+        mapped: list[Tensor] = map_fn(distinct, given, dtype=types)
         return mapped
 
 

@@ -229,7 +229,7 @@ def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     if any(value is None for value in given):
         return [TensorShape.of((images.as_list()[0], None, None, None))]
     with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *given), inputs=op.inputs)
-    return _max_pool_shape(with_window)
+    return list(_max_pool_shape(with_window))
 
 
 @shape_function("MaxPoolGradV2", "MaxPoolGrad")

@@ -40,7 +40,8 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 from typing import TYPE_CHECKING, Any
 
 from gpuplace import dtypes, errors
-from gpuplace.api import compat, logging, nest, raw_ops, version
+from gpuplace import tf_logging as logging
+from gpuplace.api import compat, nest, raw_ops, version
 from gpuplace.api.arithmetic import bitwise, manip, random
 from gpuplace.api.behavior import *
 from gpuplace.api.files.graph_io import import_graph_def, make_ndarray, make_tensor_proto

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplace.api import logging
+from gpuplace import tf_logging as logging
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest

@@ -12,6 +12,7 @@ from gpuplace.checkpoints.bundle import Bundle, index_file
 from gpuplace.checkpoints.tensor_slices import TensorSlices
 from gpuplace.dtypes import DType
 from gpuplace.errors import NotFoundError
+from gpuplace.files.file_system import text_of
 
 __all__ = ["CheckpointReader", "NewCheckpointReader", "open_checkpoint"]
 
@@ -42,7 +43,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._checkpoint = open_checkpoint(os.fspath(filepattern))
+        self._checkpoint = open_checkpoint(text_of(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes of all tensors, lists of sizes, by name."""

@@ -63,7 +63,10 @@ _MAX_SHOWN = 300
 
 
 def text_of(path: Path) -> str:
-    """A path as text.
+    """A path as text, without the ``file://`` of a URI.
+
+    >>> text_of("file:///tmp/model")
+    '/tmp/model'
 
     Args:
         path: text, bytes or a path object.
@@ -71,7 +74,7 @@ def text_of(path: Path) -> str:
     Raises:
         TypeError: it is none of them.
     """
-    return os.fsdecode(path)
+    return os.fsdecode(path).removeprefix("file://")
 
 
 def op_error(error: OSError, path: Path) -> OpError:

@@ -6,21 +6,19 @@ arguments, which event holds what).
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 from types import TracebackType
 from typing import Any, ClassVar
 
+from gpuplace import tf_logging
 from gpuplace.callers import warn
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.event_file import EventFile
 from gpuplace.graphdef.export import as_graph_def
 from gpuplace.graphdef.messages import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
-
-_logger = logging.getLogger("tensorflow")
 
 
 class FileWriter:
@@ -103,11 +101,11 @@ class FileWriter:
         given = graph_def if graph is None else graph
         if isinstance(given, Graph):
             if graph is None:
-                _logger.warning(
+                tf_logging.warning(
                     "When passing a `Graph` object, please use the `graph` named argument instead of `graph_def`."
                 )
         elif isinstance(given, GraphDef):
-            _logger.warning(
+            tf_logging.warning(
                 "Passing a `GraphDef` to the SummaryWriter is deprecated. Pass a `Graph` object instead, such as"
                 " `sess.graph`."
             )

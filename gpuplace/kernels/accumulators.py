@@ -7,19 +7,17 @@ sparse_conditional_accumulator.h and barrier_ops.cc, release 1.15 (what waits fo
 from __future__ import annotations
 
 import heapq
-import logging
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gpuplace import tf_logging
 from gpuplace.dtypes import DType
 from gpuplace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from gpuplace.kernels.cancellation import Cancellation
 from gpuplace.kernels.staging import Element, Monitor
 from gpuplace.shapes import TensorShape, brackets
-
-_logger = logging.getLogger("tensorflow")
 
 SparseGradient = tuple[Any, Any, Any]
 """Indices, rows and shape."""
@@ -75,7 +73,7 @@ class Accumulator:
         """Says from which step on gradients are taken."""
         with self._monitor.lock:
             if step < self._step:
-                _logger.warning(
+                tf_logging.warning(
                     "Attempt to set current_global_step_ to smaller value: current_global_step_ = %d >="
                     " new_global_step = %d.",
                     self._step,

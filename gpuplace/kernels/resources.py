@@ -33,6 +33,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+
 from gpuplace.dtypes import DType
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from gpuplace.kernels.cancellation import Cancellation
@@ -252,6 +254,11 @@ class ResourceHandle:
     """The resource's type as messages print it."""
     resource: Any = field(compare=False, repr=False)
     """The object itself."""
+
+    @property
+    def value(self) -> Any:
+        """Container and name, ``[2]``: what is read where the handle is a reference to strings."""
+        return np.array([self.container.encode(), self.name.encode()], object)
 
     @property
     def variable(self) -> VariableStorage:

@@ -54,6 +54,7 @@ import gpuplace.ops.variables.variables
 from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
+    "gpuplace.ops.array.data_formats",
     "gpuplace.ops.contrib.decoding.gather_tree",
     "gpuplace.ops.contrib.memory_kernels",
     "gpuplace.ops.contrib.nccl",
@@ -87,6 +88,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.staging",
     "gpuplace.ops.input.tables",
     "gpuplace.ops.losses",
+    "gpuplace.ops.math.diagonals",
     "gpuplace.ops.math.spectral",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",

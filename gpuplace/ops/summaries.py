@@ -10,13 +10,13 @@ summary_image_op.cc, summary_audio_op.cc, summary_tensor_op.cc, release 1.15.
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from gpuplace import tf_logging
 from gpuplace.display import above
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -33,7 +33,6 @@ from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.typing import TensorLike
 
 _UNFIT = re.compile(r"[^-/\w\.]")
-_logger = logging.getLogger("tensorflow")
 
 
 def scalar(
@@ -264,7 +263,7 @@ def _clean(name: str | None) -> str | None:
         return None
     fit = _UNFIT.sub("_", name).lstrip("/")
     if fit != name:
-        _logger.info("Summary name %s is illegal; using %s instead.", name, fit)
+        tf_logging.info("Summary name %s is illegal; using %s instead.", name, fit)
     return fit
 
 

@@ -5,10 +5,10 @@ Source: tensorflow/contrib/framework/python/ops/variables.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.checkpoints.reader import NewCheckpointReader
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -29,8 +29,6 @@ __all__ = [
 
 Assignment = tuple[Operation, dict[Tensor, Any]]
 """The op that assigns, and what has to be fed to it."""
-
-_logger = logging.getLogger("tensorflow")
 
 
 def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
@@ -130,7 +128,7 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
             missing = f"Checkpoint is missing variable [{name}]"
             if not ignore_missing_vars:
                 raise ValueError(missing)
-            _logger.warning(missing)
+            tf_logging.warning(missing)
             continue
         value = _part(variable, reader.get_tensor(name))
         if tuple(variable.get_shape().as_list()) != value.shape:
@@ -167,10 +165,10 @@ def assign_from_checkpoint_fn(
         wanted = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
         for name in wanted:
             if not reader.has_tensor(name):
-                _logger.warning("Variable %s missing in checkpoint %s", name, model_path)
+                tf_logging.warning("Variable %s missing in checkpoint %s", name, model_path)
         var_list = {name: variable for name, variable in wanted.items() if reader.has_tensor(name)}
     if not var_list:
-        _logger.warning("No Variables to restore")
+        tf_logging.warning("No Variables to restore")
         return None
     saver = Saver(var_list, reshape=reshape_variables, write_version=SaverDef.V1)
     return lambda session: saver.restore(session, model_path)

@@ -5,16 +5,16 @@ Source: tensorflow/python/training/checkpoint_management.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.checkpoints.bundle import index_file
 from gpuplace.errors import OpError
-from gpuplace.files.file_system import matching_paths, read_bytes, with_op_errors
+from gpuplace.files.file_system import matching_paths, read_bytes, text_of, with_op_errors
 from gpuplace.graphdef.messages import CheckpointState, SaverDef, text_format
 from gpuplace.writing import write_file
 
@@ -32,11 +32,9 @@ __all__ = [
     "wait_for_new_checkpoint",
 ]
 
-_logger = logging.getLogger("tensorflow")
-
 
 def _state_file(folder: Any, latest_filename: str | None) -> str:
-    return os.path.join(os.fspath(folder), "checkpoint" if latest_filename is None else latest_filename)
+    return os.path.join(text_of(folder), "checkpoint" if latest_filename is None else latest_filename)
 
 
 def generate_checkpoint_state_proto(
@@ -64,7 +62,7 @@ def generate_checkpoint_state_proto(
     """
     paths = list(all_model_checkpoint_paths or [])
     if not paths or paths[-1] != model_checkpoint_path:
-        _logger.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
+        tf_logging.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
         paths.append(model_checkpoint_path)
     times = list(all_model_checkpoint_timestamps or [])
     if times and len(times) != len(paths):
@@ -72,7 +70,7 @@ def generate_checkpoint_state_proto(
             f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and timestamps"
             f" {times})"
         )
-    folder = os.fspath(save_dir)
+    folder = text_of(save_dir)
     if not os.path.isabs(folder):
         model_checkpoint_path = _relative(model_checkpoint_path, folder)
         paths = [_relative(path, folder) for path in paths]
@@ -151,7 +149,7 @@ def write_checkpoint_state(
     file = _state_file(save_dir, latest_filename)
     last, paths = model_checkpoint_path, list(all_model_checkpoint_paths or [])
     if save_relative_paths:
-        folder = os.fspath(save_dir) or None
+        folder = text_of(save_dir) or None
         last, *paths = (
             os.path.relpath(path, folder) if os.path.isabs(path) else path for path in (last, *paths)
         )
@@ -188,10 +186,10 @@ def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename
     try:
         text_format.Parse(read_bytes(file).decode("utf-8", "surrogateescape"), state)
     except (OpError, text_format.ParseError) as error:
-        _logger.warning("%s: %s", type(error).__name__, error)
-        _logger.warning("%s: Checkpoint ignored", file)
+        tf_logging.warning("%s: %s", type(error).__name__, error)
+        tf_logging.warning("%s: Checkpoint ignored", file)
         return None
-    folder = os.fspath(checkpoint_dir)
+    folder = text_of(checkpoint_dir)
     if not state.model_checkpoint_path:
         raise ValueError(f"Invalid checkpoint state loaded from {folder}")
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
@@ -215,7 +213,7 @@ def latest_checkpoint(
     path: str = state.model_checkpoint_path
     if checkpoint_exists(path):
         return path
-    _logger.error("Couldn't match files for checkpoint %s", path)
+    tf_logging.error("Couldn't match files for checkpoint %s", path)
     return None
 
 
@@ -225,7 +223,7 @@ def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
     Args:
         checkpoint_prefix: what ``Saver.save`` or ``latest_checkpoint`` returned.
     """
-    prefix = os.fspath(checkpoint_prefix)
+    prefix = text_of(checkpoint_prefix)
     return bool(matching_paths(index_file(prefix)) or matching_paths(prefix))
 
 
@@ -301,12 +299,12 @@ def wait_for_new_checkpoint(
     Returns:
         The path of the checkpoint, as ``latest_checkpoint`` gives it; None where the time is over.
     """
-    _logger.info("Waiting for new checkpoint at %s", checkpoint_dir)
+    tf_logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = None if timeout is None else time.monotonic() + timeout
     while True:
         found = latest_checkpoint(checkpoint_dir)
         if found is not None and found != last_checkpoint:
-            _logger.info("Found new checkpoint at %s", found)
+            tf_logging.info("Found new checkpoint at %s", found)
             return found
         if end is not None and time.monotonic() + seconds_to_sleep > end:
             return None
@@ -336,7 +334,7 @@ def checkpoints_iterator(
         new = wait_for_new_checkpoint(checkpoint_dir, found, timeout=timeout)
         if new is None:
             if timeout_fn is None:
-                _logger.info("Timed-out waiting for a checkpoint.")
+                tf_logging.info("Timed-out waiting for a checkpoint.")
                 return
             if timeout_fn():
                 return

@@ -5,10 +5,10 @@ Source: tensorflow/python/framework/graph_util_impl.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.dtypes import dtype_of_number
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import CONTROL_FLOW_PASSING, REFERENCE_VARIABLES, VARIABLE_CHANGES
@@ -24,8 +24,6 @@ __all__ = [
     "remove_training_nodes",
     "tensor_shape_from_node_def_name",
 ]
-
-_logger = logging.getLogger("tensorflow")
 
 _STITCHES = ("DynamicStitch", "ParallelDynamicStitch")
 
@@ -156,7 +154,7 @@ def convert_variables_to_constants(
         elif node.op in ("ReadVariableOp", "ResourceGather"):
             _note_passing(node, nodes, passing)
     values = dict(zip(wanted, sess.run(list(wanted.values())))) if wanted else {}
-    _logger.info("Froze %d variables.", len(values))
+    tf_logging.info("Froze %d variables.", len(values))
     made = GraphDef()
     for node in part.node:
         if node.name in values:
@@ -180,7 +178,7 @@ def convert_variables_to_constants(
         else:
             made.node.append(node)
     made.library.CopyFrom(part.library)
-    _logger.info("Converted %d variables to const ops.", len(values))
+    tf_logging.info("Converted %d variables to const ops.", len(values))
     return made
 
 

@@ -5,10 +5,10 @@ Source: tensorflow/python/training/saver.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.graphdef.messages import Message, SaverDef
 from gpuplace.ops.variables.initialization import saveable_objects
 from gpuplace.saving import protos as _registered  # noqa: F401 - says how collections are written and read
@@ -20,8 +20,6 @@ from gpuplace.saving.meta_graph import (
 from gpuplace.saving.saver import Saver
 
 __all__ = ["export_meta_graph", "import_meta_graph", "import_with_elements"]
-
-_logger = logging.getLogger("tensorflow")
 
 
 def import_meta_graph(
@@ -72,5 +70,5 @@ def import_with_elements(
         return Saver(saver_def=saver_def, name=scope), elements
     if saveable_objects(import_scope):
         return Saver(), elements
-    _logger.info("Saver not created because there are no variables in the graph to restore")
+    tf_logging.info("Saver not created because there are no variables in the graph to restore")
     return None, elements

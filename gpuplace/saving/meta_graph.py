@@ -10,11 +10,11 @@ Source: tensorflow/python/framework/meta_graph.py and tensorflow/python/training
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpuplace import tf_logging
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -45,8 +45,6 @@ __all__ = [
     "register_proto_functions",
     "strip_default_attrs_of",
 ]
-
-_logger = logging.getLogger("tensorflow")
 
 _UNBOUND = "$unbound_inputs_"
 """What the name of an input from outside of an exported scope begins with."""
@@ -301,7 +299,7 @@ def _add_collection(
     try:
         _fill_collection(meta_graph.collection_def[key], key, kept, scope)
     except (AttributeError, TypeError, ValueError, NotImplementedError) as error:
-        _logger.warning(
+        tf_logging.warning(
             "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field"
             " type in CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
             key,
@@ -443,7 +441,7 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
     definition = meta_graph.collection_def[key]
     kind = definition.WhichOneof("kind")
     if kind is None:
-        _logger.error("Cannot identify data type for collection %s. Skipping.", key)
+        tf_logging.error("Cannot identify data type for collection %s. Skipping.", key)
         return
     values = getattr(definition, kind).value
     functions = _proto_functions.get(key)

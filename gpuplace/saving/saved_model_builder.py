@@ -10,11 +10,11 @@ Source: tensorflow/python/saved_model/builder_impl.py and simple_save.py, releas
 from __future__ import annotations
 
 import filecmp
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.files.file_system import read_bytes, with_op_errors
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -37,8 +37,6 @@ from gpuplace.saving.tag_constants import SERVING
 from gpuplace.writing import write_file
 
 __all__ = ["SavedModelBuilder", "simple_save"]
-
-_logger = logging.getLogger("tensorflow")
 
 _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 _RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
@@ -173,7 +171,7 @@ class SavedModelBuilder:
         )
         with with_op_errors(path):
             write_file(path, content)
-        _logger.info("SavedModel written to: %s", path)
+        tf_logging.info("SavedModel written to: %s", path)
         return os.fsencode(path)
 
     def _add_to_graph(

@@ -5,11 +5,11 @@ Source: tensorflow/python/saved_model/loader_impl.py and main_op_impl.py, releas
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.files.file_system import read_bytes
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -35,8 +35,6 @@ from gpuplace.saving.saved_model_constants import (
 )
 
 __all__ = ["load", "main_op", "main_op_with_restore", "maybe_saved_model_directory", "parse_saved_model"]
-
-_logger = logging.getLogger("tensorflow")
 
 _INIT_OP = "__saved_model_init_op"
 
@@ -116,7 +114,7 @@ def load(
                 "No tf.train.Saver object was passed to the function SavedModelLoader.restore_variables."
             )
         else:
-            _logger.info("The specified SavedModel has no variables; no checkpoints were restored.")
+            tf_logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
         first = _init_op(meta_graph, import_scope)
         if first is not None:
             sess.run(first, _asset_paths(folder, meta_graph, import_scope))

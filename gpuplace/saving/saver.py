@@ -5,7 +5,6 @@ Source: tensorflow/python/training/saver.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 import math
 import numbers
 import os
@@ -13,9 +12,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.checkpoints.reader import CheckpointReader
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OpError
+from gpuplace.files.file_system import text_of
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graphdef.messages import SaverDef, TrackableObjectGraph
@@ -36,8 +37,6 @@ from gpuplace.saving.saveables import SaveSpec, saveables_of
 from gpuplace.session.base_session import BaseSession
 
 __all__ = ["Saver", "saver_or_default"]
-
-_logger = logging.getLogger("tensorflow")
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """The tensor by which a checkpoint of TensorFlow 2's objects says which variable is under which key."""
@@ -231,7 +230,7 @@ class Saver:
         try:
             remove_checkpoint(path, self.saver_def.version, meta_graph_suffix)
         except OpError as error:
-            _logger.warning("Ignoring: %s", error)
+            tf_logging.warning("Ignoring: %s", error)
 
     # As messages
 
@@ -310,7 +309,7 @@ class Saver:
         latest_filename = "checkpoint" if latest_filename is None else latest_filename
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        path = prefix = os.fspath(save_path)
+        path = prefix = text_of(save_path)
         if global_step is not None:
             if not isinstance(global_step, numbers.Integral):
                 global_step = current_step(sess, global_step)
@@ -411,12 +410,10 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = os.fspath(save_path)
-        if isinstance(path, bytes):
-            path = path.decode()
+        path = text_of(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
-        _logger.info("Restoring parameters from %s", path)
+        tf_logging.info("Restoring parameters from %s", path)
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -431,7 +428,7 @@ class Saver:
 
     def _restore_objects(self, sess: Any, path: str, keys: Mapping[str, str]) -> None:
         """Restores from a checkpoint of TensorFlow 2's objects, which has the variables under other names."""
-        _logger.warning(
+        tf_logging.warning(
             "Restoring an object-based checkpoint using a name-based saver: the operations of another saver are added"
             " to the graph."
         )

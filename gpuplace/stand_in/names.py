@@ -112,7 +112,7 @@ MODULES = {
     "tensorflow.python.platform.test": "gpuplace.api.testing.test",
     "tensorflow.python.platform.app": "gpuplace.api.app",
     "tensorflow.python.platform.flags": "gpuplace.api.flags",
-    "tensorflow.python.platform.tf_logging": "gpuplace.api.logging",
+    "tensorflow.python.platform.tf_logging": "gpuplace.tf_logging",
     "tensorflow.python.ops.gradient_checker": "gpuplace.api.testing.gradient_checker",
     "tensorflow.core.example.example_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.example.feature_pb2": "gpuplace.graphdef.messages",
@@ -233,7 +233,7 @@ NAMES = {
     "ops.nn_impl": _NN,
     "ops.nn_ops": _NN,
     "ops.numerics": (),
-    "ops.parsing_ops": (),
+    "ops.parsing_ops": ("api.files.io",),
     "ops.partitioned_variables": (),
     "ops.random_ops": ("api.arithmetic.random",),
     "ops.resource_variable_ops": _VARIABLES,
@@ -263,8 +263,8 @@ NAMES = {
     "data.ops.readers": ("api.training.data",),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
-    "summary.writer.writer": ("api.training.summary",),
-    "summary.writer.writer_cache": ("api.training.summary",),
+    "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
+    "summary.writer.writer_cache": ("graphdef.file_writer", "api.training.summary"),
     "training.learning_rate_decay": ("ops.train.learning_rates",),
     **dict.fromkeys(
         ("training.monitored_session", "training.basic_session_run_hooks"),
@@ -318,6 +318,7 @@ CONTRIB = {
         ),
     ),
     "slim.python.slim": ("slim", "queues", "summaries"),
+    "testing.python.framework": ("testing", "fake_summary_writer", "util"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 

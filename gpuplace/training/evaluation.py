@@ -8,11 +8,11 @@ and tensorflow/python/training/evaluation.py, release 1.15.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.dtypes import int64
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -39,8 +39,6 @@ from gpuplace.typing import FeedDict, FetchLike
 __all__ = [
     "StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_once", "evaluation_loop", "get_or_create_eval_step",
 ]  # fmt: skip
-
-_logger = logging.getLogger("tensorflow")
 
 _EVAL_STEP = "eval_step"
 _USE_DEFAULT = 0
@@ -101,9 +99,9 @@ class StopAfterNEvalsHook(SessionRunHook):
         """
         done = run_values.results["evals_completed"]
         if self._logs and self._wanted is None:
-            _logger.info("Evaluation [%d]", done)
+            tf_logging.info("Evaluation [%d]", done)
         elif self._logs and (done % self._every == 0 or done == self._wanted):
-            _logger.info("Evaluation [%d/%d]", done, self._wanted)
+            tf_logging.info("Evaluation [%d/%d]", done, self._wanted)
         if self._wanted is not None and done >= self._wanted:
             run_context.request_stop()
 
@@ -195,12 +193,12 @@ def _evaluate(
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=checkpoint, master=master, config=config
     )
-    _logger.info("Starting evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
+    tf_logging.info("Starting evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
     with MonitoredSession(session_creator=creator, hooks=hooks) as session:
         if counted is not None:
             while not session.should_stop():
                 session.run(counted, feeds)
-    _logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
+    tf_logging.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
 
 
 def _hooks(

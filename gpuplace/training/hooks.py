@@ -5,13 +5,13 @@ Source: tensorflow/python/training/basic_session_run_hooks.py, release 1.15 (sen
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gpuplace import tf_logging
 from gpuplace.errors import OutOfRangeError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.ops.train.global_step import global_step_read
@@ -23,8 +23,6 @@ from gpuplace.training.session_run_hook import (
 )
 from gpuplace.training.timers import NeverTriggerTimer, SecondOrStepTimer
 from gpuplace.typing import FeedDict, FetchLike
-
-_logger = logging.getLogger("tensorflow")
 
 _POLL_SECONDS = 0.5
 _STEPS_BETWEEN_LINES = 1000
@@ -138,13 +136,13 @@ class LoggingTensorHook(SessionRunHook):
         seconds, _ = self._timer.update_last_triggered_step(self._runs)
         with np.printoptions(suppress=True):
             if self._formatter is not None:
-                _logger.info(self._formatter(values))
+                tf_logging.info(self._formatter(values))
                 return
             line = ", ".join(f"{tag} = {values[tag]!s}" for tag in self._tags)
         if seconds is None:
-            _logger.info("%s", line)
+            tf_logging.info("%s", line)
         else:
-            _logger.info("%s (%.3f sec)", line, seconds)
+            tf_logging.info("%s (%.3f sec)", line, seconds)
 
 
 def _graph_element(named: Any) -> Any:
@@ -269,9 +267,9 @@ class NanTensorHook(SessionRunHook):
         if not np.isnan(run_values.results):
             return
         if self._fails:
-            _logger.error("Model diverged with loss = NaN.")
+            tf_logging.error("Model diverged with loss = NaN.")
             raise NanLossDuringTrainingError
-        _logger.warning("Model diverged with loss = NaN.")
+        tf_logging.warning("Model diverged with loss = NaN.")
         run_context.request_stop()
 
 
@@ -309,11 +307,11 @@ class GlobalStepWaiterHook(SessionRunHook):
             self._is_started = True
             return None
         wanted = self._wait_until_step
-        _logger.info("Waiting for global step %d before starting training.", wanted)
+        tf_logging.info("Waiting for global step %d before starting training.", wanted)
         logged = 0
         while (current := int(run_context.session.run(self._step))) < wanted:
             if current - logged > _STEPS_BETWEEN_LINES:
-                _logger.info(
+                tf_logging.info(
                     "Waiting for global step %d before starting training. Current step is %d.",
                     wanted,
                     current,
@@ -356,7 +354,7 @@ class FinalOpsHook(SessionRunHook):
         try:
             self._values = session.run(self._final_ops, feed_dict=self._feeds)
         except (OutOfRangeError, StopIteration):
-            _logger.warning(
+            tf_logging.warning(
                 "An OutOfRangeError or StopIteration exception is raised by the code in FinalOpsHook. This typically"
                 " means the Ops running by the FinalOpsHook have a dependency back to some input source, which should"
                 " not happen."

@@ -5,13 +5,13 @@ Source: tensorflow/contrib/slim/python/slim/learning.py, release 1.15 (names, li
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.errors import AbortedError, OutOfRangeError
 from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.graph import Graph
@@ -46,8 +46,6 @@ __all__ = [
 ]  # fmt: skip
 
 _USE_DEFAULT = 0
-
-_logger = logging.getLogger("tensorflow")
 
 
 def add_gradients_summaries(grads_and_vars: Sequence[tuple[Any, Any]]) -> list[Tensor]:
@@ -152,12 +150,12 @@ def train_step(
     seconds = time.time() - start
     if metadata is not None:
         path = os.path.join(train_step_kwargs["logdir"], f"tf_trace-{step}.json")
-        _logger.info("Writing trace to %s", path)
+        tf_logging.info("Writing trace to %s", path)
         write_file(path, Timeline(metadata.step_stats).generate_chrome_trace_format())
         if "summary_writer" in train_step_kwargs:
             train_step_kwargs["summary_writer"].add_run_metadata(metadata, f"run_metadata-{step}")
     if "should_log" in train_step_kwargs and sess.run(train_step_kwargs["should_log"]):
-        _logger.info("global step %d: loss = %.4f (%.3f sec/step)", step, loss, seconds)
+        tf_logging.info("global step %d: loss = %.4f (%.3f sec/step)", step, loss, seconds)
     stop = sess.run(train_step_kwargs["should_stop"]) if "should_stop" in train_step_kwargs else False
     return loss, stop
 
@@ -314,9 +312,9 @@ def train(
             with supervisor.managed_session(
                 master, start_standard_services=False, config=session_config
             ) as session:
-                _logger.info("Starting Session.")
+                tf_logging.info("Starting Session.")
                 if session_wrapper is not None:
-                    _logger.info("Wrapping session with wrapper function: %s", session_wrapper)
+                    tf_logging.info("Wrapping session with wrapper function: %s", session_wrapper)
                     session = session_wrapper(session)
                 if is_chief:
                     if logdir:
@@ -326,22 +324,22 @@ def train(
                     while startup_delay_steps > 0 and value_of_step(session, global_step) < last:
                         time.sleep(1.0)
                 threads = supervisor.start_queue_runners(session)
-                _logger.info("Starting Queues.")
+                tf_logging.info("Starting Queues.")
                 try:
                     while not supervisor.should_stop():
                         loss, stop = train_step_fn(session, train_op, global_step, train_step_kwargs)
                         if stop:
-                            _logger.info("Stopping Training.")
+                            tf_logging.info("Stopping Training.")
                             supervisor.request_stop()
                 except OutOfRangeError as error:
-                    _logger.info("Caught OutOfRangeError. Stopping Training. %s", error)
+                    tf_logging.info("Caught OutOfRangeError. Stopping Training. %s", error)
                 if logdir and supervisor.is_chief:
-                    _logger.info("Finished training! Saving model to disk.")
+                    tf_logging.info("Finished training! Saving model to disk.")
                     supervisor.saver.save(session, supervisor.save_path, global_step=supervisor.global_step)
                     supervisor.stop(
                         threads, close_summary_writer=True, ignore_live_threads=ignore_live_threads
                     )
         except AbortedError:
-            _logger.info("Retrying training!")
+            tf_logging.info("Retrying training!")
             again = True
     return loss

@@ -16,13 +16,13 @@ Source: tensorflow/python/training/monitored_session.py, release 1.15 (sentences
 from __future__ import annotations
 
 import inspect
-import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.errors import AbortedError, OutOfRangeError, UnavailableError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -40,8 +40,6 @@ from gpuplace.training.session_run_hook import (
     SessionRunValues,
 )
 from gpuplace.typing import ConfigLike, FeedDict, FetchLike
-
-_logger = logging.getLogger("tensorflow")
 
 _PREEMPTIONS = (AbortedError, UnavailableError)
 _CREATION_FAILED = (
@@ -528,7 +526,7 @@ class _WrappedSession:
             try:
                 session.close()
             except _PREEMPTIONS as error:
-                _logger.warning(_CLOSE_FAILED, error)
+                tf_logging.warning(_CLOSE_FAILED, error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self._sess.run(*args, **kwargs)
@@ -554,13 +552,13 @@ class _RecoverableSession(_WrappedSession):
             try:
                 return self._sess_creator.create_session()
             except _PREEMPTIONS as error:
-                _logger.info(_CREATION_FAILED, error)
+                tf_logging.info(_CREATION_FAILED, error)
 
     def _check_stop(self) -> bool:
         try:
             return self._sess is None or self._sess._check_stop()
         except _PREEMPTIONS as error:
-            _logger.info(_CHECK_FAILED, error)
+            tf_logging.info(_CHECK_FAILED, error)
             self.close()
             self._sess = self._make()
             return False
@@ -574,7 +572,7 @@ class _RecoverableSession(_WrappedSession):
                     self._sess = self._make()
                 return call(self._sess)
             except _PREEMPTIONS as error:
-                _logger.info(_RUN_FAILED, error)
+                tf_logging.info(_RUN_FAILED, error)
                 self.close()
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:

@@ -6,11 +6,11 @@ event is written when).
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graphdef.export import as_graph_def, write_graph
@@ -28,8 +28,6 @@ from gpuplace.training.session_run_hook import (
 )
 from gpuplace.training.timers import SecondOrStepTimer
 from gpuplace.writing import write_file
-
-_logger = logging.getLogger("tensorflow")
 
 _MOST_WARNINGS = 5
 
@@ -95,7 +93,7 @@ class CheckpointSaverHook(SessionRunHook):
         scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> None:
-        _logger.info("Create CheckpointSaverHook.")
+        tf_logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver = saver
@@ -177,7 +175,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save(self, session: Any, step: int) -> bool:
         """Saves; whether a listener asked to stop."""
-        _logger.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        tf_logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
         self._saver_to_use().save(session, self._save_path, global_step=step)
@@ -187,7 +185,7 @@ class CheckpointSaverHook(SessionRunHook):
         stops = False
         for listener in self._listeners:
             if listener.after_save(session, step):
-                _logger.info(
+                tf_logging.info(
                     "A CheckpointSaverListener requested that training be stopped. listener: %s", listener
                 )
                 stops = True
@@ -239,7 +237,6 @@ class StepCounterHook(SessionRunHook):
         self._writer = summary_writer
         self._folder = output_dir
         self._last_step: int | None = None
-        self._warnings = 0
         self._step: Any = None
         self._tag = ""
 
@@ -279,12 +276,13 @@ class StepCounterHook(SessionRunHook):
                 seconds, steps = self._timer.update_last_triggered_step(step)
                 if seconds is not None and steps is not None:
                     self._record(steps, seconds, step)
-        if stale == self._last_step and self._warnings < _MOST_WARNINGS:
-            self._warnings += 1
-            _logger.warning(
+        if stale == self._last_step:
+            tf_logging.log_first_n(
+                tf_logging.WARN,
                 "It seems that global step (tf.train.get_global_step) has not been increased. Current value (could be"
                 " stable): %s vs previous value: %s. You could increase the global step by passing"
                 " tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize.",
+                _MOST_WARNINGS,
                 stale,
                 self._last_step,
             )
@@ -295,7 +293,7 @@ class StepCounterHook(SessionRunHook):
         if self._writer is not None:
             value = Summary.Value(tag=self._tag, simple_value=rate)
             self._writer.add_summary(Summary(value=[value]), global_step)
-        _logger.info("%s: %g", self._tag, rate)
+        tf_logging.info("%s: %g", self._tag, rate)
 
 
 class SummarySaverHook(SessionRunHook):
@@ -463,7 +461,7 @@ class ProfilerHook(SessionRunHook):
             step = int(run_context.session.run(self._step))
             self._timer.update_last_triggered_step(step)
             path = self._file.format(step)
-            _logger.info("Saving timeline for %d into '%s'.", step, path)
+            tf_logging.info("Saving timeline for %d into '%s'.", step, path)
             timeline = Timeline(run_values.run_metadata.step_stats)
             trace = timeline.generate_chrome_trace_format(
                 show_dataflow=self._show_dataflow, show_memory=self._show_memory

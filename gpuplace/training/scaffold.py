@@ -6,10 +6,10 @@ names of the operations, collections).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
@@ -20,8 +20,6 @@ from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.variables import initialization
 from gpuplace.saving.saver import saver_or_default
 from gpuplace.typing import FeedDict
-
-_logger = logging.getLogger("tensorflow")
 
 
 def _resources_initializer(collection: str) -> Operation:
@@ -110,7 +108,7 @@ class Scaffold:
             self._saver = saver_or_default()
         self._saver.build()
         get_default_graph().finalize()
-        _logger.info("Graph was finalized.")
+        tf_logging.info("Graph was finalized.")
         return self
 
     @property

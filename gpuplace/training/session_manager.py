@@ -6,7 +6,6 @@ Source: tensorflow/python/training/session_manager.py, release 1.15 (sentences o
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import os
 import time
@@ -15,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace import tf_logging
 from gpuplace.errors import DeadlineExceededError, FailedPreconditionError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.saving.checkpoint_state import get_checkpoint_state
 from gpuplace.session.session import Session
 from gpuplace.typing import ConfigLike, FeedDict
-
-_logger = logging.getLogger("tensorflow")
 
 
 class SessionManager:
@@ -170,15 +168,15 @@ class SessionManager:
                 return session, False
             source = checkpoint_dir or checkpoint_filename_with_path
             if missing is not None:
-                _logger.info(
+                tf_logging.info(
                     "Restoring model from %s did not make model ready for local init: %s", source, missing
                 )
                 return session, False
             missing = _missing(self._ready_op, session, "Model not ready")
             if missing is not None:
-                _logger.info("Restoring model from %s did not make model ready: %s", source, missing)
+                tf_logging.info("Restoring model from %s did not make model ready: %s", source, missing)
                 return session, False
-        _logger.info("Restored model from %s", source)
+        tf_logging.info("Restored model from %s", source)
         return session, True
 
     def wait_for_session(
@@ -210,7 +208,7 @@ class SessionManager:
             session.close()
             if end - time.monotonic() < self._wait_secs:
                 raise DeadlineExceededError.of(f"Session was not ready after waiting {limit:.0f} secs.")
-            _logger.info(
+            tf_logging.info(
                 "Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s",
                 not_ready_for_local,
                 not_ready,
@@ -242,7 +240,7 @@ class SessionManager:
             while not state or not state.model_checkpoint_path:
                 if not wait or waited >= max_wait_secs:
                     return session, False
-                _logger.info("Waiting for checkpoint to be available.")
+                tf_logging.info("Waiting for checkpoint to be available.")
                 time.sleep(self._wait_secs)
                 waited += self._wait_secs
                 state = get_checkpoint_state(folder)
@@ -256,9 +254,9 @@ class SessionManager:
             return None
         missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
         if missing is None:
-            _logger.info("Running local_init_op.")
+            tf_logging.info("Running local_init_op.")
             session.run(self._local_init_op, options=self._local_init_run_options)
-            _logger.info("Done running local_init_op.")
+            tf_logging.info("Done running local_init_op.")
         return missing
 
 
@@ -280,7 +278,7 @@ def _missing(ready_op: Any, session: Session, what: str) -> str | None:
         value = session.run(ready_op)
     except FailedPreconditionError as error:
         if "uninitialized" not in str(error):
-            _logger.warning("%s : error [%s]", what, error)
+            tf_logging.warning("%s : error [%s]", what, error)
             raise
         return str(error)
     if value is None or value.dtype == np.int32 or value.size == 0:

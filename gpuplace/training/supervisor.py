@@ -7,13 +7,13 @@ sentences of errors and of the log).
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.errors import AbortedError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -33,8 +33,6 @@ from gpuplace.saving.saver import Saver
 from gpuplace.session.session import Session
 from gpuplace.training.session_manager import SessionManager
 from gpuplace.typing import ConfigLike, FeedDict
-
-_logger = logging.getLogger("tensorflow")
 
 _MOST_RATES = 10
 
@@ -154,7 +152,7 @@ class Supervisor:
             return given
         found = self._graph.get_collection(key)
         if len(found) > 1:
-            _logger.info("Found %d %s operations. Returning the first one.", len(found), key)
+            tf_logging.info("Found %d %s operations. Returning the first one.", len(found), key)
         if found:
             return found[0]
         made = make()
@@ -169,7 +167,7 @@ class Supervisor:
             return None
         if step.dtype.base_dtype.name in ("int32", "int64"):
             return step
-        _logger.warning("Found 'global_step' is not an int type: %s", step.dtype)
+        tf_logging.warning("Found 'global_step' is not an int type: %s", step.dtype)
         return None
 
     def _check_devices(self) -> None:
@@ -293,12 +291,12 @@ class Supervisor:
             )
             self._write_graph()
             if start_standard_services:
-                _logger.info("Starting standard services.")
+                tf_logging.info("Starting standard services.")
                 self.start_standard_services(session)
         else:
             session = self._manager.wait_for_session(master, config=config, max_wait_secs=max_wait_secs)
         if start_standard_services:
-            _logger.info("Starting queue runners.")
+            tf_logging.info("Starting queue runners.")
             self.start_queue_runners(session)
         return session
 
@@ -368,7 +366,7 @@ class Supervisor:
                 "Only chief supervisor can start standard services. Because only chief supervisors can write events."
             )
         if not self._logdir:
-            _logger.warning("Standard services need a 'logdir' passed to the SessionManager")
+            tf_logging.warning("Standard services need a 'logdir' passed to the SessionManager")
             return None
         if self._global_step is not None and self._writer:
             step = value_of_step(sess, self._global_step)
@@ -538,7 +536,7 @@ class _SummaryThread(LooperThread):
         else:
             summary, step = self._session.run(supervisor.summary_op), None
         if supervisor.summary_writer:
-            _logger.info("Recording summary at step %s.", step)
+            tf_logging.info("Recording summary at step %s.", step)
             supervisor.summary_writer.add_summary(summary, step)
 
 
@@ -568,7 +566,7 @@ class _StepCounterThread(LooperThread):
             self._supervisor.summary_writer.add_summary(Summary(value=[value]), step)
         if self._logged < _MOST_RATES:
             self._logged += 1
-            _logger.info("%s: %g", self._tag, rate)
+            tf_logging.info("%s: %g", self._tag, rate)
 
 
 class _CheckpointThread(LooperThread):
@@ -581,7 +579,7 @@ class _CheckpointThread(LooperThread):
 
     def run_loop(self) -> None:
         supervisor, step = self._supervisor, self._supervisor.global_step
-        _logger.info("Saving checkpoint to path %s", supervisor.save_path)
+        tf_logging.info("Saving checkpoint to path %s", supervisor.save_path)
         supervisor.saver.save(self._session, supervisor.save_path, global_step=step)
         if supervisor.summary_writer and step is not None:
             supervisor.summary_writer.add_session_log(

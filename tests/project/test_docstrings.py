@@ -16,7 +16,8 @@ import gpuplace
 
 NAMESPACES = (
     "", "app", "bitwise", "compat", "contrib", "contrib.framework", "contrib.layers", "contrib.lookup",
-    "contrib.rnn", "contrib.seq2seq", "contrib.staging", "contrib.tensorboard.plugins.projector", "data",
+    "contrib.rnn", "contrib.seq2seq", "contrib.staging", "contrib.tensorboard.plugins.projector",
+    "contrib.testing", "data",
     "data.experimental", "dtypes", "errors", "flags", "gfile", "graph_util", "image", "initializers", "io",
     "debugging", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest",
     "nn", "nn.rnn_cell", "python_io", "queue", "random", "saved_model", "sets", "sparse", "strings", "summary", "test",

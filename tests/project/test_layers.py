@@ -17,6 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "callers": set(),
     "lazy": set(),
     "release": set(),
+    "tf_logging": set(),
     "progress": set(),
     "proto": set(),
     "typing": set(),

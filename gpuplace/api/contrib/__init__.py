@@ -12,7 +12,7 @@ from gpuplace.lazy import lazy_names as _lazy_names
 
 __all__ = [
     "data", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats",
-    "metrics", "nccl", "rnn", "seq2seq", "slim", "staging", "tensorboard", "training",
+    "metrics", "nccl", "rnn", "seq2seq", "slim", "staging", "tensorboard", "testing", "training",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         metrics,
         nccl,
         tensorboard,
+        testing,
         training,
     )
     from gpuplace.ops.contrib import losses
@@ -31,7 +32,7 @@ else:  # loaded when they are first asked for
     __getattr__ = _lazy_names(
         __name__,
         {
-            "gpuplace.api.contrib": "data learn legacy_seq2seq memory_stats metrics nccl tensorboard training",
+            "gpuplace.api.contrib": "data learn legacy_seq2seq memory_stats metrics nccl tensorboard testing training",
             "gpuplace.ops.contrib": "losses",
         },
     )

@@ -541,6 +541,42 @@ def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
     return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
 
 
+@compute("UniqueV2", "UniqueWithCountsV2", slow=True)
+def _unique_along(xp: Any, x: Any, axis: Any, *, out_idx: Any, ctx: Any) -> Any:
+    has_counts = ctx.op.type == "UniqueWithCountsV2"
+    if axis.ndim != 1:
+        raise InvalidArgumentError.of("axis expects a 1D vector.")
+    if axis.size > 1:
+        raise InvalidArgumentError.of("axis does not support input tensors larger than 1 elements")
+    if not axis.size and x.ndim != 1:
+        raise InvalidArgumentError.of("unique expects a 1D vector.")
+    at = int(axis[0]) if axis.size else 0
+    if not -x.ndim <= at < x.ndim:
+        raise InvalidArgumentError.of(f"axis has to be between [0, {x.ndim})")
+    slices = xp.moveaxis(x, at, 0)
+    places: dict[Any, int] = {}
+    rows = slices.reshape(len(slices), int(np.prod(slices.shape[1:]))).tolist()
+    firsts: list[int] = []
+    index = []
+    for number, row in enumerate(rows):
+        index.append(places.setdefault(tuple(row), len(places)))
+        if len(firsts) < len(places):
+            firsts.append(number)
+    kind = out_idx.as_numpy_dtype
+    found = xp.moveaxis(slices[xp.array(firsts, xp.int64)], 0, at), xp.array(index, kind)
+    if not has_counts:
+        return found
+    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+
+
+@shape_function("UniqueV2", "UniqueWithCountsV2")
+def _unique_along_shape(op: Operation) -> Any:
+    x, vector = op.inputs[0].shape, TensorShape.of((None,))
+    values = vector if x.ndims == 1 else UNKNOWN_SHAPE
+    index = x if x.ndims == 1 else vector
+    return (values, index, vector)[: len(op.op_def.outputs)]  # type: ignore[union-attr]
+
+
 def _distinct(xp: Any, x: Any, keys: Any) -> tuple[Any, Any, Any]:
     """The distinct values in the order of their first appearance, each element's place among them, and counts."""
     order = positions(xp.sort(keys))

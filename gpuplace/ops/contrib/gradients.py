@@ -5,10 +5,10 @@ Source: tensorflow/contrib/training/python/training/training.py and contrib/slim
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gpuplace import tf_logging
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
@@ -29,8 +29,6 @@ __all__ = [
 
 Gradients = list[tuple[Any, Any]]
 """Pairs of a gradient, which may be None, and its variable."""
-
-_logger = logging.getLogger("tensorflow")
 
 USE_GLOBAL_STEP = 0
 """Where an argument ``global_step`` is left out: the graph's own, made where there is none."""
@@ -125,7 +123,7 @@ def add_gradients_summaries(grads_and_vars: Sequence[tuple[Any, Any]], joint: st
     made = []
     for grad, var in grads_and_vars:
         if grad is None:
-            _logger.info("Var %s has no gradient", var.op.name)
+            tf_logging.info("Var %s has no gradient", var.op.name)
             continue
         values = values_of(grad)
         made.append(summaries.histogram(f"{var.op.name}{joint}gradient", values))
@@ -173,7 +171,7 @@ def create_train_op(
     known = list(dict.fromkeys(graph.get_collection(GraphKeys.UPDATE_OPS)))
     updates = known if update_ops is None else list(dict.fromkeys(update_ops))
     if not set(known) <= set(updates):
-        _logger.warning(
+        tf_logging.warning(
             "update_ops in create_train_op does not contain all the update_ops in GraphKeys.UPDATE_OPS"
         )
     if updates:

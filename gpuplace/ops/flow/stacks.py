@@ -1,6 +1,7 @@
 """Stacks of tensors, on which a loop leaves what its gradient needs, iteration by iteration.
 
-Every run of ``StackV2`` makes a stack; its handle goes into the loops that push and pop.
+Every run of ``StackV2`` makes a stack; its handle goes into the loops that push and pop. ``Stack`` and its like are the
+same ops of before resources, with a reference to a string for a handle.
 
 Source: tensorflow/core/kernels/stack.cc, release 1.15.
 """
@@ -16,7 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 
 _numbers = itertools.count()
 
@@ -43,25 +44,25 @@ class _Stack:
         self._tensors.clear()
 
 
-@compute("StackV2")
-def _stack(xp: Any, max_size: Any, *, stack_name: bytes, ctx: KernelContext) -> Any:
+@compute("StackV2", "Stack")
+def _stack(xp: Any, max_size: Any = -1, *, stack_name: bytes, ctx: KernelContext) -> Any:
     name = f"{stack_name.decode() or ctx.op.name}_{next(_numbers)}"
     stack = _Stack(name, int(max_size))
     return ResourceHandle(ctx.device, "_tensor_stacks", name, "N10tensorflow5StackE", stack)
 
 
-@compute("StackPushV2")
+@compute("StackPushV2", "StackPush")
 def _push(xp: Any, handle: Any, elem: Any) -> Any:
     handle.resource.push(elem)
     return elem
 
 
-@compute("StackPopV2")
+@compute("StackPopV2", "StackPop")
 def _pop(xp: Any, handle: Any) -> Any:
     return handle.resource.pop()
 
 
-@compute("StackCloseV2")
+@compute("StackCloseV2", "StackClose")
 def _close(xp: Any, handle: Any) -> Any:
     handle.resource.close()
     return ()
@@ -72,19 +73,25 @@ def _stack_shape(op: Operation) -> Any:
     return (SCALAR_SHAPE,)
 
 
-@shape_function("StackPushV2")
+@shape_function("Stack")
+def _old_stack_shape(op: Operation) -> Any:
+    return (TensorShape.of((2,)),)
+
+
+@shape_function("StackPushV2", "StackPush")
 def _push_shape(op: Operation) -> Any:
     return (op.inputs[1].shape,)
 
 
-@shape_function("StackPopV2")
+@shape_function("StackPopV2", "StackPop")
 def _pop_shape(op: Operation) -> Any:
     return (UNKNOWN_SHAPE,)
 
 
-@shape_function("StackCloseV2")
+@shape_function("StackCloseV2", "StackClose")
 def _close_shape(op: Operation) -> Any:
     return ()
 
 
 not_differentiable("StackV2", "StackPushV2", "StackPopV2", "StackCloseV2")
+not_differentiable("Stack", "StackPush", "StackPop", "StackClose")

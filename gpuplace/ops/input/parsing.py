@@ -24,7 +24,8 @@ from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature", "decode_json_example",
-    "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "serialize_tensor",
+    "parse_example", "parse_sequence_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
+    "serialize_tensor",
 ]  # fmt: skip
 
 
@@ -177,8 +178,13 @@ def _with_rows(features: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _default_tensors(raw: _Raw) -> list[Tensor]:
-    """The defaults of the features of known shape: empty where there is none."""
+def _default_tensors(raw: _Raw, of_sequences: bool = False) -> list[Tensor]:
+    """The defaults of the features of known shape: empty where there is none.
+
+    Args:
+        raw: the features.
+        of_sequences: as they are given, for ``ParseSequenceExample``, which does not look at their shapes.
+    """
     found = []
     for key, dtype, shape in zip(raw.dense_keys, raw.dense_types, raw.dense_shapes, strict=True):
         default = raw.defaults.get(key)
@@ -193,6 +199,8 @@ def _default_tensors(raw: _Raw) -> list[Tensor]:
             found.append(constant([], dtype=dtype))
         elif isinstance(default, Tensor):
             found.append(default)
+        elif of_sequences:
+            found.append(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"))
         else:
             found.append(reshape(convert_to_tensor(default, dtype=dtype, name=f"key_{plain}"), shape))
     return found
@@ -368,6 +376,63 @@ def parse_single_sequence_example(
         outputs = list(op.outputs)
         middle = 3 * len(context.sparse_keys) + len(context.dense_keys)
         return _by_key(context, outputs[:middle]), _by_key(sequence, outputs[middle:])
+
+
+def parse_sequence_example(
+    serialized: TensorLike, context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None, example_names: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:  # fmt: skip
+    """Returns the features of several ``SequenceExample`` messages.
+
+    Args:
+        serialized: the messages, a string vector ``[batch]``.
+        context_features: of a whole message: from key to ``FixedLenFeature`` or ``VarLenFeature``; None: none.
+        sequence_features: of its steps: from key to ``FixedLenSequenceFeature`` or ``VarLenFeature``; None: none.
+        example_names: names of the messages, for errors, a string vector; None: they have none.
+        name: name of the scope.
+
+    Returns:
+        The features of the messages, ``[batch, ...]``, and those of their steps, ``[batch, longest, ...]``, filled up
+        with zeros or empty strings: two dicts from key to a tensor, or to a ``SparseTensor`` for features of any
+        length. Last, from key to the number of steps, int64 ``[batch]``, for each feature of fixed length.
+
+    Raises:
+        ValueError: the features are not complete, or there are none.
+        InvalidArgumentError: when it runs: a message is none, or a feature is missing or of another type or size.
+    """
+    if not (context_features or sequence_features):
+        raise ValueError("Missing features.")
+    context = _raw(context_features or {}, (VarLenFeature, FixedLenFeature))
+    sequence = _raw(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
+    missing = [key for key, default in sequence.defaults.items() if default is None]
+    with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
+        op = apply_op(
+            "ParseSequenceExample",
+            name,
+            serialized=serialized,
+            debug_name=[] if example_names is None else example_names,
+            context_dense_defaults=_default_tensors(context, of_sequences=True),
+            feature_list_dense_missing_assumed_empty=missing,
+            context_sparse_keys=context.sparse_keys,
+            context_dense_keys=context.dense_keys,
+            feature_list_sparse_keys=sequence.sparse_keys,
+            feature_list_dense_keys=sequence.dense_keys,
+            Ncontext_sparse=len(context.sparse_keys),
+            Ncontext_dense=len(context.dense_keys),
+            Nfeature_list_sparse=len(sequence.sparse_keys),
+            Nfeature_list_dense=len(sequence.dense_keys),
+            context_sparse_types=context.sparse_types,
+            context_dense_shapes=context.dense_shapes,
+            feature_list_sparse_types=sequence.sparse_types,
+            feature_list_dense_types=sequence.dense_types,
+            feature_list_dense_shapes=sequence.dense_shapes,
+        )
+        outputs = list(op.outputs)
+        middle = 3 * len(context.sparse_keys) + len(context.dense_keys)
+        end = len(outputs) - len(sequence.dense_keys)
+        lengths = dict(zip(sequence.dense_keys, outputs[end:], strict=True))
+        return _by_key(context, outputs[:middle]), _by_key(sequence, outputs[middle:end]), lengths
 
 
 def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:

@@ -306,6 +306,111 @@ def _parse_sequence(
     return [*_in_lists(context_sparse, context_dense), *_in_lists(list_sparse, list_dense)]
 
 
+@compute("ParseSequenceExample")
+def _parse_sequences(
+    xp: Any, serialized: Any, debug_name: Any, context_dense_defaults: list[Any], *,
+    feature_list_dense_missing_assumed_empty: Any, context_sparse_keys: Any, context_dense_keys: Any,
+    feature_list_sparse_keys: Any, feature_list_dense_keys: Any, context_sparse_types: Any, Tcontext_dense: Any,
+    context_dense_shapes: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
+    feature_list_dense_shapes: Any,
+) -> list[Any]:  # fmt: skip
+    names = [name.decode() for name in debug_name.tolist()] or ["<unknown>"] * len(serialized)
+    if len(names) != len(serialized):
+        raise InvalidArgumentError.of("example_names must be empty or have the correct number of elements")
+    examples = []
+    for name, text in zip(names, serialized.tolist(), strict=True):
+        try:
+            found = _parsed(_sequence_example_class(), text)
+        except InvalidArgumentError:
+            raise InvalidArgumentError.of(f"Invalid protocol message input, example id: {name}") from None
+        examples.append((name, found.context.feature, found.feature_lists.feature_list))
+
+    def of_context(key: str, dtype: DType) -> list[Any]:
+        """The values in each message; None where it has none."""
+        found = []
+        for name, features, _ in examples:
+            complaint = f"Error in context feature {key} in example {name}"
+            found.append(_values_of(features.get(key), dtype, functools.partial(_sentence, complaint)))
+        return found
+
+    def of_steps(key: str, dtype: DType) -> list[list[Any] | None]:
+        """The values of each step of each message; None where it does not have the feature."""
+        found: list[list[Any] | None] = []
+        for name, _, lists in examples:
+            complaint = f"Error in sequence feature {key} in example {name}"
+            steps = [
+                _values_of(step, dtype, functools.partial(_sentence, complaint))
+                for step in (lists[key].feature if key in lists else ())
+            ]
+            none = _array([], dtype)
+            found.append([none if step is None else step for step in steps] if key in lists else None)
+        return found
+
+    context_sparse = [
+        _ragged([_array([], dtype) if one is None else one for one in of_context(key.decode(), dtype)], dtype)
+        for key, dtype in zip(context_sparse_keys, context_sparse_types, strict=True)
+    ]
+    context_dense = []
+    for key, dtype, shape, default in zip(
+        context_dense_keys, Tcontext_dense, context_dense_shapes, context_dense_defaults, strict=True
+    ):
+        dense = _Dense(key.decode(), dtype, shape, default)
+        values = of_context(dense.key, dtype)
+        for one in values:
+            count = default.size if one is None else len(one)
+            if count != shape.num_elements():
+                raise InvalidArgumentError.of(
+                    f"Inconsistent number of elements for feature {dense.key}: {count} vs {shape.num_elements()}"
+                )
+        context_dense.append(dense.together(values))
+    list_sparse = [
+        _ragged_steps([steps or [] for steps in of_steps(key.decode(), dtype)], dtype)
+        for key, dtype in zip(feature_list_sparse_keys, feature_list_sparse_types, strict=True)
+    ]
+    list_dense, lengths = [], []
+    for key, dtype, shape in zip(
+        feature_list_dense_keys, feature_list_dense_types, feature_list_dense_shapes, strict=True
+    ):
+        rows = of_steps(key.decode(), dtype)
+        for (name, *_), row in zip(examples, rows, strict=True):
+            if row is None and key not in feature_list_dense_missing_assumed_empty:
+                raise InvalidArgumentError.of(
+                    f"Missing feature {key.decode()} in example {name}",
+                    hint="FixedLenSequenceFeature(..., allow_missing=True)",
+                )
+            if any(len(step) != shape.num_elements() for step in row or ()):
+                raise InvalidArgumentError.of(f"Unexpected shape error in feature {key.decode()}")
+        counts = [len(row or ()) for row in rows]
+        filler: Any = b"" if dtype is string else 0
+        sizes = (len(rows), max(counts, default=0), *(shape.sizes or ()))
+        padded: Any = np.full(sizes, filler, object if dtype is string else dtype.as_numpy_dtype)
+        for number, row in enumerate(rows):
+            for step, step_values in enumerate(row or ()):
+                padded[number, step] = step_values.reshape(shape.sizes)
+        list_dense.append(padded)
+        lengths.append(np.array(counts, np.int64))
+    return [*_in_lists(context_sparse, context_dense), *_in_lists(list_sparse, list_dense), *lengths]
+
+
+def _sentence(sentence: str, found: str) -> str:
+    return sentence
+
+
+def _ragged_steps(messages: Sequence[Sequence[Any]], dtype: DType) -> tuple[Any, Any, Any]:
+    """Steps of messages as the parts of a sparse tensor ``[message, step, value]``."""
+    places = [
+        (message, step, place)
+        for message, steps in enumerate(messages)
+        for step, values in enumerate(steps)
+        for place in range(len(values))
+    ]
+    values = np.concatenate([*(values for steps in messages for values in steps), _array([], dtype)])
+    most_steps = max((len(steps) for steps in messages), default=0)
+    most_values = max((len(values) for steps in messages for values in steps), default=0)
+    indices = np.array(places, np.int64).reshape(-1, 3)
+    return indices, values, np.array([len(messages), most_steps, most_values], np.int64)
+
+
 def _steps(lists: Mapping[str, Any], key: str, dtype: DType, start: str) -> list[Any]:
     """The values of each step of a feature list."""
     steps = lists[key].feature if key in lists else ()
@@ -417,6 +522,19 @@ def _sequence_shapes(op: Operation) -> Any:
         *_dense(op, "context_dense_shapes", "Tcontext_dense"),
         *_sparse(op, "Nfeature_list_sparse", "feature_list_sparse_types", 2),
         *_dense(op, "feature_list_dense_shapes", "feature_list_dense_types", _LIST),
+    ]
+
+
+@shape_function("ParseSequenceExample")
+def _sequences_shapes(op: Operation) -> Any:
+    rows = require_rank(op.inputs[0].shape, 1)
+    lists = op.attrs["feature_list_dense_shapes"]
+    return [
+        *_sparse_shapes(len(op.attrs["context_sparse_types"]), 2),
+        *(rows.concatenate(shape) for shape in op.attrs["context_dense_shapes"]),
+        *_sparse_shapes(len(op.attrs["feature_list_sparse_types"]), 3),
+        *(rows.concatenate(_LIST).concatenate(shape) for shape in lists),
+        *(rows for _ in lists),
     ]
 
 

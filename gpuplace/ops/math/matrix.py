@@ -331,24 +331,60 @@ def matvec(
 # Diagonals and bands
 
 
-def matrix_diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
+def matrix_diag(
+    diagonal: TensorLike, name: str = "diag", k: TensorLike = 0, num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1, padding_value: TensorLike = 0,
+) -> Tensor:  # fmt: skip
     """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere.
 
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.matrix_diag([1, 2])).tolist()
     [[1, 0], [0, 2]]
 
+    With ``k`` and what follows it, the op is ``MatrixDiagV2``; without, ``MatrixDiag``. (TensorFlow 1.15 itself always
+    adds ``MatrixDiag``, and so does not look at them.)
+
     Args:
-        diagonal: ``[..., n]``, numbers or bools (on a GPU no integers).
+        diagonal: ``[..., n]``, numbers or bools (on a GPU no integers); of several diagonals ``[..., diagonals, n]``,
+            the highest first.
         name: name of the op.
+        k: the diagonal, above the main one where it is positive; or the lowest and the highest of several.
+        num_rows: rows of the matrices; -1: as few as the diagonals need.
+        num_cols: columns, likewise.
+        padding_value: what stands elsewhere.
 
     Returns:
-        ``[..., n, n]`` of the same type.
+        ``[..., n, n]``, or ``[..., num_rows, num_cols]``, of the same type.
 
     Raises:
-        ValueError: ``diagonal`` is known to be a scalar; InvalidArgumentError where only the run shows it.
+        ValueError: ``diagonal`` is known to be a scalar, or the sizes do not fit; InvalidArgumentError where only the
+            run shows it.
     """
-    return new("MatrixDiag", name, diagonal=diagonal)
+    if all(map(_is, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
+        return new("MatrixDiag", name, diagonal=diagonal)
+    diagonal = convert_to_tensor(diagonal, name="diagonal")
+    padding = _padding(padding_value, diagonal)
+    return new(
+        "MatrixDiagV2",
+        name,
+        diagonal=diagonal,
+        k=k,
+        num_rows=num_rows,
+        num_cols=num_cols,
+        padding_value=padding,
+    )
+
+
+def _padding(value: TensorLike, like: Tensor) -> Tensor:
+    """What fills up tensors of a type; a number is a bool where they are bools."""
+    if like.dtype.is_bool and not isinstance(value, Tensor):
+        value = bool(value)
+    return convert_to_tensor(value, dtype=like.dtype, name="padding_value")
+
+
+def _is(given: TensorLike, default: int) -> bool:
+    """Whether an argument is what it is where it is left out."""
+    return isinstance(given, int | float | bool | np.generic) and bool(given == default)
 
 
 @compute("MatrixDiag")
@@ -377,20 +413,29 @@ def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("MatrixDiagPart", input=grad)
 
 
-def matrix_diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
+def matrix_diag_part(
+    input: TensorLike, name: str = "diag_part", k: TensorLike = 0, padding_value: TensorLike = 0
+) -> Tensor:
     """Returns the diagonals of matrices.
 
     Args:
         input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
         name: name of the op.
+        k: the diagonal, or the lowest and the highest of several, as for ``matrix_diag``: the op is then
+            ``MatrixDiagPartV2``.
+        padding_value: fills up those of several diagonals that are shorter than others.
 
     Returns:
-        ``[..., min(rows, columns)]`` of the same type.
+        ``[..., min(rows, columns)]`` of the same type; of several diagonals ``[..., diagonals, longest]``.
 
     Raises:
         ValueError: the rank is known to be below 2; InvalidArgumentError where only the run shows it.
     """
-    return new("MatrixDiagPart", name, input=input)
+    if _is(k, 0):
+        return new("MatrixDiagPart", name, input=input)
+    input = convert_to_tensor(input, name="input")
+    padding = _padding(padding_value, input)
+    return new("MatrixDiagPartV2", name, input=input, k=k, padding_value=padding)
 
 
 @compute("MatrixDiagPart")
@@ -428,13 +473,17 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
     return matrix_set_diag(new("ZerosLike", x=matrix), grad)
 
 
-def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") -> Tensor:
+def matrix_set_diag(
+    input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: TensorLike = 0
+) -> Tensor:
     """Returns matrices with their diagonals replaced.
 
     Args:
         input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
         diagonal: ``[..., min(rows, columns)]``, of the same type.
         name: name of the op.
+        k: the diagonal, or the lowest and the highest of several, as ``matrix_diag_part`` gives them: the op is then
+            ``MatrixSetDiagV2``.
 
     Returns:
         A tensor like ``input``.
@@ -443,7 +492,9 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_di
         ValueError: the shapes are known and do not fit; InvalidArgumentError where only the run shows it.
         TypeError: the types differ.
     """
-    return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
+    if _is(k, 0):
+        return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
+    return new("MatrixSetDiagV2", name, input=input, diagonal=diagonal, k=k)
 
 
 @compute("MatrixSetDiag")

@@ -12,24 +12,40 @@ release 1.15; A. Graves and others, "Connectionist Temporal Classification" (ICM
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gpuplace.dtypes import int32, int64
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.array.reshaping import expand_dims, transpose
+from gpuplace.ops.array.constant import ones_like
+from gpuplace.ops.array.gather import gather_nd, scatter_nd, where
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.padding import pad
+from gpuplace.ops.array.reshaping import expand_dims, shape, transpose
+from gpuplace.ops.array.sequence import cumsum, sequence_mask
+from gpuplace.ops.array.sequence import unique as unique_values
+from gpuplace.ops.flow.higher_order import map_fn
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.comparison import less, logical_and, not_equal
+from gpuplace.ops.math.reduction import reduce_max, reduce_sum
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
-__all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss"]
+__all__ = [
+    "collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_loss_v2",
+    "ctc_unique_labels",
+]  # fmt: skip
 
 
 def ctc_loss(
@@ -78,6 +94,122 @@ def ctc_loss(
         ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
     ).outputs[0]
+
+
+def ctc_loss_v2(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    logits: TensorLike,
+    label_length: TensorLike | None,
+    logit_length: TensorLike,
+    logits_time_major: bool = True,
+    unique: Sequence[TensorLike] | None = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """How improbable the labels are, for each sequence, with labels of either form and the blank at any index.
+
+    It is the op ``CTCLoss``, which is for the CPU only, for both forms of labels. (For dense ones TensorFlow 1.15
+    builds a loop, slower there, that a GPU can run. Its gradient is not zero for steps after the end of a sequence.)
+
+    Args:
+        labels: int, ``[batch, labels]``, or sparse.
+        logits: ``[time, batch, classes]``, float32 or float64.
+        label_length: int ``[batch]``: how many labels each sequence has; None for sparse labels.
+        logit_length: int ``[batch]``: how many steps each sequence has.
+        logits_time_major: False: ``logits`` are ``[batch, time, classes]``.
+        unique: what ``ctc_unique_labels`` gives for dense labels, which changes no value; None: nothing.
+        blank_index: the class of the blank, negative ones from the end; None: 0, for dense labels.
+        name: name of the scope.
+
+    Returns:
+        ``[batch]``, of the dtype of ``logits``: negative logarithms of probabilities.
+
+    Raises:
+        ValueError: sparse labels without ``blank_index``; the shapes are known not to fit.
+        InvalidArgumentError: as ``ctc_loss``.
+    """
+    is_sparse = isinstance(labels, (SparseTensor, SparseTensorValue))
+    if is_sparse and blank_index is None:
+        raise ValueError("blank_index must be given when using SparseTensor labels.")
+    with name_scope(
+        name, "ctc_loss" if is_sparse else "ctc_loss_dense", [logits, label_length, logit_length]
+    ):
+        values = convert_to_tensor(logits, name="logits")
+        if isinstance(labels, (SparseTensor, SparseTensorValue)):
+            sparse = to_sparse(labels)
+        else:
+            sparse = _sparse_labels(convert_to_tensor(labels, name="labels"), label_length)
+        sizes = values.shape.sizes
+        classes: Any = sizes[2] if sizes is not None and sizes[2] is not None else shape(values)[2]
+        blank: Any = 0 if blank_index is None else blank_index
+        blank = blank + classes if blank < 0 else blank
+        if not (isinstance(classes, int) and blank == classes - 1):
+            before, after = values[:, :, :blank], values[:, :, blank + 1 :]
+            values = concat([before, after, values[:, :, blank : blank + 1]], axis=2)
+            moved = where(less(sparse.values, blank), sparse.values, sparse.values - 1)
+            sparse = SparseTensor(sparse.indices, moved, sparse.dense_shape)
+        return ctc_loss(sparse, values, logit_length, time_major=logits_time_major)
+
+
+def _sparse_labels(labels: Tensor, lengths: TensorLike | None) -> SparseTensor:
+    """The first ``lengths`` labels of each row."""
+    if lengths is None:
+        raise ValueError("label_length must be given when labels are dense.")
+    indices = where(sequence_mask(lengths, shape(labels)[1]))
+    return SparseTensor(indices, cast(gather_nd(labels, indices), int32), shape(labels, out_type=int64))
+
+
+def collapse_repeated(
+    labels: TensorLike, seq_length: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Takes labels away that follow an equal one.
+
+    >>> import gpuplace as tf
+    >>> [part.tolist() for part in tf.Session().run(tf.nn.collapse_repeated([[1, 1, 2, 1], [3, 3, 3, 0]], [4, 3]))]
+    [[[1, 2, 1], [3, 0, 0]], [3, 1]]
+
+    Args:
+        labels: ``[batch, labels]``.
+        seq_length: int ``[batch]``: how many labels each sequence has.
+        name: name of the scope.
+
+    Returns:
+        What is left, ``[batch, longest]``, filled up with zeros, and the new lengths, of the dtype of ``seq_length``.
+    """
+    with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
+        given = convert_to_tensor(labels, name="labels")
+        lengths = convert_to_tensor(seq_length, name="seq_length")
+        changes = concat([ones_like(given[:, :1], "bool"), not_equal(given[:, 1:], given[:, :-1])], axis=1)
+        stays = logical_and(changes, sequence_mask(lengths, shape(given)[1]))
+        count = cast(stays, int64)
+        new_lengths = reduce_sum(count, 1)
+        at = where(stays)
+        targets = stack([at[:, 0], gather_nd(cumsum(count, 1), at) - 1], axis=1)
+        sizes = stack([shape(given, out_type=int64)[0], reduce_max(new_lengths)])
+        return scatter_nd(targets, gather_nd(given, at), sizes), cast(new_lengths, lengths.dtype)
+
+
+def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> list[Tensor]:
+    """The distinct labels of each sequence, and each label's place among them.
+
+    Args:
+        labels: ``[batch, labels]``.
+        name: name of the scope.
+
+    Returns:
+        int64 ``[batch, labels]``, filled up with zeros, and int32 ``[batch, labels]``.
+    """
+
+    def distinct(row: Tensor) -> list[Tensor]:
+        found = unique_values(row)
+        padded = pad(found.y, [[0, shape(found.idx)[0] - shape(found.y)[0]]])
+        return [cast(padded, int64), found.idx]
+
+    with name_scope(name, "ctc_unique_labels", [labels]):
+        given = convert_to_tensor(labels, name="labels")
+        types: Any = [int64, int32]
+        mapped: list[Tensor] = map_fn(distinct, given, dtype=types)
+        return mapped
 
 
 def ctc_greedy_decoder(

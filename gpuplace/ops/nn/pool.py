@@ -7,10 +7,11 @@ tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from gpuplace.errors import UnimplementedError
-from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.errors import InvalidArgumentError, UnimplementedError
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -221,12 +222,22 @@ def _max_pool_shape(op: Operation) -> list[TensorShape]:
     return [inferred]
 
 
-@shape_function("MaxPoolGrad")
+@shape_function("MaxPoolV2")
+def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    given = [constant_value(tensor) for tensor in op.inputs[1:]]
+    if any(value is None for value in given):
+        return [TensorShape.of((images.as_list()[0], None, None, None))]
+    with_window: Any = SimpleNamespace(attrs=_with_window(op.attrs, *given), inputs=op.inputs)
+    return list(_max_pool_shape(with_window))
+
+
+@shape_function("MaxPoolGradV2", "MaxPoolGrad")
 def _max_pool_grad_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape]
 
 
-@shape_function("MaxPoolGradGrad")
+@shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")
 def _max_pool_grad_grad_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[1].shape]
 
@@ -350,6 +361,46 @@ def _max_pool_grad_grad(
     return run
 
 
+# The second versions, whose window and strides are tensors
+
+
+def _with_window(attrs: Mapping[str, Any], ksize: Any, strides: Any) -> dict[str, Any]:
+    """The attributes of the op of which window and strides are attributes.
+
+    Raises:
+        InvalidArgumentError: they are not four numbers each.
+    """
+    for what, given in (("window ksize", ksize), ("window stride", strides)):
+        if given.shape != (4,):
+            raise InvalidArgumentError.of(f"Sliding {what} field must specify 4 dimensions")
+    return {**attrs, "ksize": [int(size) for size in ksize], "strides": [int(size) for size in strides]}
+
+
+def _with_tensors(bind: Any, xp: Any, attrs: Mapping[str, Any], op: Operation, ctx: KernelContext) -> Any:
+    """A kernel whose last two inputs are window and strides, which the other one has bound."""
+
+    def run(*arguments: Any) -> Any:
+        *arrays, ksize, strides = arguments
+        return bind(xp, _with_window(attrs, ksize, strides), op, ctx=ctx)(*arrays)
+
+    return run
+
+
+@binder("MaxPoolV2", fresh=True)
+def _max_pool_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool, xp, attrs, op, ctx)
+
+
+@binder("MaxPoolGradV2", fresh=True)
+def _max_pool_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool_grad, xp, attrs, op, ctx)
+
+
+@binder("MaxPoolGradGradV2", fresh=True)
+def _max_pool_grad_grad_v2(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Any:
+    return _with_tensors(_max_pool_grad_grad, xp, attrs, op, ctx)
+
+
 @binder("AvgPool", fresh=True)
 def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
     window, data_format = _window(attrs)
@@ -391,6 +442,43 @@ def _check_mean(axes: _Axes, channels: int, device_type: str) -> None:
 def _max_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
     attrs = {name: op.attrs[name] for name in _ATTRS}
     return new("MaxPoolGrad", orig_input=op.inputs[0], orig_output=op.outputs[0], grad=grad, **attrs)
+
+
+@gradient("MaxPoolV2")
+def _max_pool_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    images, ksize, strides = op.inputs
+    attrs = {name: op.attrs[name] for name in ("padding", "data_format")}
+    found = new(
+        "MaxPoolGradV2",
+        orig_input=images,
+        orig_output=op.outputs[0],
+        grad=grad,
+        ksize=ksize,
+        strides=strides,
+        **attrs,
+    )
+    return [found, None, None]
+
+
+@gradient("MaxPoolGradV2")
+def _max_pool_grad_v2_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    images, pooled, _, ksize, strides = op.inputs
+    attrs = {name: op.attrs[name] for name in ("padding", "data_format")}
+    return [
+        constant.zeros(reshaping.shape(images), images.dtype),
+        constant.zeros(reshaping.shape(pooled), pooled.dtype),
+        new(
+            "MaxPoolGradGradV2",
+            orig_input=images,
+            orig_output=pooled,
+            grad=grad,
+            ksize=ksize,
+            strides=strides,
+            **attrs,
+        ),
+        None,
+        None,
+    ]
 
 
 @gradient("MaxPoolGrad")

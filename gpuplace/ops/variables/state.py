@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import InvalidArgumentError, OutOfRangeError
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -39,6 +40,9 @@ __all__ = [
     "scatter_sub",
     "scatter_update",
 ]
+
+_OF_A_STEP = "__per_step_0"
+"""The container of variables of one run."""
 
 
 # VariableV2
@@ -93,6 +97,37 @@ def _variable(
         device=ctx.device,
     )
     return lambda: storage
+
+
+# TemporaryVariable
+
+
+@compute("TemporaryVariable")
+def _temporary_variable(
+    xp: Any, *, shape: TensorShape, dtype: DType, var_name: bytes, ctx: KernelContext
+) -> VariableStorage:
+    """A variable of one run, whose memory TensorFlow leaves as it finds it: here it is all zeros."""
+    storage = VariableStorage(
+        var_name.decode() or ctx.op.name, dtype.base_dtype, shape, device=ctx.device, container=_OF_A_STEP
+    )
+    storage.assign(xp.zeros(tuple(shape.as_list()), dtype.base_dtype.as_numpy_dtype))
+    return storage
+
+
+@compute("DestroyTemporaryVariable")
+def _destroy_temporary_variable(xp: Any, ref: VariableStorage, *, var_name: bytes) -> Any:
+    name = var_name.decode()
+    if ref.container != _OF_A_STEP or ref.name != name:
+        raise NotFoundError.of(
+            f"Resource {_OF_A_STEP}/{name}/N10tensorflow19TemporaryVariableOp6TmpVarE does not exist.",
+            hint="var_name is that of the TemporaryVariable, or the name of its op where it has none",
+        )
+    return ref.value
+
+
+@shape_function("DestroyTemporaryVariable")
+def _destroyed_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape]
 
 
 # Assign, AssignAdd, AssignSub
@@ -532,3 +567,4 @@ def _count_up_to(xp: Any, ref: VariableStorage, *, limit: int) -> Any:
 
 
 not_differentiable("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv")
+not_differentiable("TemporaryVariable", "DestroyTemporaryVariable")

@@ -211,6 +211,74 @@ def test_sequences_that_do_not_fit(context, steps, sentence):
     assert error.value.message.startswith(sentence)
 
 
+def steps_of(number, count):
+    return tf.train.SequenceExample(
+        context=tf.train.Features(feature={"c": feature([number]), "s": feature([b"a"] * number)}),
+        feature_lists=tf.train.FeatureLists(
+            feature_list={
+                "f": tf.train.FeatureList(feature=[feature([float(number), float(i)]) for i in range(count)]),
+                "v": tf.train.FeatureList(feature=[feature(list(range(i))) for i in range(count)]),
+            }
+        ),
+    ).SerializeToString()
+
+
+def test_several_sequences():
+    found = tf.io.parse_sequence_example(
+        [steps_of(1, 2), steps_of(3, 0), steps_of(2, 3)],
+        {"c": Fixed([], tf.int64), "s": Any(tf.string), "d": Fixed([2], tf.float32, [1.0, 2.0])},
+        {"f": Parts([2], tf.float32), "v": Any(tf.int64), "m": Parts([2], tf.string, True)},
+    )
+    context, steps, lengths = found
+    op = context["c"].op
+    assert [tensor.name.rpartition("/")[2] for tensor in op.inputs] == [
+        *("serialized:0", "debug_name:0", "Const:0", "key_d:0")
+    ]
+    assert (op.type, op.get_attr("Ncontext_dense")) == ("ParseSequenceExample", 2)
+    assert [steps[key].shape.as_list() for key in "fvm"] == [[3, None, 2], [None, None, None], [3, None, 2]]
+    with tf.Session() as session:
+        context, steps, lengths = session.run(found)
+    assert plain(context) == {
+        "c": [1, 3, 2],
+        "s": ([[0, 0], [1, 0], [1, 1], [1, 2], [2, 0], [2, 1]], [b"a"] * 6, [3, 3]),
+        "d": [[1.0, 2.0]] * 3,
+    }
+    assert plain(steps) == {
+        "f": [[[1, 0], [1, 1], [0, 0]], [[0, 0]] * 3, [[2, 0], [2, 1], [2, 2]]],
+        "v": ([[0, 1, 0], [2, 1, 0], [2, 2, 0], [2, 2, 1]], [0, 0, 0, 1], [3, 3, 2]),
+        "m": [[], [], []],
+    }
+    assert plain(lengths) == {"f": [2, 0, 3], "m": [0, 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("context", "steps", "names", "sentence"),
+    [
+        ({"x": Fixed([], tf.int64)}, None, None, "Inconsistent number of elements for feature x: 0 vs 1"),
+        ({"c": Fixed([], tf.float32)}, None, None, "Error in context feature c in example <unknown>"),
+        ({"c": Any(tf.float32)}, None, ["n"], "Error in context feature c in example n"),
+        (None, {"x": Parts([2], tf.float32)}, ["n"], "Missing feature x in example n"),
+        (None, {"f": Parts([3], tf.float32)}, None, "Unexpected shape error in feature f"),
+        (None, {"v": Any(tf.float32)}, None, "Error in sequence feature v in example <unknown>"),
+        (None, {"v": Any(tf.int64)}, ["n", "o"], "example_names must be empty or have the correct number of"),
+    ],
+)  # fmt: skip
+def test_several_sequences_that_do_not_fit(context, steps, names, sentence):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as error:
+        session.run(tf.io.parse_sequence_example([steps_of(1, 2)], context, steps, names))
+    assert error.value.message.startswith(sentence)
+
+
+def test_what_is_no_sequence():
+    with pytest.raises(ValueError, match="Missing features"):
+        tf.io.parse_sequence_example([steps_of(1, 2)])
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="message input, example id: n"),
+    ):
+        session.run(tf.io.parse_sequence_example([b"x"], {"c": Fixed([], tf.int64)}, example_names=["n"]))
+
+
 # Lines and words
 
 

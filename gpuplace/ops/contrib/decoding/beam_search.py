@@ -9,11 +9,11 @@ tensorflow/contrib/seq2seq/ops/beam_search_ops.cc (op and kernels, which are in 
 
 from __future__ import annotations
 
-import logging
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace import tf_logging
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.dtypes import float32, int32, int64
 from gpuplace.graph.constant_value import constant_value
@@ -53,8 +53,6 @@ __all__ = [
     "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState", "FinalBeamSearchDecoderOutput",
     "gather_tree", "tile_batch",
 ]  # fmt: skip
-
-_logger = logging.getLogger("tensorflow")
 
 register_op(
     "GatherTree",
@@ -441,7 +439,7 @@ class BeamSearchDecoder(Decoder):
             return array
         shape, width, known = array.element_shape, self._beam_width, self._known_batch_size()
         if shape.ndims is None or shape.ndims < 1:
-            _logger.warning(
+            tf_logging.warning(
                 "The TensorArray %s in the cell state is not amenable to sorting based on the beam search result. For "
                 "a TensorArray to be sorted, its elements shape must be defined and have at least a rank of 1, but saw "
                 "shape: %s",
@@ -453,7 +451,7 @@ class BeamSearchDecoder(Decoder):
             second = shape[1].value if shape.ndims >= 2 else None
             is_merged = shape[0].value == known * width
             if not is_merged or (second is not None and (shape[0].value != known or second != width)):
-                _logger.warning(
+                tf_logging.warning(
                     "TensorArray reordering expects elements to be reshapable to %s which is incompatible with the "
                     "current shape %s. Consider setting reorder_tensor_arrays to False to disable TensorArray "
                     "reordering during the beam search.",

@@ -1,0 +1,243 @@
+"""Bands of diagonals: the second versions of ``MatrixDiag``, ``MatrixDiagPart`` and ``MatrixSetDiag``.
+
+A band is the diagonals from ``lower`` to ``upper``, 0 being the main one. Packed, it is one row a diagonal, the highest
+first, each from its left, the shorter ones filled up on the right::
+
+    1 4 .        k = (0, 1)    4 5 _
+    . 2 5                      1 2 3
+    . . 3
+
+Source: tensorflow/core/kernels/matrix_diag_op.cc, matrix_set_diag_op.cc, core/ops/array_ops.cc and
+tensorflow/python/ops/array_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.support import new
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+
+
+def _band(k: Any) -> tuple[int, int]:
+    """The lowest and the highest diagonal.
+
+    Raises:
+        ValueError: ``k`` is neither one number nor two, or they are in the wrong order.
+    """
+    numbers = [int(number) for number in k.reshape(-1)]
+    if len(numbers) not in (1, 2) or k.ndim > 1:
+        raise ValueError(
+            f"diag_index must be a scalar or vector with one or two elements, received {k.tolist()}"
+        )
+    lower, upper = numbers[0], numbers[-1]
+    if lower > upper:
+        raise ValueError("lower_diag_index is greater than upper_diag_index")
+    return lower, upper
+
+
+def _band_in(k: Any, rows: int, columns: int) -> tuple[int, int]:
+    """The band; ValueError where a diagonal is not in a matrix of that size."""
+    lower, upper = _band(k)
+    for name, diagonal in (("lower", lower), ("upper", upper)):
+        if diagonal and not -rows < diagonal < columns:
+            raise ValueError(
+                f"{name}_diag_index is out of bound. It is {diagonal}, and must be between {-rows} and {columns}"
+            )
+    return lower, upper
+
+
+def _longest(lower: int, upper: int, rows: int, columns: int) -> int:
+    """Elements of the longest diagonal of a band."""
+    return min(rows + min(upper, 0), columns - max(lower, 0))
+
+
+def _packed(lower: int, upper: int, longest: int | None) -> tuple[int | None, ...]:
+    """The last sizes of a packed band."""
+    return (longest,) if lower == upper else (upper - lower + 1, longest)
+
+
+def _size(lower: int, upper: int, longest: int, rows: int, columns: int) -> tuple[int, int]:
+    """Rows and columns of matrices made of a band; -1: as few as it takes.
+
+    Raises:
+        ValueError: they are too few, or too many of both.
+    """
+    least_rows, least_columns = longest - min(upper, 0), longest + max(lower, 0)
+    if rows == columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows = least_rows if rows == -1 else rows
+    columns = least_columns if columns == -1 else columns
+    if rows < least_rows:
+        raise ValueError("num_rows is too small")
+    if columns < least_columns:
+        raise ValueError("num_cols is too small")
+    if rows != least_rows and columns != least_columns:
+        raise ValueError(
+            "num_rows and num_cols are not consistent with lower_diag_index, upper_diag_index, and the length of the"
+            " given diagonals"
+        )
+    return rows, columns
+
+
+def _each(xp: Any, lower: int, upper: int, rows: int, columns: int) -> Any:
+    """Of each diagonal, the highest first: its place in the packed band, and its rows and columns in the matrix."""
+    for place, diagonal in enumerate(range(upper, lower - 1, -1)):
+        at = xp.arange(max(min(rows + min(diagonal, 0), columns - max(diagonal, 0)), 0))
+        yield place, at + max(-diagonal, 0), at + max(diagonal, 0)
+
+
+def _checked(function: Any, *arguments: Any) -> Any:
+    """What a rule above gives, its ValueError being an InvalidArgumentError of the run."""
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        raise InvalidArgumentError.of(str(error)) from None
+
+
+def _set(xp: Any, matrix: Any, diagonal: Any, lower: int, upper: int) -> Any:
+    """Writes a packed band into matrices; returns them."""
+    rows = diagonal[..., None, :] if lower == upper else diagonal
+    for place, row, column in _each(xp, lower, upper, *matrix.shape[-2:]):
+        matrix[..., row, column] = rows[..., place, : len(row)]
+    return matrix
+
+
+@compute("MatrixDiagV2")
+def _matrix_diag(xp: Any, diagonal: Any, k: Any, num_rows: Any, num_cols: Any, padding_value: Any) -> Any:
+    lower, upper = _checked(_band, k)
+    _checked(_require_rows, diagonal.shape, lower, upper)
+    batch = diagonal.shape[: -1 if lower == upper else -2]
+    size = _checked(_size, lower, upper, diagonal.shape[-1], int(num_rows), int(num_cols))
+    matrix = xp.full((*batch, *size), padding_value, diagonal.dtype)
+    return _set(xp, matrix, diagonal, lower, upper)
+
+
+def _require_rows(sizes: Any, lower: int, upper: int) -> None:
+    if len(sizes) < (1 if lower == upper else 2):
+        raise ValueError(
+            f"diagonal must be at least {1 if lower == upper else 2}-dim, received rank {len(sizes)}"
+        )
+    if lower != upper and sizes[-2] not in (None, upper - lower + 1):
+        raise ValueError(
+            "The number of rows of `diagonal` doesn't match the number of diagonals implied from `d_lower` and"
+            " `d_upper`."
+        )
+
+
+@compute("MatrixDiagPartV2")
+def _matrix_diag_part(xp: Any, input: Any, k: Any, padding_value: Any) -> Any:
+    _checked(_require_matrix, input.shape)
+    lower, upper = _checked(_band_in, k, *input.shape[-2:])
+    longest = _longest(lower, upper, *input.shape[-2:])
+    result = xp.full((*input.shape[:-2], upper - lower + 1, longest), padding_value, input.dtype)
+    for place, row, column in _each(xp, lower, upper, *input.shape[-2:]):
+        result[..., place, : len(row)] = input[..., row, column]
+    return result[..., 0, :] if lower == upper else result
+
+
+def _require_matrix(sizes: Any) -> None:
+    if len(sizes) < 2:
+        raise ValueError(
+            f"input must be at least 2-dim, received shape: {brackets(TensorShape.of(tuple(sizes)))}"
+        )
+
+
+@compute("MatrixSetDiagV2")
+def _matrix_set_diag(xp: Any, input: Any, diagonal: Any, k: Any) -> Any:
+    _checked(_require_matrix, input.shape)
+    lower, upper = _checked(_band_in, k, *input.shape[-2:])
+    if diagonal.shape != (
+        *input.shape[:-2],
+        *_packed(lower, upper, _longest(lower, upper, *input.shape[-2:])),
+    ):
+        raise InvalidArgumentError.of(
+            "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] is not equal to"
+            " the longests diagonal in range [lower_diag_index:upper_diag_index].",
+            facts={
+                "input": brackets(TensorShape(input.shape)),
+                "diagonal": brackets(TensorShape(diagonal.shape)),
+                "k": f"{lower} to {upper}",
+            },
+        )
+    return _set(xp, xp.array(input), diagonal, lower, upper)
+
+
+@shape_function("MatrixDiagV2")
+def _matrix_diag_shape(op: Operation) -> Any:
+    sizes, k = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None or k is None:
+        return (UNKNOWN_SHAPE,)
+    lower, upper = _band(k)
+    _require_rows(sizes, lower, upper)
+    batch = sizes[: -1 if lower == upper else -2]
+    rows, columns = (constant_value(tensor) for tensor in op.inputs[2:4])
+    if sizes[-1] is None or rows is None or columns is None:
+        return (TensorShape.of((*batch, None, None)),)
+    return (TensorShape.of((*batch, *_size(lower, upper, sizes[-1], int(rows), int(columns)))),)
+
+
+def _packed_shape(op: Operation, k: Any) -> TensorShape:
+    """The shape of the band of the matrices of an op's first input."""
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return UNKNOWN_SHAPE
+    _require_matrix(sizes)
+    if k is None:
+        return UNKNOWN_SHAPE
+    rows, columns = sizes[-2:]
+    if rows is None or columns is None:
+        return TensorShape.of((*sizes[:-2], *_packed(*_band(k), None)))
+    lower, upper = _band_in(k, rows, columns)
+    return TensorShape.of((*sizes[:-2], *_packed(lower, upper, _longest(lower, upper, rows, columns))))
+
+
+@shape_function("MatrixDiagPartV2")
+def _matrix_diag_part_shape(op: Operation) -> Any:
+    return (_packed_shape(op, constant_value(op.inputs[1])),)
+
+
+@shape_function("MatrixSetDiagV2")
+def _matrix_set_diag_shape(op: Operation) -> Any:
+    packed, diagonal = _packed_shape(op, constant_value(op.inputs[2])), op.inputs[1].shape
+    if packed.sizes is not None and diagonal.sizes is not None and len(packed.sizes) != len(diagonal.sizes):
+        raise ValueError(f"Shape must be rank {len(packed.sizes)} but is rank {len(diagonal.sizes)}")
+    if packed.sizes and diagonal.sizes:  # the last sizes are looked at when it runs
+        merge_shapes(TensorShape.of(packed.sizes[:-1]), TensorShape.of(diagonal.sizes[:-1]))
+    return (op.inputs[0].shape,)
+
+
+@gradient("MatrixDiagV2")
+def _matrix_diag_grad(op: Operation, grad: Tensor) -> list[Any]:
+    zero = new("ZerosLike", x=op.inputs[4])
+    return [new("MatrixDiagPartV2", input=grad, k=op.inputs[1], padding_value=zero), None, None, None, None]
+
+
+@gradient("MatrixDiagPartV2")
+def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> list[Any]:
+    matrix, k, padding = op.inputs
+    zero = new("ZerosLike", x=padding)
+    sizes = matrix.shape.sizes
+    if sizes is not None and None not in sizes[-2:]:
+        rows, columns = sizes[-2:]
+        found = new("MatrixDiagV2", diagonal=grad, k=k, num_rows=rows, num_cols=columns, padding_value=zero)
+    else:
+        found = new("MatrixSetDiagV2", input=new("ZerosLike", x=matrix), diagonal=grad, k=k)
+    return [found, None, None]
+
+
+@gradient("MatrixSetDiagV2")
+def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> list[Any]:
+    _, diagonal, k = op.inputs
+    zeros = new("ZerosLike", x=diagonal)
+    rest = new("MatrixSetDiagV2", input=grad, diagonal=zeros, k=k)
+    padding = convert_to_tensor(0, dtype=grad.dtype)
+    return [rest, new("MatrixDiagPartV2", input=grad, k=k, padding_value=padding), None]

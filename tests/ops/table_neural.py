@@ -72,6 +72,17 @@ CASES += [
     Case("AvgPool", [X.astype(np.float64)], WIDE, "double"),
     Case("AvgPoolGrad", [SIZES, ramp(2, 2, 3, 3)], POOL, "valid"),
     Case("AvgPoolGrad", [SIZES, ramp(2, 3, 3, 3)], WIDE, "same"),
+    Case("MaxPoolV2", [X, i32([1, 3, 3, 1]), i32([1, 2, 2, 1])], {"padding": "SAME"}),
+    Case(
+        "MaxPoolGradV2",
+        [X, POOLED, ramp(2, 2, 3, 3), i32([1, 2, 2, 1]), i32([1, 2, 2, 1])],
+        {"padding": "VALID"},
+    ),
+    Case(
+        "MaxPoolGradGradV2",
+        [X, POOLED, ramp(2, 5, 6, 3), i32([1, 2, 2, 1]), i32([1, 2, 2, 1])],
+        {"padding": "VALID"},
+    ),
     Case("MaxPoolGrad", [X, POOLED, ramp(2, 2, 3, 3)], POOL, "valid"),
     Case("MaxPoolGradGrad", [X, POOLED, ramp(2, 5, 6, 3)], POOL, "valid"),
 ]

@@ -48,6 +48,7 @@ LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
 LAYERS["saving"] = LAYERS["session"] | {"session"}
 LAYERS["training"] = LAYERS["saving"] | {"saving"}
+LAYERS["cost"] = LAYERS["training"] | {"training"}
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN

@@ -59,7 +59,7 @@ def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None
 
     Args:
         function: what a family of functions shares; its keyword-only parameters tell the members apart.
-        **fixed: those of this member, which its signature leaves out.
+        **fixed: those of this member, which its signature leaves out; of other parameters, its defaults.
     """
 
     def named(described: Callable[[], None]) -> _Function:
@@ -68,7 +68,7 @@ def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None
         del made.__wrapped__  # type: ignore[attr-defined]
         made.__code__ = made.__code__.replace(co_name=made.__name__, co_qualname=made.__qualname__)
         signature = inspect.signature(made)
-        kept = [one for name, one in signature.parameters.items() if name not in fixed]
+        kept = [one for one in signature.parameters.values() if one.kind is not one.KEYWORD_ONLY]
         made.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
         return cast(_Function, made)
 

@@ -25,7 +25,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_max, reduce_prod
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
-from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.support import new, same_shape, shape_of_second
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -807,9 +807,7 @@ def _bound(xp: Any, sorted_inputs: Any, values: Any, *, out_type: Any, ctx: Any)
     return found.astype(out_type.as_numpy_dtype)
 
 
-@shape_function("LowerBound", "UpperBound")
-def _bound_shape(op: Operation) -> Any:
-    return (op.inputs[1].shape,)
+shape_function("LowerBound", "UpperBound")(shape_of_second)
 
 
 not_differentiable("LowerBound", "UpperBound")

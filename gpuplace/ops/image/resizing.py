@@ -23,7 +23,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.support import new, shape_of_second, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -364,9 +364,7 @@ def _resized_shape(op: Operation) -> Sequence[TensorShape]:
     return (TensorShape([images[0], height, width, images[3]]),)
 
 
-@shape_function("ResizeBilinearGrad", "ResizeBicubicGrad")
-def _like_image(op: Operation) -> Sequence[TensorShape]:
-    return (op.inputs[1].shape,)
+shape_function("ResizeBilinearGrad", "ResizeBicubicGrad")(shape_of_second)
 
 
 @shape_function("ResizeNearestNeighborGrad")

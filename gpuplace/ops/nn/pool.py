@@ -39,7 +39,7 @@ from gpuplace.ops.nn.windows import (
     window_of,
 )
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.support import new, same_shape, shape_of_second, shape_tensor
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
 
@@ -232,14 +232,10 @@ def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     return list(_max_pool_shape(with_window))
 
 
-@shape_function("MaxPoolGradV2", "MaxPoolGrad")
-def _max_pool_grad_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("MaxPoolGradV2", "MaxPoolGrad")(same_shape)
 
 
-@shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")
-def _max_pool_grad_grad_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[1].shape]
+shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")(shape_of_second)
 
 
 @shape_function("AvgPoolGrad")

@@ -26,7 +26,7 @@ from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
@@ -300,9 +300,7 @@ def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> 
     return value[xp.asarray(order)]
 
 
-@shape_function("RandomShuffle")
-def _random_shuffle_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("RandomShuffle")(same_shape)
 
 
 def multinomial(

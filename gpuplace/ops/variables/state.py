@@ -23,9 +23,10 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.support import same_shape, scalar_shape
 from gpuplace.ops.variables.scatter import HOWS, scattered
 from gpuplace.ops.variants import variant_of
-from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
+from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = [
@@ -126,9 +127,7 @@ def _destroy_temporary_variable(xp: Any, ref: VariableStorage, *, var_name: byte
     return ref.value
 
 
-@shape_function("DestroyTemporaryVariable")
-def _destroyed_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("DestroyTemporaryVariable")(same_shape)
 
 
 # Assign, AssignAdd, AssignSub
@@ -278,9 +277,7 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
     return ref.is_initialized(name=name)
 
 
-@shape_function("IsVariableInitialized")
-def _is_initialized_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("IsVariableInitialized")(scalar_shape)
 
 
 @compute("IsVariableInitialized", reads_only=True)
@@ -519,9 +516,7 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
 
 
-@shape_function("CountUpTo")
-def _count_up_to_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("CountUpTo")(scalar_shape)
 
 
 @compute("CountUpTo")

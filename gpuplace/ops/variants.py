@@ -40,7 +40,7 @@ def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
 
 
 def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
-    """Decorates a class whose ``__init__`` is the inherited one with other defaults.
+    """Decorates a class whose ``__init__`` is the inherited one, under its own name and with other defaults.
 
     Args:
         **defaults: by the name of a parameter that has a default.

@@ -280,6 +280,7 @@ class Conv2D(DilatedConv):
         return result
 
 
+@init_defaults()
 class Conv1D(DilatedConv):
     """``activation(convolution of sequences + bias)``.
 
@@ -408,6 +409,7 @@ class TransposedConv(ConvBase):
         return result
 
 
+@init_defaults()
 class Conv2DTranspose(TransposedConv):
     """``activation(conv2d_transpose(inputs, kernel) + bias)``: makes larger images of small ones.
 
@@ -551,6 +553,7 @@ class SeparableConv2D(_Separable):
         return result
 
 
+@init_defaults()
 class SeparableConv1D(_Separable):
     """A depthwise convolution of sequences followed by one of length 1 that mixes the channels.
 

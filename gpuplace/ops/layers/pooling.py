@@ -13,6 +13,7 @@ from gpuplace.ops.array import reshaping
 from gpuplace.ops.layers.base import Layer, function_of, require_rank
 from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, tuple_of
 from gpuplace.ops.nn.pool import avg_pool, max_pool
+from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import IntsLike
 
 __all__ = [
@@ -65,6 +66,7 @@ class PoolingBase(Layer):
         return reshaping.squeeze(outputs, axis)
 
 
+@init_defaults()
 class MaxPooling2D(PoolingBase):
     """The largest element of each window, channel by channel.
 
@@ -84,6 +86,7 @@ class MaxPooling2D(PoolingBase):
     _pooled = staticmethod(max_pool)
 
 
+@init_defaults()
 class AveragePooling2D(PoolingBase):
     """The mean of each window, channel by channel; pixels of the border do not count.
 
@@ -103,6 +106,7 @@ class AveragePooling2D(PoolingBase):
     _pooled = staticmethod(avg_pool)
 
 
+@init_defaults()
 class MaxPooling1D(PoolingBase):
     """The largest element of each window of sequences, channel by channel.
 
@@ -123,6 +127,7 @@ class MaxPooling1D(PoolingBase):
     _pooled = staticmethod(max_pool)
 
 
+@init_defaults()
 class AveragePooling1D(PoolingBase):
     """The mean of each window of sequences, channel by channel; what lies beyond the border does not count.
 

@@ -108,6 +108,7 @@ class Conv3DTranspose(TransposedConv):
     _transposed = staticmethod(nn_conv3d_transpose)
 
 
+@init_defaults()
 class MaxPooling3D(PoolingBase):
     """The largest element of each window, channel by channel.
 
@@ -128,6 +129,7 @@ class MaxPooling3D(PoolingBase):
     _pooled = staticmethod(max_pool3d)
 
 
+@init_defaults()
 class AveragePooling3D(PoolingBase):
     """The mean of each window, channel by channel; what lies beyond the border does not count.
 

@@ -431,14 +431,35 @@ def _rank_check(
         return Assert(right, shown if data is None else data, summarize=summarize)
 
 
-def assert_rank(
+def _check_rank(
     x: TensorLike,
     rank: TensorLike,
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
+    *,
+    symbol: str = "==",
+    default_name: str = "",
+    kind: str = "",
 ) -> Operation:
+    op_type, known = _KNOWN[symbol]
+    return _rank_check(
+        default_name,
+        x,
+        [rank],
+        lambda actual, wanted: bool(known(actual, wanted[0])),
+        lambda actual, wanted: new(op_type, x=actual, y=wanted[0]),
+        kind,
+        data,
+        summarize,
+        message,
+        name,
+    )
+
+
+@variant_of(_check_rank, symbol="==", default_name="assert_rank")
+def assert_rank() -> None:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
 
     Args:
@@ -456,28 +477,10 @@ def assert_rank(
         ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
         InvalidArgumentError: when it runs: the rank is wrong.
     """
-    return _rank_check(
-        "assert_rank",
-        x,
-        [rank],
-        lambda actual, wanted: actual == wanted[0],
-        lambda actual, wanted: new("Equal", x=actual, y=wanted[0]),
-        "",
-        data,
-        summarize,
-        message,
-        name,
-    )
 
 
-def assert_rank_at_least(
-    x: TensorLike,
-    rank: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_check_rank, symbol=">=", default_name="assert_rank_at_least", kind=" at least")
+def assert_rank_at_least() -> None:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
 
     Args:
@@ -495,18 +498,6 @@ def assert_rank_at_least(
         ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
         InvalidArgumentError: when it runs: the rank is wrong.
     """
-    return _rank_check(
-        "assert_rank_at_least",
-        x,
-        [rank],
-        lambda actual, wanted: actual >= wanted[0],
-        lambda actual, wanted: new("GreaterEqual", x=actual, y=wanted[0]),
-        " at least",
-        data,
-        summarize,
-        message,
-        name,
-    )
 
 
 def assert_rank_in(

@@ -90,6 +90,9 @@ def _is_message(thing: Any) -> bool:
 def described(name: str, inherited: bool) -> list[str]:
     """The reStructuredText that documents one name."""
     thing = resolve(name)
+    if isinstance(thing, types.ModuleType):
+        first_line = (thing.__doc__ or "").partition("\n")[0]
+        return [f".. py:data:: {name}", "", f"   A namespace. {first_line}", ""]
     first = first_names().get(id(thing), name)
     if first != name:
         what = "class" if isinstance(thing, type) else "function"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -37,6 +37,10 @@ def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
     made.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
     assert not defaults, f"{function.__qualname__} has no defaults for {', '.join(defaults)}"
     return made
+
+
+_signature = cache(inspect.signature)
+"""That of what a family shares, read once for all its members."""
 
 
 def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
@@ -67,9 +71,13 @@ def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None
         update_wrapper(made, described, ("__module__", "__name__", "__qualname__", "__doc__"))
         del made.__wrapped__  # type: ignore[attr-defined]
         made.__code__ = made.__code__.replace(co_name=made.__name__, co_qualname=made.__qualname__)
-        signature = inspect.signature(made)
-        kept = [one for one in signature.parameters.values() if one.kind is not one.KEYWORD_ONLY]
-        made.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        shared = _signature(function)
+        kept = [
+            one.replace(default=fixed[name]) if name in fixed else one
+            for name, one in shared.parameters.items()
+            if one.kind is not one.KEYWORD_ONLY
+        ]
+        made.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
         return cast(_Function, made)
 
     return named

@@ -257,7 +257,7 @@ def _differs(text: str, value: Any) -> bool:
 def _show_own_defaults(app: Any, function: Any, bound_method: bool) -> None:
     """The defaults that a function has where it shares its source with another one, which has others."""
     signature, defaults = getattr(function, "__signature__", None), getattr(function, "__defaults__", None)
-    if signature is None or not defaults:
+    if not isinstance(function, types.FunctionType) or signature is None or not defaults:
         return
     given = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
     own = dict(zip([one.name for one in given[-len(defaults) :]], defaults, strict=True))

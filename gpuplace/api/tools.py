@@ -89,26 +89,18 @@ def explore(
         ValueError: ``tags`` or ``signature`` of a graph that has none, or ``visible_devices`` that the machine does not
             have.
     """
+    given = locals()
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
-    if isinstance(x, str | os.PathLike):
+    if x is None:
+        given["x"] = get_default_graph()
+    elif isinstance(x, str | os.PathLike):
         from gpuplace.logs.graph_or_log import log_in_file
 
         with OwnFramesHidden(OpError):
             found = log_in_file(x)
-        x = x if found is None else found
-    return make_explorer(
-        get_default_graph() if x is None else x,
-        machine=machine,
-        config=config,
-        release=release,
-        soft_placement=soft_placement,
-        visible_devices=visible_devices,
-        tags=tags,
-        signature=signature,
-        function=function,
-        clear_devices=clear_devices,
-    )
+        given["x"] = x if found is None else found
+    return make_explorer(**given)
 
 
 def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = None) -> StepTimeline:

@@ -37,6 +37,7 @@ from gpuplace.ops.math.unary import sqrt
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -54,9 +55,12 @@ def gathered(shape: list[int], dtype: Any, name: str) -> Any:
     return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
 
 
-def collect(value: Any, keys: Keys) -> None:
-    for key in [keys] if isinstance(keys, str) else keys or ():
-        get_default_graph().add_to_collection(key, value)
+def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_collections: Keys) -> Metric:
+    """A metric whose two parts are in the collections of these keys."""
+    for part, keys in ((value, metrics_collections), (update, updates_collections)):
+        for key in [keys] if isinstance(keys, str) else keys or ():
+            get_default_graph().add_to_collection(key, part)
+    return value, update
 
 
 def remove_squeezable_dimensions(
@@ -153,20 +157,38 @@ def mean(
         with get_default_graph().control_dependencies([numbers]):
             update_count = assign_add(count, number)
         value = div_no_nan(total, maximum(count, 0), name="value")
-        collect(value, metrics_collections)
         update = div_no_nan(update_total, maximum(update_count, 0), name="update_op")
-        collect(update, updates_collections)
-        return value, update
+        return collected(value, update, metrics_collections, updates_collections)
 
 
-def accuracy(
+def _average_of(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
     metrics_collections: Keys = None,
     updates_collections: Keys = None,
     name: str | None = None,
+    *,
+    default_name: str = "",
+    compared: Callable[[Any, Any], Tensor] = squared_difference,
 ) -> Metric:
+    """The mean of what labels and predictions give when they are compared."""
+    found, truth, share = aligned(predictions, labels, weights)
+    return mean(compared(truth, found), share, metrics_collections, updates_collections, name or default_name)
+
+
+def _is_right(truth: Tensor, found: Tensor) -> Tensor:
+    if truth.dtype != found.dtype:
+        found = cast(found, truth.dtype)
+    return cast(equal(found, truth), float32)
+
+
+def _error(truth: Any, found: Any) -> Tensor:
+    return magnitude(found - truth)
+
+
+@variant_of(_average_of, default_name="accuracy", compared=_is_right)
+def accuracy() -> None:
     """The share of predictions that are the labels.
 
     Args:
@@ -183,21 +205,10 @@ def accuracy(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    if truth.dtype != found.dtype:
-        found = cast(found, truth.dtype)
-    right = cast(equal(found, truth), float32)
-    return mean(right, share, metrics_collections, updates_collections, name or "accuracy")
 
 
-def mean_absolute_error(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_average_of, default_name="mean_absolute_error", compared=_error)
+def mean_absolute_error() -> None:
     """The mean magnitude of the differences.
 
     Args:
@@ -214,19 +225,10 @@ def mean_absolute_error(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    errors = magnitude(found - truth)
-    return mean(errors, share, metrics_collections, updates_collections, name or "mean_absolute_error")
 
 
-def mean_squared_error(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_average_of, default_name="mean_squared_error", compared=squared_difference)
+def mean_squared_error() -> None:
     """The mean square of the differences.
 
     Args:
@@ -243,9 +245,6 @@ def mean_squared_error(
     Raises:
         ValueError: shapes do not fit.
     """
-    found, truth, share = aligned(predictions, labels, weights)
-    errors = squared_difference(truth, found)
-    return mean(errors, share, metrics_collections, updates_collections, name or "mean_squared_error")
 
 
 def root_mean_squared_error(
@@ -274,39 +273,38 @@ def root_mean_squared_error(
     """
     found, truth, share = aligned(predictions, labels, weights)
     value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
-    root = sqrt(value)
-    collect(root, metrics_collections)
-    update_root = sqrt(update)
-    collect(update_root, updates_collections)
-    return root, update_root
+    return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
-def _counted(scope: str, wanted: tuple[bool, bool], arguments: tuple[Any, ...]) -> Metric:
-    """How many labels and predictions are these two."""
-    labels, predictions, weights, metrics, updates, name = arguments
-    with variable_scope(name, scope, [predictions, labels, weights]):
-        predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
-        found = logical_and(equal(labels, wanted[0]), equal(predictions, wanted[1]))
-        assert_type(found, bool_type)
-        count = gathered([], float32, "count")
-        values = cast(found, float32)
-        if weights is not None:
-            values = multiply(values, cast(weights, float32))
-        value = reshaping.identity(count)
-        collect(value, metrics)
-        update = assign_add(count, reduce_sum(values))
-        collect(update, updates)
-        return value, update
-
-
-def true_positives(
+def _counted(
     labels: TensorLike,
     predictions: TensorLike,
     weights: TensorLike | None = None,
     metrics_collections: Keys = None,
     updates_collections: Keys = None,
     name: str | None = None,
+    *,
+    scope: str = "",
+    label: bool = True,
+    prediction: bool = True,
 ) -> Metric:
+    """How many labels and predictions are these two."""
+    given: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, given):
+        predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
+        found = logical_and(equal(labels, label), equal(predictions, prediction))
+        assert_type(found, bool_type)
+        count = gathered([], float32, "count")
+        values = cast(found, float32)
+        if weights is not None:
+            values = multiply(values, cast(weights, float32))
+        value = reshaping.identity(count)
+        update = assign_add(count, reduce_sum(values))
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+@variant_of(_counted, scope="true_positives")
+def true_positives() -> None:
     """The number of predictions that are true, and rightly so.
 
     Args:
@@ -323,18 +321,10 @@ def true_positives(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _counted("true_positives", (True, True), rest)
 
 
-def false_positives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_counted, scope="false_positives", label=False)
+def false_positives() -> None:
     """The number of predictions that are true, and wrongly so.
 
     Args:
@@ -351,18 +341,10 @@ def false_positives(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _counted("false_positives", (False, True), rest)
 
 
-def true_negatives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_counted, scope="true_negatives", label=False, prediction=False)
+def true_negatives() -> None:
     """The number of predictions that are false, and rightly so.
 
     Args:
@@ -379,18 +361,10 @@ def true_negatives(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _counted("true_negatives", (False, False), rest)
 
 
-def false_negatives(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_counted, scope="false_negatives", prediction=False)
+def false_negatives() -> None:
     """The number of predictions that are false, and wrongly so.
 
     Args:
@@ -407,14 +381,22 @@ def false_negatives(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _counted("false_negatives", (True, False), rest)
 
 
-def _share_of(scope: str, other: Callable[..., Metric], arguments: tuple[Any, ...]) -> Metric:
+def _share_of(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+    *,
+    scope: str = "",
+    other: Callable[..., Metric] = mean,
+) -> Metric:
     """True positives as a share of themselves and others."""
-    labels, predictions, weights, metrics, updates, name = arguments
-    with variable_scope(name, scope, [predictions, labels, weights]):
+    given: list[Any] = [predictions, labels, weights]
+    with variable_scope(name, scope, given):
         predictions, labels, weights = aligned(cast(predictions, bool_type), cast(labels, bool_type), weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = other(labels, predictions, weights)
@@ -423,20 +405,12 @@ def _share_of(scope: str, other: Callable[..., Metric], arguments: tuple[Any, ..
             return where(greater(one + two, 0), div(one, one + two), 0, called)
 
         value = share(right, wrong, "value")
-        collect(value, metrics)
         update = share(update_right, update_wrong, "update_op")
-        collect(update, updates)
-        return value, update
+        return collected(value, update, metrics_collections, updates_collections)
 
 
-def precision(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_share_of, scope="precision", other=false_positives)
+def precision() -> None:
     """Of the predictions that are true the share that is so rightly.
 
     Args:
@@ -453,18 +427,10 @@ def precision(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _share_of("precision", false_positives, rest)
 
 
-def recall(
-    labels: TensorLike,
-    predictions: TensorLike,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_share_of, scope="recall", other=false_negatives)
+def recall() -> None:
     """Of the labels that are true the share that is predicted.
 
     Args:
@@ -481,8 +447,6 @@ def recall(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _share_of("recall", false_negatives, rest)
 
 
 def mean_iou(
@@ -535,6 +499,4 @@ def mean_iou(
         union = where(greater(union, 0), union, constant.ones_like(union))
         shares = div(both, union)
         value = where(greater(valid, 0), reduce_sum(shares, name="mean_iou") / valid, 0)
-        collect(value, metrics_collections)
-        collect(update, updates_collections)
-        return value, update
+        return collected(value, update, metrics_collections, updates_collections)

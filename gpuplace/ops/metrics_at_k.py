@@ -11,7 +11,6 @@ from typing import Any
 
 from gpuplace.dtypes import float64, int64
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.array.constant import fill
 from gpuplace.ops.array.joining import concat
@@ -22,12 +21,13 @@ from gpuplace.ops.math.comparison import equal
 from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import add, multiply
 from gpuplace.ops.math.reduction import kept_shape, reduce_sum
-from gpuplace.ops.metrics import Keys, Metric, collect, gathered
+from gpuplace.ops.metrics import Keys, Metric, collected, gathered
 from gpuplace.ops.nn.misc import top_k
 from gpuplace.ops.sparse.sets import set_difference, set_intersection, set_size
 from gpuplace.ops.sparse.sparse_ops import sparse_reshape, sparse_retain
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.variables.state import assign_add
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
 __all__ = ["precision_at_k", "precision_at_top_k", "recall_at_k", "recall_at_top_k"]
@@ -111,30 +111,32 @@ def _count(
         return count, assign_add(count, total, name="update")
 
 
-def _share(kind: str, other: str, arguments: tuple[Any, ...]) -> Metric:
+def _share(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions_idx: TensorLike,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+    *,
+    kind: str = "",
+    other: str = "",
+) -> Metric:
     """True positives as a share of themselves and others."""
-    labels, classes, k, class_id, weights, metrics, updates, name = arguments
-    with name_scope(name, _named(kind, k, class_id), [classes, labels, weights]) as scope:
-        classes = convert_to_tensor(classes)
+    with name_scope(name, _named(kind, k, class_id), [predictions_idx, labels, weights]) as scope:
+        classes = convert_to_tensor(predictions_idx)
         labels = _expanded(labels, classes)
         found = cast(classes, int64)
         right, right_update = _count("true_positive", labels, found, k, class_id, weights)
         wrong, wrong_update = _count(other, labels, found, k, class_id, weights)
-        value: Tensor = div(right, add(right, wrong), name=scope)
-        collect(value, metrics)
-        update: Tensor = div(right_update, add(right_update, wrong_update), name="update")
-        collect(update, updates)
-        return value, update
+        value = div(right, add(right, wrong), name=scope)
+        update = div(right_update, add(right_update, wrong_update), name="update")
+        return collected(value, update, metrics_collections, updates_collections)
 
 
-def _of_scores(kind: str, other: str, arguments: tuple[Any, ...]) -> Metric:
-    labels, scores, k, class_id, weights, metrics, updates, name = arguments
-    with name_scope(name, _named(kind, k, class_id), [scores, labels, weights]) as scope:
-        classes = top_k(scores, k)[1]
-        return _share(kind, other, (labels, classes, k, class_id, weights, metrics, updates, scope))
-
-
-def precision_at_k(
+def _share_of_scores(
     labels: TensorLike | SparseTensor | SparseTensorValue,
     predictions: TensorLike,
     k: int,
@@ -143,7 +145,17 @@ def precision_at_k(
     metrics_collections: Keys = None,
     updates_collections: Keys = None,
     name: str | None = None,
+    *,
+    kind: str = "",
+    other: str = "",
 ) -> Metric:
+    with name_scope(name, _named(kind, k, class_id), [predictions, labels, weights]) as scope:
+        rest = (k, class_id, weights, metrics_collections, updates_collections, scope)
+        return _share(labels, top_k(predictions, k)[1], *rest, kind=kind, other=other)
+
+
+@variant_of(_share_of_scores, kind="precision", other="false_positive")
+def precision_at_k() -> None:
     """Of the best classes the share that is among the labels.
 
     Args:
@@ -162,20 +174,10 @@ def precision_at_k(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
-    return _of_scores("precision", "false_positive", rest)
 
 
-def precision_at_top_k(
-    labels: TensorLike | SparseTensor | SparseTensorValue,
-    predictions_idx: TensorLike,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_share, kind="precision", other="false_positive")
+def precision_at_top_k() -> None:
     """Of the given classes the share that is among the labels.
 
     Args:
@@ -194,20 +196,10 @@ def precision_at_top_k(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections, name)
-    return _share("precision", "false_positive", rest)
 
 
-def recall_at_k(
-    labels: TensorLike | SparseTensor | SparseTensorValue,
-    predictions: TensorLike,
-    k: int,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_share_of_scores, kind="recall", other="false_negative")
+def recall_at_k() -> None:
     """Of the labels the share that is among the best classes.
 
     Args:
@@ -226,20 +218,10 @@ def recall_at_k(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
-    return _of_scores("recall", "false_negative", rest)
 
 
-def recall_at_top_k(
-    labels: TensorLike | SparseTensor | SparseTensorValue,
-    predictions_idx: TensorLike,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_share, kind="recall", other="false_negative")
+def recall_at_top_k() -> None:
     """Of the labels the share that is among the given classes.
 
     Args:
@@ -258,5 +240,3 @@ def recall_at_top_k(
     Raises:
         ValueError: shapes do not fit.
     """
-    rest = (labels, predictions_idx, k, class_id, weights, metrics_collections, updates_collections, name)
-    return _share("recall", "false_negative", rest)

@@ -31,9 +31,10 @@ from gpuplace.ops.math.elementwise import div_no_nan, maximum, minimum, multiply
 from gpuplace.ops.math.reduction import reduce_min, reduce_sum
 from gpuplace.ops.math.unary import abs as magnitude
 from gpuplace.ops.math.unary import log
-from gpuplace.ops.metrics import Keys, Metric, aligned, collect, gathered
+from gpuplace.ops.metrics import Keys, Metric, aligned, collected, gathered
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variable_scope import variable_scope
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -106,22 +107,41 @@ def _evenly(number: int, last: float) -> list[float]:
     return [-_BESIDE, *((index + 1) / (number - 1) for index in range(number - 2)), last]
 
 
+def _number(counts: Counts, called: str) -> Any:
+    """The one number that there is."""
+    [number] = counts.values()
+    return reshaping.identity(number) if called == "value" else number
+
+
+def _share(name: str) -> Callable[[Counts, str], Tensor]:
+    """True positives as a share of themselves and the other number."""
+
+    def share(counts: Counts, called: str) -> Tensor:
+        right, wrong = counts.values()
+        return div(right, _BESIDE + right + wrong, name=f"{name}_{called}")
+
+    return share
+
+
 def _figure(
-    scope: str,
-    arguments: tuple[Any, ...],
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    wanted: Sequence[str],
-    of: Callable[..., Any],
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+    *,
+    scope: str = "",
+    wanted: Sequence[str] = tuple(_COUNTS),
+    of: Callable[[Counts, str], Any] = _number,
 ) -> Metric:
     """A figure that a function makes of the numbers, and its name."""
-    labels, predictions, weights, metrics, updates, name = arguments
-    with variable_scope(name, scope, [labels, predictions, weights]):
+    given: list[Any] = [labels, predictions, weights]
+    with variable_scope(name, scope, given):
         now, added = _counts(labels, convert_to_tensor(predictions), thresholds, weights, wanted)
-        value = of(now, "value")
-        collect(value, metrics)
-        update = of(added, "update_op")
-        collect(update, updates)
-        return value, update
+        value, update = of(now, "value"), of(added, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def auc(
@@ -175,8 +195,8 @@ def auc(
     def area(counts: Counts, called: str) -> Tensor:
         return _area(counts, called, curve, summation_method)
 
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _figure("auc", rest, limits, tuple(_COUNTS), area)
+    rest = (weights, metrics_collections, updates_collections, name)
+    return _figure(labels, predictions, limits, *rest, scope="auc", of=area)
 
 
 def _area(counts: Counts, called: str, curve: str, method: str) -> Tensor:
@@ -262,9 +282,9 @@ def sensitivity_at_specificity(
         nearest = cast(argmin(magnitude(shares - specificity), 0), int32)
         return div(tp[nearest], tp[nearest] + fn[nearest] + _BESIDE, called)
 
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
     limits = _evenly(num_thresholds, 1 + _BESIDE)
-    return _figure("sensitivity_at_specificity", rest, limits, tuple(_COUNTS), sensitivity)
+    rest = (weights, metrics_collections, updates_collections, name)
+    return _figure(labels, predictions, limits, *rest, scope="sensitivity_at_specificity", of=sensitivity)
 
 
 def specificity_at_sensitivity(
@@ -307,20 +327,13 @@ def specificity_at_sensitivity(
         last = cast(argmax(cumsum(nearest), 0), int32)  # of those that are as near
         return div(tn[last], tn[last] + fp[last] + _BESIDE, called)
 
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
     limits = _evenly(num_thresholds, 1 - _BESIDE)
-    return _figure("specificity_at_sensitivity", rest, limits, tuple(_COUNTS), specificity)
+    rest = (weights, metrics_collections, updates_collections, name)
+    return _figure(labels, predictions, limits, *rest, scope="specificity_at_sensitivity", of=specificity)
 
 
-def precision_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="precision_at_thresholds", wanted=("tp", "fp"), of=_share("precision"))
+def precision_at_thresholds() -> None:
     """For each threshold: of the predictions above it the share that is so rightly.
 
     Args:
@@ -339,23 +352,10 @@ def precision_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-
-    def precision(counts: Counts, called: str) -> Tensor:
-        return div(counts["tp"], _BESIDE + counts["tp"] + counts["fp"], name=f"precision_{called}")
-
-    return _figure("precision_at_thresholds", rest, thresholds, ("tp", "fp"), precision)
 
 
-def recall_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="recall_at_thresholds", wanted=("tp", "fn"), of=_share("recall"))
+def recall_at_thresholds() -> None:
     """For each threshold: of the labels that are true the share whose prediction is above it.
 
     Args:
@@ -374,23 +374,10 @@ def recall_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-
-    def recall(counts: Counts, called: str) -> Tensor:
-        return div(counts["tp"], _BESIDE + counts["tp"] + counts["fn"], name=f"recall_{called}")
-
-    return _figure("recall_at_thresholds", rest, thresholds, ("tp", "fn"), recall)
 
 
-def true_positives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="true_positives", wanted=("tp",), of=_number)
+def true_positives_at_thresholds() -> None:
     """For each threshold: the number of predictions above it, and rightly so.
 
     Args:
@@ -409,19 +396,10 @@ def true_positives_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _count("true_positives", rest, thresholds, "tp")
 
 
-def false_positives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="false_positives", wanted=("fp",), of=_number)
+def false_positives_at_thresholds() -> None:
     """For each threshold: the number of predictions above it, and wrongly so.
 
     Args:
@@ -440,19 +418,10 @@ def false_positives_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _count("false_positives", rest, thresholds, "fp")
 
 
-def true_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="true_negatives", wanted=("tn",), of=_number)
+def true_negatives_at_thresholds() -> None:
     """For each threshold: the number of predictions not above it, and rightly so.
 
     Args:
@@ -471,19 +440,10 @@ def true_negatives_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _count("true_negatives", rest, thresholds, "tn")
 
 
-def false_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Sequence[float],
-    weights: TensorLike | None = None,
-    metrics_collections: Keys = None,
-    updates_collections: Keys = None,
-    name: str | None = None,
-) -> Metric:
+@variant_of(_figure, scope="false_negatives", wanted=("fn",), of=_number)
+def false_negatives_at_thresholds() -> None:
     """For each threshold: the number of predictions not above it, and wrongly so.
 
     Args:
@@ -502,14 +462,3 @@ def false_negatives_at_thresholds(
         ValueError: shapes do not fit.
         InvalidArgumentError: when it runs: a prediction is not between 0 and 1.
     """
-    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _count("false_negatives", rest, thresholds, "fn")
-
-
-def _count(scope: str, arguments: tuple[Any, ...], thresholds: Sequence[float], key: str) -> Metric:
-    """One of the numbers alone."""
-
-    def count(counts: Counts, called: str) -> Any:
-        return reshaping.identity(counts[key]) if called == "value" else counts[key]
-
-    return _figure(scope, arguments, thresholds, (key,), count)

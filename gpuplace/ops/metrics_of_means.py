@@ -18,7 +18,15 @@ from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import div_no_nan, maximum, multiply, subtract
 from gpuplace.ops.math.reduction import reduce_mean, reduce_sum
 from gpuplace.ops.math.unary import abs as magnitude
-from gpuplace.ops.metrics import Keys, Metric, aligned, collect, gathered, mean, remove_squeezable_dimensions
+from gpuplace.ops.metrics import (
+    Keys,
+    Metric,
+    aligned,
+    collected,
+    gathered,
+    mean,
+    remove_squeezable_dimensions,
+)
 from gpuplace.ops.variables.state import assign_add, scatter_add
 from gpuplace.ops.variables.variable_scope import variable_scope
 from gpuplace.typing import TensorLike
@@ -58,9 +66,7 @@ def mean_cosine_distance(
     cosines = reduce_sum(multiply(found, truth), axis=[dim], keepdims=True)
     similar, update_similar = mean(cosines, share, None, None, name or "mean_cosine_distance")
     value, update = subtract(1.0, similar), subtract(1.0, update_similar)
-    collect(value, metrics_collections)
-    collect(update, updates_collections)
-    return value, update
+    return collected(value, update, metrics_collections, updates_collections)
 
 
 def mean_relative_error(
@@ -162,10 +168,8 @@ def mean_tensor(
         with get_default_graph().control_dependencies([numbers]):
             update_count = assign_add(count, number)
         value = div_no_nan(total, maximum(count, 0), name="value")
-        collect(value, metrics_collections)
         update = div_no_nan(update_total, maximum(update_count, 0), name="update_op")
-        collect(update, updates_collections)
-        return value, update
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def mean_per_class_accuracy(
@@ -214,9 +218,7 @@ def mean_per_class_accuracy(
         shares = div_no_nan(count, maximum(total, 0))
         value = reduce_mean(shares, name="mean_accuracy")
         update = div_no_nan(update_count, maximum(update_total, 0), name="update_op")
-        collect(value, metrics_collections)
-        collect(update, updates_collections)
-        return value, update
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def _flat(tensor: Any) -> Any:

@@ -29,7 +29,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import SESSION_TENSORS, session_tensor
 from gpuplace.ops.array.constant import placeholder
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+from gpuplace.ops.support import scalar_shape, unknown_shape
 
 __all__ = ["delete_session_tensor", "get_session_handle", "get_session_tensor"]
 
@@ -134,14 +134,10 @@ def _text(handle: Any) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
-@shape_function(*sorted(SESSION_HANDLES))
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function(*sorted(SESSION_HANDLES))(scalar_shape)
 
 
-@shape_function("GetSessionTensor")
-def _unknown(op: Operation) -> Any:
-    return (UNKNOWN_SHAPE,)
+shape_function("GetSessionTensor")(unknown_shape)
 
 
 not_differentiable(*sorted(SESSION_HANDLES), "GetSessionTensor", "DeleteSessionTensor")

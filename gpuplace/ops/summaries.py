@@ -21,15 +21,14 @@ from gpuplace.display import above
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.histograms import Histogram
 from gpuplace.numerics.summary_media import IMAGE_CHANNELS, png_file, shades, wav_file
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, scalar_shape
 from gpuplace.release import rules
-from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.typing import TensorLike
 
 _UNFIT = re.compile(r"[^-/\w\.]")
@@ -436,7 +435,7 @@ def _merge_summary(xp: Any, inputs: list[Any]) -> Any:
     return _bytes(above("gpuplace.graphdef.summary_messages", "merged_summaries")(parts))
 
 
-@shape_function(
+shape_function(
     "AudioSummaryV2",
     "HistogramSummary",
     "ImageSummary",
@@ -444,9 +443,7 @@ def _merge_summary(xp: Any, inputs: list[Any]) -> Any:
     "ScalarSummary",
     "TensorSummary",
     "TensorSummaryV2",
-)
-def _summary_shape(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+)(scalar_shape)
 
 
 not_differentiable(

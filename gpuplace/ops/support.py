@@ -40,6 +40,21 @@ def scalar_shape(op: Operation) -> Sequence[TensorShape]:
     return (TensorShape.of(()),)
 
 
+def shape_of_second(op: Operation) -> Sequence[TensorShape]:
+    """The shape of the second input."""
+    return (op.inputs[1].shape,)
+
+
+def unknown_shape(op: Operation) -> Sequence[TensorShape]:
+    """A shape that is known at run time only."""
+    return (UNKNOWN_SHAPE,)
+
+
+def no_outputs(op: Operation) -> Sequence[TensorShape]:
+    """The shapes of what gives nothing."""
+    return ()
+
+
 def broadcast(left: TensorShape, right: TensorShape) -> TensorShape:
     """The shape of an elementwise result; ValueError in the words of the C++ shape functions."""
     a, b = left.sizes, right.sizes

@@ -6,6 +6,7 @@ Classes that no program names, such as the one that ``gpuplace.place`` returns, 
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -90,6 +91,9 @@ def _is_message(thing: Any) -> bool:
 def described(name: str, inherited: bool) -> list[str]:
     """The reStructuredText that documents one name."""
     thing = resolve(name)
+    if isinstance(thing, types.ModuleType):
+        first_line = (thing.__doc__ or "").partition("\n")[0]
+        return [f".. py:data:: {name}", "", f"   A namespace. {first_line}", ""]
     first = first_names().get(id(thing), name)
     if first != name:
         what = "class" if isinstance(thing, type) else "function"
@@ -242,6 +246,30 @@ def _whole_text(docstring: Any) -> tuple[str, list[str]]:
     return "", docstring._dedent(docstring._consume_to_end())
 
 
+def _differs(text: str, value: Any) -> bool:
+    """Whether a text is a literal of another value."""
+    try:
+        return bool(ast.literal_eval(text) != value)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _show_own_defaults(app: Any, function: Any, bound_method: bool) -> None:
+    """The defaults that a function has where it shares its source with another one, which has others."""
+    signature, defaults = getattr(function, "__signature__", None), getattr(function, "__defaults__", None)
+    if not isinstance(function, types.FunctionType) or signature is None or not defaults:
+        return
+    given = [one for one in signature.parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    own = dict(zip([one.name for one in given[-len(defaults) :]], defaults, strict=True))
+    shown = [
+        one.replace(default=own[one.name])
+        if one.name in own and _differs(repr(one.default), own[one.name])
+        else one
+        for one in signature.parameters.values()
+    ]
+    function.__signature__ = signature.replace(parameters=shown)
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Registers the blocks."""
     GoogleDocstring._consume_inline_attribute = _whole_text
@@ -251,6 +279,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_directive("topics", Topics)
     app.add_directive("help", Help)
     app.add_role("named", _Named())
+    app.connect("autodoc-before-process-signature", _show_own_defaults)
     app.connect("doctree-resolved", _hide_module_of_results)
     app.connect("missing-reference", _link_short_names)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

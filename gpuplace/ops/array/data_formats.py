@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import same_shape
 from gpuplace.shapes import TensorShape, brackets
 
 
@@ -48,9 +48,7 @@ def _vec_permute(xp: Any, x: Any, *, src_format: bytes, dst_format: bytes) -> An
     return x[xp.array([source.index(letter) for letter in destination])]
 
 
-@shape_function("DataFormatDimMap", "DataFormatVecPermute")
-def _same_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("DataFormatDimMap", "DataFormatVecPermute")(same_shape)
 
 
 not_differentiable("DataFormatDimMap", "DataFormatVecPermute")

@@ -25,7 +25,8 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_max, reduce_prod
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
-from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.support import new, same_shape, shape_of_second
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -221,13 +222,22 @@ def _roll_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
 # Running sums
 
 
-def cumsum(
+def _running_op(
     x: TensorLike,
     axis: TensorLike = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
+    *,
+    op_type: str = "",
 ) -> Tensor:
+    with name_scope(name, op_type, [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return new(op_type, scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+@variant_of(_running_op, op_type="Cumsum")
+def cumsum() -> None:
     """Returns running sums along a dimension.
 
     >>> import gpuplace as tf
@@ -248,18 +258,10 @@ def cumsum(
         TypeError: another type.
         InvalidArgumentError: when it runs: ``axis`` is out of range.
     """
-    with name_scope(name, "Cumsum", [x]) as scope:
-        x = convert_to_tensor(x, name="x")
-        return new("Cumsum", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-def cumprod(
-    x: TensorLike,
-    axis: TensorLike = 0,
-    exclusive: bool = False,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Tensor:
+@variant_of(_running_op, op_type="Cumprod")
+def cumprod() -> None:
     """Returns running products along a dimension.
 
     Args:
@@ -276,9 +278,6 @@ def cumprod(
         TypeError: another type.
         InvalidArgumentError: when it runs: ``axis`` is out of range.
     """
-    with name_scope(name, "Cumprod", [x]) as scope:
-        x = convert_to_tensor(x, name="x")
-        return new("Cumprod", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @compute("Cumsum", fresh=True)
@@ -339,13 +338,23 @@ def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 # Positions
 
 
-def argmax(
+def _position(
     input: TensorLike,
     axis: TensorLike | None = None,
     name: str | None = None,
     dimension: TensorLike | None = None,
     output_type: DTypeLike = int64,
+    *,
+    op_type: str = "",
 ) -> Tensor:
+    if axis is not None and dimension is not None:
+        raise ValueError("Cannot specify both 'axis' and 'dimension'")
+    at = dimension if axis is None else axis
+    return new(op_type, name, input=input, dimension=0 if at is None else at, output_type=output_type)
+
+
+@variant_of(_position, op_type="ArgMax")
+def argmax() -> None:
     """Returns the positions of the greatest elements along a dimension, the first of several.
 
     Args:
@@ -362,16 +371,10 @@ def argmax(
         ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
         InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
     """
-    return _position("ArgMax", input, axis, name, dimension, output_type)
 
 
-def argmin(
-    input: TensorLike,
-    axis: TensorLike | None = None,
-    name: str | None = None,
-    dimension: TensorLike | None = None,
-    output_type: DTypeLike = int64,
-) -> Tensor:
+@variant_of(_position, op_type="ArgMin")
+def argmin() -> None:
     """Returns the positions of the least elements along a dimension, the first of several.
 
     Args:
@@ -388,7 +391,6 @@ def argmin(
         ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
         InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
     """
-    return _position("ArgMin", input, axis, name, dimension, output_type)
 
 
 def arg_max(
@@ -409,7 +411,7 @@ def arg_max(
         ValueError: ``dimension`` is known to be out of range.
         InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
     """
-    return _position("ArgMax", input, dimension, name, None, output_type)
+    return argmax(input, dimension, name, output_type=output_type)
 
 
 def arg_min(
@@ -430,16 +432,7 @@ def arg_min(
         ValueError: ``dimension`` is known to be out of range.
         InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
     """
-    return _position("ArgMin", input, dimension, name, None, output_type)
-
-
-def _position(
-    op_type: str, input: Any, axis: Any, name: str | None, dimension: Any, output_type: Any
-) -> Tensor:
-    if axis is not None and dimension is not None:
-        raise ValueError("Cannot specify both 'axis' and 'dimension'")
-    at = dimension if axis is None else axis
-    return new(op_type, name, input=input, dimension=0 if at is None else at, output_type=output_type)
+    return argmin(input, dimension, name, output_type=output_type)
 
 
 @compute("ArgMax", "ArgMin", fresh=True)
@@ -807,9 +800,7 @@ def _bound(xp: Any, sorted_inputs: Any, values: Any, *, out_type: Any, ctx: Any)
     return found.astype(out_type.as_numpy_dtype)
 
 
-@shape_function("LowerBound", "UpperBound")
-def _bound_shape(op: Operation) -> Any:
-    return (op.inputs[1].shape,)
+shape_function("LowerBound", "UpperBound")(shape_of_second)
 
 
 not_differentiable("LowerBound", "UpperBound")

@@ -34,7 +34,7 @@ from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, no_outputs, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -490,14 +490,10 @@ def _replace_part(storage: VariableStorage, bounds: Any, masks: Sequence[int], v
     storage.update(replaced)
 
 
-@shape_function("StridedSliceAssign")
-def _strided_slice_assign_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("StridedSliceAssign")(same_shape)
 
 
-@shape_function("ResourceStridedSliceAssign")
-def _no_outputs(op: Operation) -> Any:
-    return ()
+shape_function("ResourceStridedSliceAssign")(no_outputs)
 
 
 def _check_index(entry: Any) -> None:

@@ -30,6 +30,7 @@ from gpuplace.ops.nn.norm import batch_normalization, fused_batch_norm, moments
 from gpuplace.ops.train.moving_averages import assign_moving_average
 from gpuplace.ops.variables.init_ops import Ones, Zeros
 from gpuplace.ops.variables.variable_scope import variable_scope
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import Function, InitializerLike, IntsLike, TensorLike
 
 __all__ = [
@@ -454,17 +455,7 @@ def separable_convolution2d(
         return result
 
 
-def _pooled(kind: Any, name: str, arguments: tuple[Any, ...]) -> Tensor:
-    inputs, kernel_size, stride, padding, data_format, outputs, scope = arguments
-    order = _order(data_format)
-    with name_scope(scope, name, [inputs]) as opened:
-        layer = kind(_several(kernel_size), _several(stride), padding, order, _scope=opened)
-        result = collect_named_outputs(outputs, opened, layer(convert_to_tensor(inputs)))
-        return result
-
-
-@add_arg_scope
-def max_pool2d(
+def _pooled(
     inputs: TensorLike,
     kernel_size: IntsLike,
     stride: IntsLike = 2,
@@ -472,7 +463,20 @@ def max_pool2d(
     data_format: str = "NHWC",
     outputs_collections: Any = None,
     scope: str | None = None,
+    *,
+    kind: Any = None,
+    default_name: str = "",
 ) -> Tensor:
+    order = _order(data_format)
+    with name_scope(scope, default_name, [inputs]) as opened:
+        layer = kind(_several(kernel_size), _several(stride), padding, order, _scope=opened)
+        result = collect_named_outputs(outputs_collections, opened, layer(convert_to_tensor(inputs)))
+        return result
+
+
+@add_arg_scope
+@variant_of(_pooled, kind=pooling.MaxPooling2D, default_name="MaxPool2D")
+def max_pool2d() -> None:
     """The largest element of each window.
 
     Args:
@@ -490,20 +494,11 @@ def max_pool2d(
     Raises:
         ValueError: another ``data_format`` or rank.
     """
-    arguments = (inputs, kernel_size, stride, padding, data_format, outputs_collections, scope)
-    return _pooled(pooling.MaxPooling2D, "MaxPool2D", arguments)
 
 
 @add_arg_scope
-def avg_pool2d(
-    inputs: TensorLike,
-    kernel_size: IntsLike,
-    stride: IntsLike = 2,
-    padding: str = "VALID",
-    data_format: str = "NHWC",
-    outputs_collections: Any = None,
-    scope: str | None = None,
-) -> Tensor:
+@variant_of(_pooled, kind=pooling.AveragePooling2D, default_name="AvgPool2D")
+def avg_pool2d() -> None:
     """The mean of each window.
 
     Args:
@@ -521,8 +516,6 @@ def avg_pool2d(
     Raises:
         ValueError: another ``data_format`` or rank.
     """
-    arguments = (inputs, kernel_size, stride, padding, data_format, outputs_collections, scope)
-    return _pooled(pooling.AveragePooling2D, "AvgPool2D", arguments)
 
 
 @add_arg_scope

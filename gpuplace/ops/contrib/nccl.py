@@ -25,7 +25,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.cancellation import Cancellation, Wait, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, same_shape
 
 __all__ = ["all_max", "all_min", "all_prod", "all_sum", "broadcast", "reduce_sum"]
 
@@ -302,6 +302,4 @@ def _broadcast(xp: Any, value: Any) -> Any:
     return value
 
 
-@shape_function("NcclAllReduce", "NcclReduce", "NcclBroadcast")
-def _as_given(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("NcclAllReduce", "NcclReduce", "NcclBroadcast")(same_shape)

@@ -15,6 +15,7 @@ from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.data.dataset import AUTOTUNE, Dataset, inner_spec, int64_tensor, made
 from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.data.tracing import trace
+from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import TensorLike
 
 __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]
@@ -59,7 +60,34 @@ class _FilesDataset(Dataset):
         super().__init__(read._variant_tensor, read._spec, read._inputs, read._functions)
 
 
-class TextLineDataset(_FilesDataset):
+class _CompressedFilesDataset(_FilesDataset):
+    """What needs nothing to be said of the files but how they are compressed."""
+
+    _op_type = ""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: int | None = None,
+    ) -> None:
+        def one_file(filename: Tensor) -> Dataset:
+            return made(
+                self._op_type,
+                TensorSpec([], string),
+                has_types=False,
+                has_shapes=False,
+                filenames=filename,
+                compression_type=_text(compression_type, "compression_type"),
+                buffer_size=_number(buffer_size, "buffer_size", _BUFFER_BYTES),
+            )
+
+        super().__init__(filenames, one_file, num_parallel_reads)
+
+
+@init_defaults()
+class TextLineDataset(_CompressedFilesDataset):
     """The lines of text files, strings without the line's end.
 
     Args:
@@ -69,28 +97,11 @@ class TextLineDataset(_FilesDataset):
         num_parallel_reads: files that are read in turn; None: one after the other.
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: TensorLike | None = None,
-        buffer_size: TensorLike | None = None,
-        num_parallel_reads: int | None = None,
-    ) -> None:
-        def one_file(filename: Tensor) -> Dataset:
-            return made(
-                "TextLineDataset",
-                TensorSpec([], string),
-                has_types=False,
-                has_shapes=False,
-                filenames=filename,
-                compression_type=_text(compression_type, "compression_type"),
-                buffer_size=_number(buffer_size, "buffer_size", _BUFFER_BYTES),
-            )
-
-        super().__init__(filenames, one_file, num_parallel_reads)
+    _op_type = "TextLineDataset"
 
 
-class TFRecordDataset(_FilesDataset):
+@init_defaults()
+class TFRecordDataset(_CompressedFilesDataset):
     """The records of TFRecord files, strings.
 
     Args:
@@ -100,25 +111,7 @@ class TFRecordDataset(_FilesDataset):
         num_parallel_reads: files that are read in turn; None: one after the other.
     """
 
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: TensorLike | None = None,
-        buffer_size: TensorLike | None = None,
-        num_parallel_reads: int | None = None,
-    ) -> None:
-        def one_file(filename: Tensor) -> Dataset:
-            return made(
-                "TFRecordDataset",
-                TensorSpec([], string),
-                has_types=False,
-                has_shapes=False,
-                filenames=filename,
-                compression_type=_text(compression_type, "compression_type"),
-                buffer_size=_number(buffer_size, "buffer_size", _BUFFER_BYTES),
-            )
-
-        super().__init__(filenames, one_file, num_parallel_reads)
+    _op_type = "TFRecordDataset"
 
 
 class FixedLengthRecordDataset(_FilesDataset):

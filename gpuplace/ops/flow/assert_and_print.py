@@ -22,8 +22,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.support import new
-from gpuplace.shapes import SCALAR_SHAPE
+from gpuplace.ops.support import new, no_outputs, same_shape, scalar_shape
 from gpuplace.typing import TensorLike
 from gpuplace.writing import append_to_file
 
@@ -76,9 +75,7 @@ def _assert(xp: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
     return ()
 
 
-@shape_function("Assert")
-def _no_outputs(op: Operation) -> Any:
-    return ()
+shape_function("Assert")(no_outputs)
 
 
 not_differentiable("Assert")
@@ -171,9 +168,7 @@ def _print(
     return input
 
 
-@shape_function("Print")
-def _print_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("Print")(same_shape)
 
 
 @gradient("Print")
@@ -260,14 +255,10 @@ def _print_v2(xp: Any, input: Any, *, output_stream: bytes, end: bytes) -> Any:
     return ()
 
 
-@shape_function("StringFormat")
-def _text_shape(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("StringFormat")(scalar_shape)
 
 
-@shape_function("PrintV2")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("PrintV2")(no_outputs)
 
 
 not_differentiable("StringFormat", "PrintV2")

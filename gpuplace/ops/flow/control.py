@@ -16,7 +16,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, no_outputs
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies"]
 
@@ -40,9 +40,7 @@ def _no_op(xp: Any) -> Any:
     return ()
 
 
-@shape_function("NoOp")
-def _no_outputs(op: Operation) -> Any:
-    return ()
+shape_function("NoOp")(no_outputs)
 
 
 not_differentiable("NoOp")

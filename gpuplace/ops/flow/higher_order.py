@@ -18,6 +18,7 @@ from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.variables.variable_scope import get_variable_scope
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, InitializerLike, TensorLike
 
@@ -136,11 +137,14 @@ def map_fn(
 
 def _fold(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any,
-    options: dict[str, Any],
-    name: str | None,
-    is_left: bool,
+    elems: TensorLike,
+    initializer: InitializerLike | None = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    *,
+    is_left: bool = True,
 ) -> Any:
     _check_callable(fn)
     with name_scope(name, "foldl" if is_left else "foldr", nest.flatten(elems)), _caching_variables():
@@ -174,18 +178,19 @@ def _fold(
         def goes_on(i: Tensor, _: Any) -> Any:
             return i < count if is_left else i > 0
 
-        return while_loop(goes_on, compute, [start, first], maximum_iterations=count, **options)[1]
+        return while_loop(
+            goes_on,
+            compute,
+            [start, first],
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )[1]
 
 
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: TensorLike,
-    initializer: InitializerLike | None = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_fold, is_left=True)
+def foldl() -> None:
     """``fn(... fn(fn(initializer, first row), second row) ..., last row)``.
 
     >>> import gpuplace as tf
@@ -210,23 +215,10 @@ def foldl(
         IndexError: a tensor of ``elems`` is a scalar.
         InvalidArgumentError: at run time, ``fn`` gives another dtype.
     """
-    options = {
-        "parallel_iterations": parallel_iterations,
-        "back_prop": back_prop,
-        "swap_memory": swap_memory,
-    }
-    return _fold(fn, elems, initializer, options, name, True)
 
 
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: TensorLike,
-    initializer: InitializerLike | None = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_fold, is_left=False)
+def foldr() -> None:
     """``fn(... fn(fn(initializer, last row), row before it) ..., first row)``.
 
     Args:
@@ -247,12 +239,6 @@ def foldr(
         IndexError: a tensor of ``elems`` is a scalar.
         InvalidArgumentError: at run time, ``fn`` gives another dtype.
     """
-    options = {
-        "parallel_iterations": parallel_iterations,
-        "back_prop": back_prop,
-        "swap_memory": swap_memory,
-    }
-    return _fold(fn, elems, initializer, options, name, False)
 
 
 def scan(

@@ -13,7 +13,8 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute, computed_by_none
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+from gpuplace.ops.support import no_outputs, same_shape, scalar_shape
+from gpuplace.shapes import UNKNOWN_SHAPE
 
 
 @compute("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
@@ -40,19 +41,13 @@ def _enter_shape(op: Operation) -> Any:
     return (op.inputs[0].shape if op.attrs["is_constant"] else UNKNOWN_SHAPE,)
 
 
-@shape_function("Exit", "RefExit", "NextIteration", "RefNextIteration")
-def _unchanged_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("Exit", "RefExit", "NextIteration", "RefNextIteration")(same_shape)
 
 
-@shape_function("LoopCond")
-def _loop_cond_shape(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("LoopCond")(scalar_shape)
 
 
-@shape_function("ControlTrigger")
-def _no_outputs(op: Operation) -> Any:
-    return ()
+shape_function("ControlTrigger")(no_outputs)
 
 
 not_differentiable("ControlTrigger")

@@ -17,7 +17,8 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.ops.support import no_outputs, scalar_shape, shape_of_second, unknown_shape
+from gpuplace.shapes import TensorShape
 
 _numbers = itertools.count()
 
@@ -68,9 +69,7 @@ def _close(xp: Any, handle: Any) -> Any:
     return ()
 
 
-@shape_function("StackV2")
-def _stack_shape(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("StackV2")(scalar_shape)
 
 
 @shape_function("Stack")
@@ -78,19 +77,13 @@ def _old_stack_shape(op: Operation) -> Any:
     return (TensorShape.of((2,)),)
 
 
-@shape_function("StackPushV2", "StackPush")
-def _push_shape(op: Operation) -> Any:
-    return (op.inputs[1].shape,)
+shape_function("StackPushV2", "StackPush")(shape_of_second)
 
 
-@shape_function("StackPopV2", "StackPop")
-def _pop_shape(op: Operation) -> Any:
-    return (UNKNOWN_SHAPE,)
+shape_function("StackPopV2", "StackPop")(unknown_shape)
 
 
-@shape_function("StackCloseV2", "StackClose")
-def _close_shape(op: Operation) -> Any:
-    return ()
+shape_function("StackCloseV2", "StackClose")(no_outputs)
 
 
 not_differentiable("StackV2", "StackPushV2", "StackPopV2", "StackCloseV2")

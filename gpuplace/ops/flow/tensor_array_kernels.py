@@ -20,6 +20,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops.support import no_outputs, scalar_shape, unknown_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 _TYPE_NAME = "N10tensorflow11TensorArrayE"
@@ -316,14 +317,12 @@ def _gradient_shape(op: Operation) -> Any:
     return _HANDLE, SCALAR_SHAPE
 
 
-@shape_function("TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "TensorArraySizeV3")
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("TensorArrayWriteV3", "TensorArrayScatterV3", "TensorArraySplitV3", "TensorArraySizeV3")(
+    scalar_shape
+)
 
 
-@shape_function("TensorArrayReadV3", "TensorArrayGatherV3")
-def _unknown(op: Operation) -> Any:
-    return (UNKNOWN_SHAPE,)
+shape_function("TensorArrayReadV3", "TensorArrayGatherV3")(unknown_shape)
 
 
 @shape_function("TensorArrayConcatV3")
@@ -331,6 +330,4 @@ def _concat_shape(op: Operation) -> Any:
     return UNKNOWN_SHAPE, TensorShape.of((None,))
 
 
-@shape_function("TensorArrayCloseV3")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("TensorArrayCloseV3")(no_outputs)

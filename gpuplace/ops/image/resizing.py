@@ -23,20 +23,29 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.support import new, shape_of_second, shape_tensor
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = ["resize_area", "resize_bicubic", "resize_bilinear", "resize_nearest_neighbor"]
 
 
-def resize_bilinear(
+def _resized(
     images: TensorLike,
     size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
+    *,
+    kind: str = "",
 ) -> Tensor:
+    corners, centers = align_corners, half_pixel_centers
+    return new(kind, name, images=images, size=size, align_corners=corners, half_pixel_centers=centers)
+
+
+@variant_of(_resized, kind="ResizeBilinear")
+def resize_bilinear() -> None:
     """Images in another size, each pixel between its four neighbours.
 
     Args:
@@ -52,16 +61,10 @@ def resize_bilinear(
     Raises:
         InvalidArgumentError: at run time, a size is not positive.
     """
-    return _resized("ResizeBilinear", images, size, align_corners, name, half_pixel_centers)
 
 
-def resize_nearest_neighbor(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@variant_of(_resized, kind="ResizeNearestNeighbor")
+def resize_nearest_neighbor() -> None:
     """Images in another size, each pixel the nearest one.
 
     Args:
@@ -77,16 +80,10 @@ def resize_nearest_neighbor(
     Raises:
         InvalidArgumentError: at run time, a size is not positive.
     """
-    return _resized("ResizeNearestNeighbor", images, size, align_corners, name, half_pixel_centers)
 
 
-def resize_bicubic(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@variant_of(_resized, kind="ResizeBicubic")
+def resize_bicubic() -> None:
     """Images in another size, each pixel from its sixteen neighbours by cubic curves.
 
     Args:
@@ -102,7 +99,6 @@ def resize_bicubic(
     Raises:
         InvalidArgumentError: at run time, a size is not positive.
     """
-    return _resized("ResizeBicubic", images, size, align_corners, name, half_pixel_centers)
 
 
 def resize_area(
@@ -123,10 +119,6 @@ def resize_area(
         InvalidArgumentError: at run time, a size is not positive.
     """
     return new("ResizeArea", name, images=images, size=size, align_corners=align_corners)
-
-
-def _resized(op_type: str, images: Any, size: Any, align: bool, name: str | None, half: bool) -> Tensor:
-    return new(op_type, name, images=images, size=size, align_corners=align, half_pixel_centers=half)
 
 
 # Places and weights along an axis
@@ -372,9 +364,7 @@ def _resized_shape(op: Operation) -> Sequence[TensorShape]:
     return (TensorShape([images[0], height, width, images[3]]),)
 
 
-@shape_function("ResizeBilinearGrad", "ResizeBicubicGrad")
-def _like_image(op: Operation) -> Sequence[TensorShape]:
-    return (op.inputs[1].shape,)
+shape_function("ResizeBilinearGrad", "ResizeBicubicGrad")(shape_of_second)
 
 
 @shape_function("ResizeNearestNeighborGrad")

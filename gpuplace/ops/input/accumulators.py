@@ -26,7 +26,8 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.input.queue_kernels import own_resource, resource_of
 from gpuplace.ops.input.queues import _shapes, _types
 from gpuplace.ops.math.cast import cast
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape, brackets
+from gpuplace.ops.support import scalar_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -568,10 +569,8 @@ def _barrier_size(xp: Any, handle: Any, *, ctx: KernelContext) -> Any:
     return np.asarray(size, np.int32)
 
 
-@shape_function("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
-@shape_function("BarrierReadySize", "BarrierIncompleteSize", "ResourceConditionalAccumulator")
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")(scalar_shape)
+shape_function("BarrierReadySize", "BarrierIncompleteSize", "ResourceConditionalAccumulator")(scalar_shape)
 
 
 @shape_function("Barrier", "ConditionalAccumulator", "SparseConditionalAccumulator")

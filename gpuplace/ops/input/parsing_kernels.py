@@ -20,6 +20,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import same_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
 
 _KINDS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
@@ -538,9 +539,7 @@ def _sequences_shapes(op: Operation) -> Any:
     ]
 
 
-@shape_function("DecodeJSONExample")
-def _same(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("DecodeJSONExample")(same_shape)
 
 
 @shape_function("ParseTensor")

@@ -24,6 +24,7 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.random.philox import Philox
+from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 _numbers = itertools.count()
@@ -176,14 +177,10 @@ def _is_closed(xp: Any, handle: Any) -> Any:
     return np.asarray(_queue_of(handle).is_closed)
 
 
-@shape_function(*sorted(QUEUE_MAKERS), "QueueSizeV2", "QueueIsClosedV2")
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function(*sorted(QUEUE_MAKERS), "QueueSizeV2", "QueueIsClosedV2")(scalar_shape)
 
 
-@shape_function("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2")(no_outputs)
 
 
 @shape_function("QueueDequeueV2")
@@ -304,9 +301,7 @@ def _take_many_sparse(xp: Any, sparse_handles: Any, *, dtype: Any, ctx: KernelCo
     )
 
 
-@shape_function("AddSparseToTensorsMap")
-def _one_number(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("AddSparseToTensorsMap")(scalar_shape)
 
 
 @shape_function("AddManySparseToTensorsMap")

@@ -30,6 +30,7 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.input.queue_kernels import own_resource, resource_of
 from gpuplace.ops.input.queues import QueueBase
+from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -326,14 +327,12 @@ def _reset(xp: Any, reader_handle: Any) -> tuple[()]:
     return ()
 
 
-@shape_function(
+shape_function(
     *sorted(READER_MAKERS),
     "ReaderNumRecordsProducedV2",
     "ReaderNumWorkUnitsCompletedV2",
     "ReaderSerializeStateV2",
-)
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+)(scalar_shape)
 
 
 @shape_function("ReaderReadV2")
@@ -346,9 +345,7 @@ def _pairs(op: Operation) -> Any:
     return TensorShape.of((None,)), TensorShape.of((None,))
 
 
-@shape_function("ReaderRestoreStateV2", "ReaderResetV2")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("ReaderRestoreStateV2", "ReaderResetV2")(no_outputs)
 
 
 not_differentiable(

@@ -21,7 +21,8 @@ from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.input.queue_kernels import own_resource
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.ops.support import no_outputs, scalar_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = ["MapStagingArea", "StagingArea"]
@@ -471,14 +472,14 @@ def _incomplete_size(xp: Any, *, ctx: KernelContext) -> Any:
 _BOTH = ("Map", "OrderedMap")
 
 
-@shape_function("StageSize", *(f"{kind}{what}" for kind in _BOTH for what in ("Size", "IncompleteSize")))
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function("StageSize", *(f"{kind}{what}" for kind in _BOTH for what in ("Size", "IncompleteSize")))(
+    scalar_shape
+)
 
 
-@shape_function("Stage", "StageClear", *(f"{kind}{what}" for kind in _BOTH for what in ("Stage", "Clear")))
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("Stage", "StageClear", *(f"{kind}{what}" for kind in _BOTH for what in ("Stage", "Clear")))(
+    no_outputs
+)
 
 
 @shape_function("Unstage", "StagePeek", *(f"{kind}{what}" for kind in _BOTH for what in ("Unstage", "Peek")))

@@ -33,6 +33,7 @@ from gpuplace.ops.math.comparison import not_equal
 from gpuplace.ops.math.elementwise import add
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.ops.text.splitting import string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from gpuplace.ops.text.strings import as_string
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
@@ -1010,9 +1011,7 @@ def _export(xp: Any, table_handle: Any) -> Any:
     return _table_of(table_handle).export()
 
 
-@shape_function(*sorted(TABLE_MAKERS), "MutableDenseHashTableV2", "LookupTableSizeV2")
-def _scalar(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)
+shape_function(*sorted(TABLE_MAKERS), "MutableDenseHashTableV2", "LookupTableSizeV2")(scalar_shape)
 
 
 @shape_function("LookupTableFindV2")
@@ -1039,9 +1038,7 @@ def _imported(op: Operation) -> Any:
     return ()
 
 
-@shape_function("InitializeTableFromTextFileV2", "LookupTableInsertV2", "LookupTableRemoveV2")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("InitializeTableFromTextFileV2", "LookupTableInsertV2", "LookupTableRemoveV2")(no_outputs)
 
 
 not_differentiable(

@@ -21,6 +21,7 @@ from gpuplace.ops.nn.convolution import dilated
 from gpuplace.ops.nn.depthwise import separable_conv2d as nn_separable_conv2d
 from gpuplace.ops.nn.misc import bias_add
 from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.ops.variants import init_defaults
 from gpuplace.shapes import as_shape
 from gpuplace.typing import Function, InitializerLike, IntsLike
 
@@ -70,6 +71,10 @@ def _padding(padding: Any, causal: bool = False) -> str:
     return str(found)
 
 
+LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+"""By the number of axes between batch and channels: how ops call the layouts with channels last and first."""
+
+
 class ConvBase(Layer):
     """What convolutions share: kernel, bias, activation."""
 
@@ -100,7 +105,7 @@ class ConvBase(Layer):
         self.padding = _padding(padding, causal=self._rank == 1)
         self.data_format = data_format
         self._first = is_first(data_format)
-        self._order = "NCHW" if self._first else "NHWC"
+        self._layout, self._order = LAYOUTS[self._rank][self._first], LAYOUTS[2][self._first]
         self.activation = as_function(activation)
         self.use_bias = use_bias
         self._of_kernel, self._of_bias = kernel, bias
@@ -178,133 +183,8 @@ class ConvBase(Layer):
         return "VALID" if self.padding == "causal" else self.padding.upper()
 
 
-class Conv2D(ConvBase):
-    """``activation(conv2d(inputs, kernel) + bias)``.
-
-    >>> import gpuplace as tf
-    >>> tf.layers.conv2d(tf.zeros([8, 32, 32, 3]), filters=16, kernel_size=5).shape
-    TensorShape([Dimension(8), Dimension(28), Dimension(28), Dimension(16)])
-
-    Args:
-        filters: number of output channels.
-        kernel_size: rows and columns of the window, one or two integers.
-        strides: how far the window moves, in pixels: one or two integers.
-        padding: ``"valid"`` or ``"same"``, in either case.
-        data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's rows and columns in pixels: one or two integers.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
-        bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
-        name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
-
-    Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
-            variables may not be shared.
-        UnimplementedError: at run time, ``"channels_first"`` on a CPU.
-    """
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: IntsLike,
-        strides: IntsLike = (1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: IntsLike = (1, 1),
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: InitializerLike | None = None,
-        bias_initializer: InitializerLike | None = Zeros,
-        kernel_regularizer: Function | None = None,
-        bias_regularizer: Function | None = None,
-        activity_regularizer: Function | None = None,
-        kernel_constraint: Function | None = None,
-        bias_constraint: Function | None = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            (kernel_initializer, kernel_regularizer, kernel_constraint),
-            (bias_initializer, bias_regularizer, bias_constraint),
-            activity_regularizer,
-            trainable,
-            name,
-            **kwargs,
-        )
-
-    def _after_build(self) -> None:
-        self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
-
-    def _convolve(self, inputs: Any) -> Tensor:
-        padding = self.padding.upper()
-        if self._is_dilated:
-            outputs = dilated(inputs, self.kernel, self.strides, self._rates, padding, self._order, None)
-        else:
-            outputs = nn_conv2d(
-                inputs,
-                self.kernel,
-                strides=self.strides,
-                padding=padding,
-                data_format=self._order,
-                name="Conv2D",
-            )
-        result: Tensor = self._biased(outputs)
-        return result
-
-
-class Conv1D(ConvBase):
-    """``activation(convolution of sequences + bias)``.
-
-    >>> import gpuplace as tf
-    >>> tf.layers.conv1d(tf.zeros([8, 100, 3]), filters=16, kernel_size=5, padding="causal").shape
-    TensorShape([Dimension(8), Dimension(100), Dimension(16)])
-
-    Args:
-        filters: number of output channels.
-        kernel_size: length of the window, an integer.
-        strides: how far the window moves, an integer.
-        padding: ``"valid"``, ``"same"``, or ``"causal"``, by which no output depends on later inputs.
-        data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: distance of the window's elements, an integer.
-        activation: a function from tensor to tensor; None: nothing more is done.
-        use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[length, in_channels, filters]``; None: the scope's.
-        bias_initializer: of the bias, ``[filters]``; None: the scope's.
-        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
-        bias_regularizer: from the bias to a scalar loss; None: the scope's.
-        activity_regularizer: from the output to a scalar loss.
-        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
-        bias_constraint: the same for the bias.
-        trainable: collect the variables among the trainable ones.
-        name: name of the layer; None: that of the function, made unique.
-        **kwargs: those of ``Layer``.
-
-    Raises:
-        TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
-            variables may not be shared.
-        UnimplementedError: at run time, ``"channels_first"`` on a CPU.
-    """
-
-    _rank = 1
+class DilatedConv(ConvBase):
+    """What convolutions share that may be dilated; its defaults are those of one axis."""
 
     def __init__(
         self,
@@ -347,36 +227,25 @@ class Conv1D(ConvBase):
     def _after_build(self) -> None:
         self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
 
-    def _convolve(self, inputs: Any) -> Tensor:
-        inputs = self._causal(inputs)
-        order = "NCW" if self._first else "NWC"
-        if self._is_dilated:
-            rest = (self._op_padding, order, None)
-            outputs = dilated(inputs, self.kernel, self.strides, self._rates, *rest)
-        else:
-            outputs = nn_conv1d(inputs, self.kernel, self.strides[0], self._op_padding, data_format=order)
-        if self._first and self.bias is not None:
-            return outputs + reshaping.reshape(self.bias, (1, self.filters, 1))
-        result: Tensor = self._biased(outputs)
-        return result
 
-
-class Conv2DTranspose(ConvBase):
-    """``activation(conv2d_transpose(inputs, kernel) + bias)``: makes larger images of small ones.
+@init_defaults(strides=(1, 1), dilation_rate=(1, 1))
+class Conv2D(DilatedConv):
+    """``activation(conv2d(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
-    >>> tf.layers.conv2d_transpose(tf.zeros([8, 7, 7, 64]), 32, 5, strides=2, padding="same").shape
-    TensorShape([Dimension(8), Dimension(14), Dimension(14), Dimension(32)])
+    >>> tf.layers.conv2d(tf.zeros([8, 32, 32, 3]), filters=16, kernel_size=5).shape
+    TensorShape([Dimension(8), Dimension(28), Dimension(28), Dimension(16)])
 
     Args:
         filters: number of output channels.
         kernel_size: rows and columns of the window, one or two integers.
-        strides: by how much larger the images become: one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
         padding: ``"valid"`` or ``"same"``, in either case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
+        dilation_rate: distance of the window's rows and columns in pixels: one or two integers.
         activation: a function from tensor to tensor; None: nothing more is done.
         use_bias: add a bias.
-        kernel_initializer: of the kernel, ``[rows, columns, filters, in_channels]``; None: the scope's.
+        kernel_initializer: of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
         bias_initializer: of the bias, ``[filters]``; None: the scope's.
         kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
         bias_regularizer: from the bias to a scalar loss; None: the scope's.
@@ -389,9 +258,82 @@ class Conv2DTranspose(ConvBase):
 
     Raises:
         TypeError: the inputs have another dtype.
-        ValueError: the number of channels is not known, an argument has another value, or variables may not be shared.
+        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+            variables may not be shared.
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
+
+    def _convolve(self, inputs: Any) -> Tensor:
+        padding = self.padding.upper()
+        if self._is_dilated:
+            outputs = dilated(inputs, self.kernel, self.strides, self._rates, padding, self._order, None)
+        else:
+            outputs = nn_conv2d(
+                inputs,
+                self.kernel,
+                strides=self.strides,
+                padding=padding,
+                data_format=self._order,
+                name="Conv2D",
+            )
+        result: Tensor = self._biased(outputs)
+        return result
+
+
+@init_defaults()
+class Conv1D(DilatedConv):
+    """``activation(convolution of sequences + bias)``.
+
+    >>> import gpuplace as tf
+    >>> tf.layers.conv1d(tf.zeros([8, 100, 3]), filters=16, kernel_size=5, padding="causal").shape
+    TensorShape([Dimension(8), Dimension(100), Dimension(16)])
+
+    Args:
+        filters: number of output channels.
+        kernel_size: length of the window, an integer.
+        strides: how far the window moves, an integer.
+        padding: ``"valid"``, ``"same"``, or ``"causal"``, by which no output depends on later inputs.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        dilation_rate: distance of the window's elements, an integer.
+        activation: a function from tensor to tensor; None: nothing more is done.
+        use_bias: add a bias.
+        kernel_initializer: of the kernel, ``[length, in_channels, filters]``; None: the scope's.
+        bias_initializer: of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
+        trainable: collect the variables among the trainable ones.
+        name: name of the layer; None: that of the function, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+            variables may not be shared.
+        UnimplementedError: at run time, ``"channels_first"`` on a CPU.
+    """
+
+    _rank = 1
+
+    def _convolve(self, inputs: Any) -> Tensor:
+        inputs = self._causal(inputs)
+        padding, layout = self._op_padding, self._layout
+        if self._is_dilated:
+            outputs = dilated(inputs, self.kernel, self.strides, self._rates, padding, layout, None)
+        else:
+            outputs = nn_conv1d(inputs, self.kernel, self.strides[0], padding, data_format=layout)
+        if self._first and self.bias is not None:
+            return outputs + reshaping.reshape(self.bias, (1, self.filters, 1))
+        result: Tensor = self._biased(outputs)
+        return result
+
+
+class TransposedConv(ConvBase):
+    """What transposed convolutions share: the sizes of what they give."""
+
+    _transposed: Callable[..., Any]
 
     def __init__(
         self,
@@ -434,7 +376,7 @@ class Conv2DTranspose(ConvBase):
         return (*self.kernel_size, self.filters, channels)
 
     def _length(self, size: Any, axis: int) -> Any:
-        """The size of the images after; a tensor for a tensor."""
+        """The size after; a tensor for a tensor."""
         if size is None:
             return None
         size = size * self.strides[axis]
@@ -446,33 +388,109 @@ class Conv2DTranspose(ConvBase):
         sizes = reshaping.shape(inputs)
         batch = sizes[0]
         start = 2 if self._first else 1
-        height, width = sizes[start], sizes[start + 1]
-        space = [self._length(size, axis) for axis, size in enumerate((height, width))]
+        lengths = [sizes[start + axis] for axis in range(self._rank)]
+        space = [self._length(size, axis) for axis, size in enumerate(lengths)]
         wanted = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
         stacked = joining.stack(wanted)
-        stacked[0]  # TensorFlow looks at it, which leaves a node
-        outputs = nn_conv2d_transpose(
+        if self._rank == 2:
+            stacked[0]  # TensorFlow looks at it, which leaves a node
+        outputs = self._transposed(
             inputs,
             self.kernel,
             stacked,
             strides=(1, 1, *self.strides) if self._first else (1, *self.strides, 1),
             padding=self.padding.upper(),
-            data_format=self._order,
+            data_format=self._layout,
         )
-        known = [self._length(inputs.shape[start + axis].value, axis) for axis in range(2)]
+        known = [self._length(inputs.shape[start + axis].value, axis) for axis in range(self._rank)]
         first = inputs.shape[0].value
         outputs.set_shape([first, self.filters, *known] if self._first else [first, *known, self.filters])
         result: Tensor = self._biased(outputs)
         return result
 
 
-class _Separable(ConvBase):
-    """What separable convolutions share: two kernels."""
+@init_defaults()
+class Conv2DTranspose(TransposedConv):
+    """``activation(conv2d_transpose(inputs, kernel) + bias)``: makes larger images of small ones.
 
-    def __init__(self, depth_multiplier: int, point: tuple[Any, Any, Any], *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    >>> import gpuplace as tf
+    >>> tf.layers.conv2d_transpose(tf.zeros([8, 7, 7, 64]), 32, 5, strides=2, padding="same").shape
+    TensorShape([Dimension(8), Dimension(14), Dimension(14), Dimension(32)])
+
+    Args:
+        filters: number of output channels.
+        kernel_size: rows and columns of the window, one or two integers.
+        strides: by how much larger the images become: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        activation: a function from tensor to tensor; None: nothing more is done.
+        use_bias: add a bias.
+        kernel_initializer: of the kernel, ``[rows, columns, filters, in_channels]``; None: the scope's.
+        bias_initializer: of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
+        trainable: collect the variables among the trainable ones.
+        name: name of the layer; None: that of the function, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the number of channels is not known, an argument has another value, or variables may not be shared.
+        UnimplementedError: at run time, ``"channels_first"`` on a CPU.
+    """
+
+    _transposed = staticmethod(nn_conv2d_transpose)
+
+
+class _Separable(ConvBase):
+    """What separable convolutions share: two kernels; its defaults are those of one axis."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: IntsLike = 1,
+        depth_multiplier: int = 1,
+        activation: Callable[[Any], Any] | None = None,
+        use_bias: bool = True,
+        depthwise_initializer: InitializerLike | None = None,
+        pointwise_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = Zeros,
+        depthwise_regularizer: Function | None = None,
+        pointwise_regularizer: Function | None = None,
+        bias_regularizer: Function | None = None,
+        activity_regularizer: Function | None = None,
+        depthwise_constraint: Function | None = None,
+        pointwise_constraint: Function | None = None,
+        bias_constraint: Function | None = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            (depthwise_initializer, depthwise_regularizer, depthwise_constraint),
+            (bias_initializer, bias_regularizer, bias_constraint),
+            activity_regularizer,
+            trainable,
+            name,
+            **kwargs,
+        )
         self.depth_multiplier = depth_multiplier
-        self._of_point = point
+        self._of_point = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
@@ -484,6 +502,7 @@ class _Separable(ConvBase):
         self.pointwise_kernel = self._made("pointwise_kernel", point, self._of_point)
 
 
+@init_defaults(strides=(1, 1), dilation_rate=(1, 1))
 class SeparableConv2D(_Separable):
     """A depthwise convolution followed by a 1x1 one that mixes the channels, a bias and an activation.
 
@@ -520,50 +539,6 @@ class SeparableConv2D(_Separable):
         UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: IntsLike,
-        strides: IntsLike = (1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: IntsLike = (1, 1),
-        depth_multiplier: int = 1,
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        depthwise_initializer: InitializerLike | None = None,
-        pointwise_initializer: InitializerLike | None = None,
-        bias_initializer: InitializerLike | None = Zeros,
-        depthwise_regularizer: Function | None = None,
-        pointwise_regularizer: Function | None = None,
-        bias_regularizer: Function | None = None,
-        activity_regularizer: Function | None = None,
-        depthwise_constraint: Function | None = None,
-        pointwise_constraint: Function | None = None,
-        bias_constraint: Function | None = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            depth_multiplier,
-            (pointwise_initializer, pointwise_regularizer, pointwise_constraint),
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            (depthwise_initializer, depthwise_regularizer, depthwise_constraint),
-            (bias_initializer, bias_regularizer, bias_constraint),
-            activity_regularizer,
-            trainable,
-            name,
-            **kwargs,
-        )
-
     def _convolve(self, inputs: Any) -> Tensor:
         outputs = nn_separable_conv2d(
             inputs,
@@ -578,6 +553,7 @@ class SeparableConv2D(_Separable):
         return result
 
 
+@init_defaults()
 class SeparableConv1D(_Separable):
     """A depthwise convolution of sequences followed by one of length 1 that mixes the channels.
 
@@ -614,50 +590,6 @@ class SeparableConv1D(_Separable):
     """
 
     _rank = 1
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: IntsLike,
-        strides: IntsLike = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: IntsLike = 1,
-        depth_multiplier: int = 1,
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        depthwise_initializer: InitializerLike | None = None,
-        pointwise_initializer: InitializerLike | None = None,
-        bias_initializer: InitializerLike | None = Zeros,
-        depthwise_regularizer: Function | None = None,
-        pointwise_regularizer: Function | None = None,
-        bias_regularizer: Function | None = None,
-        activity_regularizer: Function | None = None,
-        depthwise_constraint: Function | None = None,
-        pointwise_constraint: Function | None = None,
-        bias_constraint: Function | None = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            depth_multiplier,
-            (pointwise_initializer, pointwise_regularizer, pointwise_constraint),
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            (depthwise_initializer, depthwise_regularizer, depthwise_constraint),
-            (bias_initializer, bias_regularizer, bias_constraint),
-            activity_regularizer,
-            trainable,
-            name,
-            **kwargs,
-        )
 
     def _convolve(self, inputs: Any) -> Tensor:
         inputs = self._causal(inputs)

@@ -5,13 +5,15 @@ Source: tensorflow/python/layers/pooling.py and keras/layers/pooling.py, release
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.layers.base import Layer, function_of, require_rank
-from gpuplace.ops.layers.convolutional import is_first, tuple_of
+from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, tuple_of
 from gpuplace.ops.nn.pool import avg_pool, max_pool
+from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import IntsLike
 
 __all__ = [
@@ -21,14 +23,15 @@ __all__ = [
 
 
 class PoolingBase(Layer):
-    """What pools of one or two axes share."""
+    """What pools share."""
 
     _rank = 2
+    _pooled: Callable[..., Any]
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: IntsLike,
+        strides: IntsLike,
         padding: str = "valid",
         data_format: str = "channels_last",
         name: str | None = None,
@@ -44,21 +47,26 @@ class PoolingBase(Layer):
     def _check(self, inputs: Any) -> None:
         require_rank(inputs, self, rank=self._rank + 2)
 
-    def _pool(self, pool: Any, inputs: Any) -> Tensor:
-        order = "NCHW" if self._first else "NHWC"
-        if self._rank == 2:
-            result: Tensor = pool(
-                inputs, self.pool_size, self.strides, self.padding.upper(), data_format=order
-            )
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools.
+
+        Args:
+            inputs: ``[batch, *space, channels]``, or with the channels first; as many axes of space as the name says.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        padding, layout = self.padding.upper(), LAYOUTS[max(2, self._rank)][self._first]
+        if self._rank > 1:
+            result: Tensor = self._pooled(inputs, self.pool_size, self.strides, padding, data_format=layout)
             return result
         axis = 3 if self._first else 2
         # Sequences stand as columns: a window of one column.
         images = reshaping.expand_dims(inputs, axis)
-        sizes, steps = (*self.pool_size, 1), (*self.strides, 1)
-        outputs = pool(images, sizes, steps, self.padding.upper(), data_format=order)
+        outputs = self._pooled(images, (*self.pool_size, 1), (*self.strides, 1), padding, data_format=layout)
         return reshaping.squeeze(outputs, axis)
 
 
+@init_defaults()
 class MaxPooling2D(PoolingBase):
     """The largest element of each window, channel by channel.
 
@@ -75,28 +83,10 @@ class MaxPooling2D(PoolingBase):
         ValueError: the rank is not 4, the window does not fit, or an argument has another value.
     """
 
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, height, width, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        return self._pool(max_pool, inputs)
+    _pooled = staticmethod(max_pool)
 
 
+@init_defaults()
 class AveragePooling2D(PoolingBase):
     """The mean of each window, channel by channel; pixels of the border do not count.
 
@@ -113,28 +103,10 @@ class AveragePooling2D(PoolingBase):
         ValueError: the rank is not 4, the window does not fit, or an argument has another value.
     """
 
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, height, width, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        return self._pool(avg_pool, inputs)
+    _pooled = staticmethod(avg_pool)
 
 
+@init_defaults()
 class MaxPooling1D(PoolingBase):
     """The largest element of each window of sequences, channel by channel.
 
@@ -152,29 +124,10 @@ class MaxPooling1D(PoolingBase):
     """
 
     _rank = 1
-
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, length, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        return self._pool(max_pool, inputs)
+    _pooled = staticmethod(max_pool)
 
 
+@init_defaults()
 class AveragePooling1D(PoolingBase):
     """The mean of each window of sequences, channel by channel; what lies beyond the border does not count.
 
@@ -192,27 +145,7 @@ class AveragePooling1D(PoolingBase):
     """
 
     _rank = 1
-
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, length, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        return self._pool(avg_pool, inputs)
+    _pooled = staticmethod(avg_pool)
 
 
 average_pooling1d = function_of(AveragePooling1D, "average_pooling1d", has_variables=False)

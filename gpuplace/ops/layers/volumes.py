@@ -5,20 +5,17 @@ Source: tensorflow/python/layers/convolutional.py, pooling.py and keras/layers/c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.layers.base import function_of
-from gpuplace.ops.layers.convolutional import ConvBase
+from gpuplace.ops.layers.convolutional import DilatedConv, TransposedConv
 from gpuplace.ops.layers.pooling import PoolingBase
 from gpuplace.ops.nn.convolution import dilated
 from gpuplace.ops.nn.volumes import avg_pool3d, max_pool3d
 from gpuplace.ops.nn.volumes import conv3d as nn_conv3d
 from gpuplace.ops.nn.volumes import conv3d_transpose as nn_conv3d_transpose
-from gpuplace.ops.variables.init_ops import Zeros
-from gpuplace.typing import Function, InitializerLike, IntsLike
+from gpuplace.ops.variants import init_defaults
 
 __all__ = [
     "AveragePooling3D", "Conv3D", "Conv3DTranspose", "MaxPooling3D", "average_pooling3d", "conv3d", "conv3d_transpose",
@@ -26,7 +23,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Conv3D(ConvBase):
+@init_defaults(strides=(1, 1, 1), dilation_rate=(1, 1, 1))
+class Conv3D(DilatedConv):
     """``activation(conv3d(inputs, kernel) + bias)``.
 
     >>> import gpuplace as tf
@@ -62,49 +60,8 @@ class Conv3D(ConvBase):
 
     _rank = 3
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: IntsLike,
-        strides: IntsLike = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: IntsLike = (1, 1, 1),
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: InitializerLike | None = None,
-        bias_initializer: InitializerLike | None = Zeros,
-        kernel_regularizer: Function | None = None,
-        bias_regularizer: Function | None = None,
-        activity_regularizer: Function | None = None,
-        kernel_constraint: Function | None = None,
-        bias_constraint: Function | None = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            (kernel_initializer, kernel_regularizer, kernel_constraint),
-            (bias_initializer, bias_regularizer, bias_constraint),
-            activity_regularizer,
-            trainable,
-            name,
-            **kwargs,
-        )
-
-    def _after_build(self) -> None:
-        self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
-
     def _convolve(self, inputs: Any) -> Tensor:
-        padding, layout = self.padding.upper(), "NCDHW" if self._first else "NDHWC"
+        padding, layout = self._op_padding, self._layout
         if self._is_dilated:
             outputs = dilated(inputs, self.kernel, self.strides, self._rates, padding, layout, None)
         else:
@@ -114,7 +71,8 @@ class Conv3D(ConvBase):
         return result
 
 
-class Conv3DTranspose(ConvBase):
+@init_defaults(strides=(1, 1, 1))
+class Conv3DTranspose(TransposedConv):
     """``activation(conv3d_transpose(inputs, kernel) + bias)``: makes larger volumes of small ones.
 
     >>> import gpuplace as tf
@@ -147,78 +105,10 @@ class Conv3DTranspose(ConvBase):
     """
 
     _rank = 3
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: IntsLike,
-        strides: IntsLike = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        activation: Callable[[Any], Any] | None = None,
-        use_bias: bool = True,
-        kernel_initializer: InitializerLike | None = None,
-        bias_initializer: InitializerLike | None = Zeros,
-        kernel_regularizer: Function | None = None,
-        bias_regularizer: Function | None = None,
-        activity_regularizer: Function | None = None,
-        kernel_constraint: Function | None = None,
-        bias_constraint: Function | None = None,
-        trainable: bool = True,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            1,
-            activation,
-            use_bias,
-            (kernel_initializer, kernel_regularizer, kernel_constraint),
-            (bias_initializer, bias_regularizer, bias_constraint),
-            activity_regularizer,
-            trainable,
-            name,
-            **kwargs,
-        )
-
-    def _kernel_shape(self, channels: int) -> tuple[int, ...]:
-        return (*self.kernel_size, self.filters, channels)
-
-    def _length(self, size: Any, axis: int) -> Any:
-        """The size of the volumes after; a tensor for a tensor."""
-        if size is None:
-            return None
-        size = size * self.strides[axis]
-        if self.padding == "valid":
-            size = size + max(self.kernel_size[axis] - self.strides[axis], 0)
-        return size
-
-    def _convolve(self, inputs: Any) -> Tensor:
-        sizes = reshaping.shape(inputs)
-        batch = sizes[0]
-        start = 2 if self._first else 1
-        lengths = [sizes[start + axis] for axis in range(3)]
-        space = [self._length(size, axis) for axis, size in enumerate(lengths)]
-        wanted = [batch, self.filters, *space] if self._first else [batch, *space, self.filters]
-        outputs = nn_conv3d_transpose(
-            inputs,
-            self.kernel,
-            joining.stack(wanted),
-            strides=(1, 1, *self.strides) if self._first else (1, *self.strides, 1),
-            padding=self.padding.upper(),
-            data_format="NCDHW" if self._first else "NDHWC",
-        )
-        known = [self._length(inputs.shape[start + axis].value, axis) for axis in range(3)]
-        first = inputs.shape[0].value
-        outputs.set_shape([first, self.filters, *known] if self._first else [first, *known, self.filters])
-        result: Tensor = self._biased(outputs)
-        return result
+    _transposed = staticmethod(nn_conv3d_transpose)
 
 
+@init_defaults()
 class MaxPooling3D(PoolingBase):
     """The largest element of each window, channel by channel.
 
@@ -236,30 +126,10 @@ class MaxPooling3D(PoolingBase):
     """
 
     _rank = 3
-
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, planes, rows, columns, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        layout = "NCDHW" if self._first else "NDHWC"
-        return max_pool3d(inputs, self.pool_size, self.strides, self.padding.upper(), data_format=layout)
+    _pooled = staticmethod(max_pool3d)
 
 
+@init_defaults()
 class AveragePooling3D(PoolingBase):
     """The mean of each window, channel by channel; what lies beyond the border does not count.
 
@@ -277,28 +147,7 @@ class AveragePooling3D(PoolingBase):
     """
 
     _rank = 3
-
-    def __init__(
-        self,
-        pool_size: IntsLike,
-        strides: IntsLike,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
-
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools.
-
-        Args:
-            inputs: ``[batch, planes, rows, columns, channels]``, or with the channels first.
-            *args: nothing.
-            **kwargs: nothing.
-        """
-        layout = "NCDHW" if self._first else "NDHWC"
-        return avg_pool3d(inputs, self.pool_size, self.strides, self.padding.upper(), data_format=layout)
+    _pooled = staticmethod(avg_pool3d)
 
 
 average_pooling3d = function_of(AveragePooling3D, "average_pooling3d", has_variables=False)

@@ -20,6 +20,7 @@ from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import group, no_op, with_dependencies
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
@@ -41,26 +42,35 @@ _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 
 
 def _compare(
-    symbol: str, default_name: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+    *,
+    symbol: str = "",
+    default_name: str = "",
 ) -> Operation:
     op_type, known = _KNOWN[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
+        shown: Any = data
         if data is None:
-            data = [
+            shown = [
                 f"Condition x {symbol} y did not hold element-wise:",
                 f"x ({x.name}) = ",
                 x,
                 f"y ({y.name}) = ",
                 y,
             ]
-        data = [*([] if message is None else [message]), *data]
+        shown = [*([] if message is None else [message]), *shown]
         condition = _all(new(op_type, x=x, y=y))
         value_x, value_y = constant_value(x), constant_value(y)
         if value_x is not None and value_y is not None and not np.all(known(value_x, value_y)):
-            raise InvalidArgumentError.of("\n".join(map(_shown, data)))
-        return Assert(condition, data, summarize=summarize)
+            raise InvalidArgumentError.of("\n".join(map(_shown, shown)))
+        return Assert(condition, shown, summarize=summarize)
 
 
 def _shown(item: Any) -> str:
@@ -109,17 +119,11 @@ def assert_equal(
     with name_scope(name, "assert_equal", [x, y, data]):
         if x is y:
             return no_op()
-    return _compare("==", "assert_equal", x, y, data, summarize, message, name)
+    return _compare(x, y, data, summarize, message, name, symbol="==", default_name="assert_equal")
 
 
-def assert_none_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_compare, symbol="!=", default_name="assert_none_equal")
+def assert_none_equal() -> None:
     """Returns an operation that fails unless ``x != y`` everywhere.
 
     Where both are known when the graph is built, it fails at once or does nothing.
@@ -139,17 +143,10 @@ def assert_none_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("!=", "assert_none_equal", x, y, data, summarize, message, name)
 
 
-def assert_less(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_compare, symbol="<", default_name="assert_less")
+def assert_less() -> None:
     """Returns an operation that fails unless ``x < y`` everywhere.
 
     Where both are known when the graph is built, it fails at once or does nothing.
@@ -169,17 +166,10 @@ def assert_less(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("<", "assert_less", x, y, data, summarize, message, name)
 
 
-def assert_less_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_compare, symbol="<=", default_name="assert_less_equal")
+def assert_less_equal() -> None:
     """Returns an operation that fails unless ``x <= y`` everywhere.
 
     Where both are known when the graph is built, it fails at once or does nothing.
@@ -199,17 +189,10 @@ def assert_less_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("<=", "assert_less_equal", x, y, data, summarize, message, name)
 
 
-def assert_greater(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_compare, symbol=">", default_name="assert_greater")
+def assert_greater() -> None:
     """Returns an operation that fails unless ``x > y`` everywhere.
 
     Where both are known when the graph is built, it fails at once or does nothing.
@@ -229,17 +212,10 @@ def assert_greater(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare(">", "assert_greater", x, y, data, summarize, message, name)
 
 
-def assert_greater_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_compare, symbol=">=", default_name="assert_greater_equal")
+def assert_greater_equal() -> None:
     """Returns an operation that fails unless ``x >= y`` everywhere.
 
     Where both are known when the graph is built, it fails at once or does nothing.
@@ -259,35 +235,34 @@ def assert_greater_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare(">=", "assert_greater_equal", x, y, data, summarize, message, name)
 
 
 def _against_zero(
-    symbol: str,
-    default_name: str,
-    sentence: str,
-    x: Any,
-    data: Any,
-    summarize: Any,
-    message: Any,
-    name: str | None,
-) -> Operation:
-    with name_scope(name, default_name, [x, data]):
-        x = convert_to_tensor(x, name="x")
-        zero = make_constant(0, x.dtype.base_dtype)
-        shown = [message or "", f"Condition {sentence} did not hold element-wise:", f"x ({x.name}) = ", x]
-        inner = "assert_less" if symbol == "<" else "assert_less_equal"
-        first, second = (zero, x) if sentence in ("x > 0", "x >= 0") else (x, zero)
-        return _compare(symbol, inner, first, second, shown if data is None else data, summarize, None, None)
-
-
-def assert_positive(
     x: TensorLike,
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
+    *,
+    condition: str = "",
+    default_name: str = "",
 ) -> Operation:
+    with name_scope(name, default_name, [x, data]):
+        x = convert_to_tensor(x, name="x")
+        zero = make_constant(0, x.dtype.base_dtype)
+        shown: Any = [
+            message or "",
+            f"Condition {condition} did not hold element-wise:",
+            f"x ({x.name}) = ",
+            x,
+        ]
+        check = assert_less_equal if "=" in condition else assert_less
+        first, second = (zero, x) if ">" in condition else (x, zero)
+        return check(first, second, shown if data is None else data, summarize)
+
+
+@variant_of(_against_zero, condition="x > 0", default_name="assert_positive")
+def assert_positive() -> None:
     """Returns an operation that fails unless every element is greater than 0.
 
     Where ``x`` is known when the graph is built, it fails at once or does nothing.
@@ -305,16 +280,10 @@ def assert_positive(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("<", "assert_positive", "x > 0", x, data, summarize, message, name)
 
 
-def assert_negative(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_against_zero, condition="x < 0", default_name="assert_negative")
+def assert_negative() -> None:
     """Returns an operation that fails unless every element is less than 0.
 
     Where ``x`` is known when the graph is built, it fails at once or does nothing.
@@ -332,16 +301,10 @@ def assert_negative(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("<", "assert_negative", "x < 0", x, data, summarize, message, name)
 
 
-def assert_non_negative(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_against_zero, condition="x >= 0", default_name="assert_non_negative")
+def assert_non_negative() -> None:
     """Returns an operation that fails unless every element is 0 or greater.
 
     Where ``x`` is known when the graph is built, it fails at once or does nothing.
@@ -359,16 +322,10 @@ def assert_non_negative(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("<=", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
 
 
-def assert_non_positive(
-    x: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_against_zero, condition="x <= 0", default_name="assert_non_positive")
+def assert_non_positive() -> None:
     """Returns an operation that fails unless every element is 0 or less.
 
     Where ``x`` is known when the graph is built, it fails at once or does nothing.
@@ -386,7 +343,6 @@ def assert_non_positive(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("<=", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
 
 
 def assert_near(
@@ -475,14 +431,35 @@ def _rank_check(
         return Assert(right, shown if data is None else data, summarize=summarize)
 
 
-def assert_rank(
+def _check_rank(
     x: TensorLike,
     rank: TensorLike,
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
+    *,
+    symbol: str = "==",
+    default_name: str = "",
+    kind: str = "",
 ) -> Operation:
+    op_type, known = _KNOWN[symbol]
+    return _rank_check(
+        default_name,
+        x,
+        [rank],
+        lambda actual, wanted: bool(known(actual, wanted[0])),
+        lambda actual, wanted: new(op_type, x=actual, y=wanted[0]),
+        kind,
+        data,
+        summarize,
+        message,
+        name,
+    )
+
+
+@variant_of(_check_rank, symbol="==", default_name="assert_rank")
+def assert_rank() -> None:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
 
     Args:
@@ -500,28 +477,10 @@ def assert_rank(
         ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
         InvalidArgumentError: when it runs: the rank is wrong.
     """
-    return _rank_check(
-        "assert_rank",
-        x,
-        [rank],
-        lambda actual, wanted: actual == wanted[0],
-        lambda actual, wanted: new("Equal", x=actual, y=wanted[0]),
-        "",
-        data,
-        summarize,
-        message,
-        name,
-    )
 
 
-def assert_rank_at_least(
-    x: TensorLike,
-    rank: TensorLike,
-    data: TensorLike | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant_of(_check_rank, symbol=">=", default_name="assert_rank_at_least", kind=" at least")
+def assert_rank_at_least() -> None:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
 
     Args:
@@ -539,18 +498,6 @@ def assert_rank_at_least(
         ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
         InvalidArgumentError: when it runs: the rank is wrong.
     """
-    return _rank_check(
-        "assert_rank_at_least",
-        x,
-        [rank],
-        lambda actual, wanted: actual >= wanted[0],
-        lambda actual, wanted: new("GreaterEqual", x=actual, y=wanted[0]),
-        " at least",
-        data,
-        summarize,
-        message,
-        name,
-    )
 
 
 def assert_rank_in(

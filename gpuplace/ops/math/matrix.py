@@ -23,7 +23,7 @@ from gpuplace.numerics.pieces import is_large_product, multiply, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
-from gpuplace.ops.support import broadcast, conjugate, new, shape_tensor, sum_to
+from gpuplace.ops.support import broadcast, conjugate, new, same_shape, shape_tensor, sum_to
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -570,9 +570,7 @@ def _matrix_band_part(xp: Any, input: Any, num_lower: Any, num_upper: Any) -> An
     return xp.where(inside, input, xp.zeros((), input.dtype))
 
 
-@shape_function("MatrixBandPart")
-def _matrix_band_part_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("MatrixBandPart")(same_shape)
 
 
 @gradient("MatrixBandPart")

@@ -33,6 +33,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.ops.support import conjugate, like, new, new_list
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -50,13 +51,14 @@ def _choose(name: str, value: Any, old_name: str, old_value: Any) -> Any:
 
 
 def _reduce(
-    op_type: str,
-    input_tensor: Any,
-    axis: Any,
-    keepdims: Any,
-    name: str | None,
-    reduction_indices: Any,
-    keep_dims: Any,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
+    *,
+    op_type: str = "",
 ) -> Tensor:
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
@@ -124,11 +126,8 @@ def _reduction_shape(op: Operation) -> Any:
     return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in gone)),)
 
 
-def reduce_sum(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Sum")
+def reduce_sum() -> None:
     """Returns the sum over ``axis``; 0 where there is nothing.
 
     >>> import gpuplace as tf
@@ -155,7 +154,6 @@ def reduce_sum(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 @compute("Sum", fresh=True)
@@ -234,11 +232,8 @@ def _divided(x: Any, y: Any) -> Tensor:
     return x // new("Maximum", x=y, y=1)
 
 
-def reduce_mean(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Mean")
+def reduce_mean() -> None:
     """Returns the mean over ``axis``: of integers rounded towards zero, of no floating elements NaN.
 
     Args:
@@ -258,7 +253,6 @@ def reduce_mean(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 @compute("Mean", fresh=True)
@@ -293,11 +287,8 @@ def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return spread / factor, None
 
 
-def reduce_prod(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Prod")
+def reduce_prod() -> None:
     """Returns the product over ``axis``; 1 where there is nothing.
 
     Args:
@@ -317,7 +308,6 @@ def reduce_prod(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 @compute("Prod", fresh=True)
@@ -372,11 +362,8 @@ def _prod_grad_of_unknown(op: Operation, grad: Tensor) -> Tensor:
     return back * reshape(grad, kept)
 
 
-def reduce_max(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Max")
+def reduce_max() -> None:
     """Returns the maximum over ``axis``; the least value of the type where there is nothing.
 
     Args:
@@ -396,14 +383,10 @@ def reduce_max(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-def reduce_min(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Min")
+def reduce_min() -> None:
     """Returns the minimum over ``axis``; the greatest value of the type where there is nothing.
 
     Args:
@@ -423,7 +406,6 @@ def reduce_min(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 @compute("Max", fresh=True)
@@ -463,11 +445,8 @@ def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return chosen / count * reshape(grad, kept), None
 
 
-def reduce_any(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="Any")
+def reduce_any() -> None:
     """Tells whether any element is True over ``axis``; False where there is nothing.
 
     Args:
@@ -487,14 +466,10 @@ def reduce_any(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-def reduce_all(
-    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
-    None, reduction_indices: TensorLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:  # fmt: skip
+@variant_of(_reduce, op_type="All")
+def reduce_all() -> None:
     """Tells whether all elements are True over ``axis``; True where there is nothing.
 
     Args:
@@ -514,7 +489,6 @@ def reduce_all(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
 @compute("Any", fresh=True)
@@ -550,7 +524,7 @@ def reduce_euclidean_norm(
         ValueError: a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
+    return _reduce(input_tensor, axis, keepdims, name, op_type="EuclideanNorm")
 
 
 @compute("EuclideanNorm", fresh=True)

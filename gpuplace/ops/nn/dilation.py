@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.unary import negative
 from gpuplace.ops.nn.windows import output_size
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, same_shape, shape_of_second
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
 
@@ -124,14 +124,10 @@ def _dilation_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((images[0].value, sizes[0][0], sizes[1][0], channels))]
 
 
-@shape_function("Dilation2DBackpropInput")
-def _like_images(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("Dilation2DBackpropInput")(same_shape)
 
 
-@shape_function("Dilation2DBackpropFilter")
-def _like_filter(op: Operation) -> list[TensorShape]:
-    return [op.inputs[1].shape]
+shape_function("Dilation2DBackpropFilter")(shape_of_second)
 
 
 def _lowest(xp: Any, dtype: Any) -> Any:

@@ -20,7 +20,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
-from gpuplace.ops.support import broadcast, new
+from gpuplace.ops.support import broadcast, new, same_shape
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -318,9 +318,7 @@ def _sparse_entropy_gradient(op: Operation, grad_loss: Tensor, _: Any) -> list[A
     return [_rows_times(grad_loss, backprop), None]
 
 
-@shape_function("PreventGradient")
-def _prevent_gradient_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("PreventGradient")(same_shape)
 
 
 @compute("PreventGradient", shares=True)

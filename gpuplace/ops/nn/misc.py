@@ -30,10 +30,10 @@ from gpuplace.ops.math import cast, elementwise, matrix, reduction
 from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.random import random_ops
 from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least, size_from
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, scalar_shape
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -178,9 +178,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     return new("L2Loss", name, t=t)
 
 
-@shape_function("L2Loss")
-def _l2_loss_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("L2Loss")(scalar_shape)
 
 
 @compute("L2Loss", fresh=True)

@@ -39,7 +39,8 @@ from gpuplace.ops.nn.windows import (
     window_of,
 )
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.support import new, same_shape, shape_of_second, shape_tensor
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
 
@@ -48,7 +49,7 @@ __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
 _ATTRS = ("ksize", "strides", "padding", "data_format")
 
 
-def max_pool(
+def _pool(
     value: TensorLike,
     ksize: IntsLike,
     strides: IntsLike,
@@ -56,7 +57,21 @@ def max_pool(
     data_format: str = "NHWC",
     name: str | None = None,
     input: TensorLike | None = None,
+    *,
+    op_type: str = "",
 ) -> Tensor:
+    data_format = data_format or "NHWC"
+    value = value if input is None else input
+    with name_scope(name, op_type, [value]) as scope:
+        key = "input" if op_type == "MaxPool" else "value"
+        arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
+        for label, given in (("ksize", ksize), ("strides", strides)):
+            arguments[label] = four(given, data_format, label)
+        return new(op_type, scope, **arguments, padding=padding, data_format=data_format)
+
+
+@variant_of(_pool, op_type="MaxPool")
+def max_pool() -> None:
     """The largest element of each window, channel by channel, or of neighbouring channels.
 
     >>> import gpuplace as tf
@@ -84,18 +99,10 @@ def max_pool(
         UnimplementedError: at run time, a window or strides over the batch, over pixels and channels at once, over
             channels on a GPU, or over channels in windows that overlap or do not divide them.
     """
-    return _pool("MaxPool", value if input is None else input, ksize, strides, padding, data_format, name)
 
 
-def avg_pool(
-    value: TensorLike,
-    ksize: IntsLike,
-    strides: IntsLike,
-    padding: str,
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: TensorLike | None = None,
-) -> Tensor:
+@variant_of(_pool, op_type="AvgPool")
+def avg_pool() -> None:
     """The mean of each window, channel by channel; pixels of the border do not count.
 
     Args:
@@ -117,25 +124,6 @@ def avg_pool(
         ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
         UnimplementedError: at run time, a window over batch or channels, or strides over the batch.
     """
-    return _pool("AvgPool", value if input is None else input, ksize, strides, padding, data_format, name)
-
-
-def _pool(
-    op_type: str,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str | None,
-    name: str | None,
-) -> Tensor:
-    data_format = data_format or "NHWC"
-    with name_scope(name, op_type, [value]) as scope:
-        key = "input" if op_type == "MaxPool" else "value"
-        arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
-        for label, given in (("ksize", ksize), ("strides", strides)):
-            arguments[label] = four(given, data_format, label)
-        return new(op_type, scope, **arguments, padding=padding, data_format=data_format)
 
 
 def max_pool2d(
@@ -232,14 +220,10 @@ def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     return list(_max_pool_shape(with_window))
 
 
-@shape_function("MaxPoolGradV2", "MaxPoolGrad")
-def _max_pool_grad_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("MaxPoolGradV2", "MaxPoolGrad")(same_shape)
 
 
-@shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")
-def _max_pool_grad_grad_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[1].shape]
+shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")(shape_of_second)
 
 
 @shape_function("AvgPoolGrad")

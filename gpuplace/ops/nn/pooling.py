@@ -17,6 +17,7 @@ from gpuplace.ops.nn.convolution import with_space_to_batch
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.nn.volumes import avg_pool3d, max_pool3d
 from gpuplace.ops.support import new
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
 __all__ = ["avg_pool1d", "max_pool1d", "pool"]
@@ -125,20 +126,21 @@ def _in_order(value: Any, channels_first: bool, what: str) -> list[int]:
 
 
 def _pool1d(
-    op_type: str,
-    argument: str,
-    scope: str,
-    x: Any,
+    input: TensorLike,
     ksize: Any,
     strides: Any,
     padding: str,
-    data_format: Any,
-    name: Any,
+    data_format: str = "NWC",
+    name: str | None = None,
+    *,
+    op_type: str = "",
+    argument: str = "",
+    scope: str = "",
 ) -> Tensor:
-    with name_scope(name, scope, [x]) as made:
+    with name_scope(name, scope, [input]) as made:
         first = (data_format or "NWC").startswith("NC")
         at = 2 if first else 1
-        images = new("ExpandDims", input=convert_to_tensor(x, name="input"), dim=at)
+        images = new("ExpandDims", input=convert_to_tensor(input, name="input"), dim=at)
         pooled = new(
             op_type, made, **{argument: images}, ksize=_in_order(ksize, first, "ksize"),
             strides=_in_order(strides, first, "strides"), padding=padding, data_format="NCHW" if first else "NHWC",
@@ -146,14 +148,8 @@ def _pool1d(
         return new("Squeeze", input=pooled, squeeze_dims=[at])
 
 
-def max_pool1d(
-    input: TensorLike,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
+@variant_of(_pool1d, op_type="MaxPool", argument="input", scope="MaxPool1d")
+def max_pool1d() -> None:
     """Returns the largest elements of windows over vectors in a row.
 
     Args:
@@ -167,17 +163,10 @@ def max_pool1d(
     Returns:
         A tensor in the same order.
     """
-    return _pool1d("MaxPool", "input", "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
-def avg_pool1d(
-    input: TensorLike,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
+@variant_of(_pool1d, op_type="AvgPool", argument="value", scope="AvgPool1D")
+def avg_pool1d() -> None:
     """Returns the means of windows over vectors in a row.
 
     Args:
@@ -191,4 +180,3 @@ def avg_pool1d(
     Returns:
         A tensor in the same order.
     """
-    return _pool1d("AvgPool", "value", "AvgPool1D", input, ksize, strides, padding, data_format, name)

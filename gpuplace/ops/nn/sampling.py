@@ -33,6 +33,7 @@ from gpuplace.ops.nn.misc import embedding_lookup
 from gpuplace.ops.random.random_ops import generator_of, get_seed
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.partitioned import PartitionedVariable
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -69,7 +70,7 @@ def sampler_op(kind: str, name: str | None, seed: int | None, **arguments: Any) 
     return Candidates(*apply_op(kind, name, **arguments, seed=first, seed2=second).outputs)
 
 
-def uniform_candidate_sampler(
+def candidate_sampler(
     true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
@@ -77,7 +78,16 @@ def uniform_candidate_sampler(
     range_max: int,
     seed: int | None = None,
     name: str | None = None,
+    *,
+    kind: str = "",
 ) -> Candidates:
+    """Adds an op of type ``kind`` that draws classes below ``range_max``."""
+    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return sampler_op(kind, name, seed, **given, unique=unique, range_max=range_max)
+
+
+@variant_of(candidate_sampler, kind="UniformCandidateSampler")
+def uniform_candidate_sampler() -> None:
     """Draws classes, all with the same probability.
 
     Args:
@@ -95,19 +105,10 @@ def uniform_candidate_sampler(
     Raises:
         InvalidArgumentError: when it runs: more are wanted than there are.
     """
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op("UniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
 
 
-def log_uniform_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+@variant_of(candidate_sampler, kind="LogUniformCandidateSampler")
+def log_uniform_candidate_sampler() -> None:
     """Draws classes, those with small numbers more often: for classes in falling order of frequency.
 
     Args:
@@ -125,8 +126,6 @@ def log_uniform_candidate_sampler(
     Raises:
         InvalidArgumentError: when it runs: more are wanted than there are.
     """
-    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
-    return sampler_op("LogUniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
 
 
 def all_candidate_sampler(

@@ -32,6 +32,7 @@ from gpuplace.ops.nn.volume_arithmetic import (
 from gpuplace.ops.nn.windows import output_size
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
 
@@ -194,14 +195,31 @@ def conv3d_backprop_filter(
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
 
 
-def max_pool3d(
+def _pool(
     input: TensorLike,
     ksize: IntsLike,
     strides: IntsLike,
     padding: str,
     data_format: str | None = "NDHWC",
     name: str | None = None,
+    *,
+    op_type: str = "",
 ) -> Tensor:
+    layout = data_format or "NDHWC"
+    with name_scope(name, op_type, [input]) as scope:
+        return new(
+            op_type,
+            scope,
+            input=convert_to_tensor(input, name="input"),
+            ksize=for_axes(ksize, 3, layout, "ksize"),
+            strides=for_axes(strides, 3, layout, "strides"),
+            padding=padding,
+            data_format=layout,
+        )
+
+
+@variant_of(_pool, op_type="MaxPool3D")
+def max_pool3d() -> None:
     """The largest element of each window of volumes, channel by channel.
 
     Args:
@@ -219,17 +237,10 @@ def max_pool3d(
         TypeError: ``input`` has another dtype.
         ValueError: the rank is not 5, the window does not fit, or a list has a wrong length.
     """
-    return _pool("MaxPool3D", input, ksize, strides, padding, data_format, name)
 
 
-def avg_pool3d(
-    input: TensorLike,
-    ksize: IntsLike,
-    strides: IntsLike,
-    padding: str,
-    data_format: str | None = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
+@variant_of(_pool, op_type="AvgPool3D")
+def avg_pool3d() -> None:
     """The mean of each window of volumes, channel by channel; what lies beyond the border does not count.
 
     Args:
@@ -247,29 +258,6 @@ def avg_pool3d(
         TypeError: ``input`` has another dtype.
         ValueError: the rank is not 5, the window does not fit, or a list has a wrong length.
     """
-    return _pool("AvgPool3D", input, ksize, strides, padding, data_format, name)
-
-
-def _pool(
-    op_type: str,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str | None,
-    name: str | None,
-) -> Tensor:
-    layout = data_format or "NDHWC"
-    with name_scope(name, op_type, [value]) as scope:
-        return new(
-            op_type,
-            scope,
-            input=convert_to_tensor(value, name="input"),
-            ksize=for_axes(ksize, 3, layout, "ksize"),
-            strides=for_axes(strides, 3, layout, "strides"),
-            padding=padding,
-            data_format=layout,
-        )
 
 
 # Layouts and windows

@@ -26,7 +26,8 @@ from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
@@ -185,14 +186,28 @@ def _random_uniform_int(
     return philox.integers(xp, stream, count, low, high, Tout.as_numpy_dtype).reshape(sizes)
 
 
-def random_normal(
+def _scaled(
     shape: SizesLike,
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
     dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
+    *,
+    op_type: str = "",
+    default_name: str = "",
 ) -> Tensor:
+    with name_scope(name, default_name, [shape, mean, stddev]) as scope:
+        shape = _shape_argument(shape)
+        mean = convert_to_tensor(mean, dtype, name="mean")
+        stddev = convert_to_tensor(stddev, dtype, name="stddev")
+        seed1, seed2 = get_seed(seed)
+        standard = new(op_type, shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
+        return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
+
+
+@variant_of(_scaled, op_type="RandomStandardNormal", default_name="random_normal")
+def random_normal() -> None:
     """Returns values of a normal distribution.
 
     Args:
@@ -210,17 +225,10 @@ def random_normal(
         TypeError: another type.
         InvalidArgumentError: when it runs: a size is negative.
     """
-    return _scaled("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
 
-def truncated_normal(
-    shape: SizesLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
+@variant_of(_scaled, op_type="TruncatedNormal", default_name="truncated_normal")
+def truncated_normal() -> None:
     """Returns values of a normal distribution, none further than two standard deviations from the mean.
 
     Args:
@@ -238,26 +246,6 @@ def truncated_normal(
         TypeError: another type.
         InvalidArgumentError: when it runs: a size is negative.
     """
-    return _scaled("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
-
-
-def _scaled(
-    op_type: str,
-    default_name: str,
-    shape: Any,
-    mean: Any,
-    stddev: Any,
-    dtype: Any,
-    seed: int | None,
-    name: str | None,
-) -> Tensor:
-    with name_scope(name, default_name, [shape, mean, stddev]) as scope:
-        shape = _shape_argument(shape)
-        mean = convert_to_tensor(mean, dtype, name="mean")
-        stddev = convert_to_tensor(stddev, dtype, name="stddev")
-        seed1, seed2 = get_seed(seed)
-        standard = new(op_type, shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
-        return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
 
 
 @compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
@@ -300,9 +288,7 @@ def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> 
     return value[xp.asarray(order)]
 
 
-@shape_function("RandomShuffle")
-def _random_shuffle_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape,)
+shape_function("RandomShuffle")(same_shape)
 
 
 def multinomial(

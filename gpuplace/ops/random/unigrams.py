@@ -24,8 +24,9 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.files.file_system import read_bytes
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.nn.sampling import Candidates, Words, drawn, sampler_op
+from gpuplace.ops.nn.sampling import Candidates, Words, candidate_sampler, drawn, sampler_op
 from gpuplace.ops.random.random_ops import generator_of
+from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
 __all__ = ["fixed_unigram_candidate_sampler", "learned_unigram_candidate_sampler"]
@@ -91,15 +92,8 @@ def fixed_unigram_candidate_sampler(
     )
 
 
-def learned_unigram_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+@variant_of(candidate_sampler, kind="LearnedUnigramCandidateSampler")
+def learned_unigram_candidate_sampler() -> None:
     """Draws classes as often as the op has seen them among the true ones.
 
     Args:
@@ -117,16 +111,6 @@ def learned_unigram_candidate_sampler(
     Raises:
         InvalidArgumentError: when it runs: more are wanted than there are, or a true class is not among them.
     """
-    return sampler_op(
-        "LearnedUnigramCandidateSampler",
-        name,
-        seed,
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
 
 
 class _Fixed:

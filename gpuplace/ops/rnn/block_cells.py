@@ -72,11 +72,6 @@ class LSTMBlockCell(OwnVariables):
         """``LSTMStateTuple(num_units, num_units)``."""
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    @property
-    def output_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
-
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias, and the weights of the peepholes.
 
@@ -139,19 +134,10 @@ class _GRUBlock(OwnVariables):
         name: str = "gru_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name)
-        if (cell_size is None) == (num_units is None):
+        size = num_units if cell_size is None else cell_size
+        if size is None or None not in (num_units, cell_size):
             raise ValueError("Exactly one of num_units or cell_size must be provided.")
-        self._cell_size = num_units if cell_size is None else cell_size
-
-    @property
-    def state_size(self) -> Any:
-        """``num_units``."""
-        return self._cell_size
-
-    @property
-    def output_size(self) -> Any:
-        """``num_units``."""
-        return self._cell_size
+        self._num_units = size
 
     def build(self, input_shape: Any) -> None:
         """Makes kernels and biases.
@@ -162,8 +148,7 @@ class _GRUBlock(OwnVariables):
         Raises:
             ValueError: the size is not known.
         """
-        depth, units = self._depth(input_shape), self._cell_size
-        assert units is not None
+        depth, units = self._depth(input_shape), self._num_units
         shapes = ([depth + units, 2 * units], [2 * units], [depth + units, units], [units])
         starts = (None, Constant(1.0), None, Constant(0.0))
         self._weights = [

@@ -228,6 +228,18 @@ class RNNCell(Layer):
 class OwnVariables(RNNCell):
     """A cell that makes its variables in ``build``, straight in its own scope."""
 
+    _num_units: int
+
+    @property
+    def state_size(self) -> Any:
+        """``num_units``."""
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        """``num_units``."""
+        return self._num_units
+
     def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
@@ -273,16 +285,6 @@ class BasicRNNCell(OwnVariables):
         _require_floating(dtype)
         self._num_units = num_units
         self._activation = as_function(activation) or unary.tanh
-
-    @property
-    def state_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias.
@@ -345,16 +347,6 @@ class GRUCell(OwnVariables):
         self._num_units = num_units
         self._activation = as_function(activation) or unary.tanh
         self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
-
-    @property
-    def state_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernels and the biases.
@@ -468,11 +460,6 @@ class BasicLSTMCell(OwnVariables):
         return (
             LSTMStateTuple(self._num_units, self._num_units) if self._state_is_tuple else 2 * self._num_units
         )
-
-    @property
-    def output_size(self) -> Any:
-        """``num_units``."""
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias.

@@ -35,6 +35,7 @@ from gpuplace.ops.math.elementwise import add, maximum, minimum
 from gpuplace.ops.math.reduction import reduce_max
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of, to_sparse
 from gpuplace.ops.support import new
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import as_shape
 from gpuplace.typing import DTypeLike, IntsLike, ShapeLike, SizesLike, TensorLike
 
@@ -939,7 +940,13 @@ def sparse_to_indicator(
 
 
 def _segment(
-    kind: str, data: Any, indices: Any, segment_ids: Any, name: str | None, num_segments: Any
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
+    *,
+    kind: str = "",
 ) -> Tensor:
     arguments: dict[str, Any] = {"data": data, "indices": indices, "segment_ids": segment_ids}
     if num_segments is None:
@@ -947,13 +954,8 @@ def _segment(
     return new(f"{kind}WithNumSegments", name, **arguments, num_segments=num_segments)
 
 
-def sparse_segment_sum(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-) -> Tensor:
+@variant_of(_segment, kind="SparseSegmentSum")
+def sparse_segment_sum() -> None:
     """``segment_sum`` of the rows ``indices`` of ``data``.
 
     >>> import gpuplace as tf
@@ -974,16 +976,10 @@ def sparse_segment_sum(
         TypeError: of another type.
         InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
     """
-    return _segment("SparseSegmentSum", data, indices, segment_ids, name, num_segments)
 
 
-def sparse_segment_mean(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-) -> Tensor:
+@variant_of(_segment, kind="SparseSegmentMean")
+def sparse_segment_mean() -> None:
     """``segment_mean`` of the rows ``indices`` of ``data``.
 
     Args:
@@ -1000,16 +996,10 @@ def sparse_segment_mean(
         TypeError: of another type.
         InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
     """
-    return _segment("SparseSegmentMean", data, indices, segment_ids, name, num_segments)
 
 
-def sparse_segment_sqrt_n(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-) -> Tensor:
+@variant_of(_segment, kind="SparseSegmentSqrtN")
+def sparse_segment_sqrt_n() -> None:
     """The sum of the rows ``indices`` of ``data`` in each segment, divided by the square root of their number.
 
     Args:
@@ -1026,4 +1016,3 @@ def sparse_segment_sqrt_n(
         TypeError: of another type.
         InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
     """
-    return _segment("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)

@@ -20,7 +20,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -299,16 +299,14 @@ def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> A
     return xp.asarray(numbers.reshape((*bytes.shape, length // dtype.itemsize)))
 
 
-@shape_function(
+shape_function(
     "StaticRegexReplace",
     "StaticRegexFullMatch",
     "EncodeBase64",
     "DecodeBase64",
     "RegexReplace",
     "RegexFullMatch",
-)
-def _same_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+)(same_shape)
 
 
 @shape_function("DecodeRaw")

@@ -5,9 +5,6 @@ Source: tensorflow/python/training/adadelta.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.typing import TensorLike
 
@@ -27,6 +24,7 @@ class AdadeltaOptimizer(KernelOptimizer):
     """
 
     _op = "Adadelta"
+    _kernel_slots = {"accum": "accum", "accum_update": "accum_update"}
 
     def __init__(
         self,
@@ -37,11 +35,3 @@ class AdadeltaOptimizer(KernelOptimizer):
         name: str = "Adadelta",
     ) -> None:
         super().__init__(use_locking, name, lr=learning_rate, rho=rho, epsilon=epsilon)
-
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for variable in var_list:
-            self._zeros_slot(variable, "accum", self._name)
-            self._zeros_slot(variable, "accum_update", self._name)
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"accum": self.get_slot(var, "accum"), "accum_update": self.get_slot(var, "accum_update")}

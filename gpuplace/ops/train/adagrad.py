@@ -31,6 +31,7 @@ class AdagradOptimizer(KernelOptimizer):
     """
 
     _op = "Adagrad"
+    _kernel_slots = {"accum": "accumulator"}
 
     def __init__(
         self,
@@ -63,6 +64,3 @@ class AdagradOptimizer(KernelOptimizer):
         """The initial sums of a variable whose shape is known when it runs."""
         filled = constant.fill(reshaping.shape(variable), self._initial_accumulator_value)
         return cast.cast(filled, dtype)
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"accum": self.get_slot(var, "accumulator")}

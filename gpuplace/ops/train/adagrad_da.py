@@ -33,6 +33,7 @@ class AdagradDAOptimizer(KernelOptimizer):
     """
 
     _op = "AdagradDA"
+    _kernel_slots = {name: name for name in ("gradient_accumulator", "gradient_squared_accumulator")}
 
     def __init__(
         self,
@@ -69,10 +70,6 @@ class AdagradDAOptimizer(KernelOptimizer):
         with get_default_graph().colocate_with(self._tensors["learning_rate"].op):
             done: Any = identity(convert_to_tensor(self._global_step))
             self._step = done + 1
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        names = ("gradient_accumulator", "gradient_squared_accumulator")
-        return {name: self.get_slot(var, name) for name in names}
 
     def _other_inputs(self, var: Any) -> dict[str, Any]:
         with get_default_graph().device(var.device):

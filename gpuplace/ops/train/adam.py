@@ -35,6 +35,7 @@ class AdamOptimizer(KernelOptimizer):
     """
 
     _op = "Adam"
+    _kernel_slots = {"m": "m", "v": "v"}
 
     def __init__(
         self,
@@ -52,15 +53,10 @@ class AdamOptimizer(KernelOptimizer):
         first = min(var_list, key=lambda variable: variable.name)
         for name in ("beta1", "beta2"):
             self._create_non_slot_variable(self._given[name], f"{name}_power", colocate_with=first)
-        for variable in var_list:
-            self._zeros_slot(variable, "m", self._name)
-            self._zeros_slot(variable, "v", self._name)
+        super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"m": self.get_slot(var, "m"), "v": self.get_slot(var, "v")}
 
     def _scalars(self) -> dict[str, Tensor]:
         beta1_power, beta2_power = self._get_beta_accumulators()

@@ -35,6 +35,7 @@ class FtrlOptimizer(KernelOptimizer):
     """
 
     _op = "Ftrl"
+    _kernel_slots = {"accum": "accum", "linear": "linear"}
 
     def __init__(
         self,
@@ -80,13 +81,6 @@ class FtrlOptimizer(KernelOptimizer):
                 self._zeros_slot(variable, "linear", self._slot_scopes[1])
 
     def _scalars(self) -> dict[str, Tensor]:
-        given = self._tensors
-        return {
-            "lr": given["learning_rate"],
-            "l1": given["l1_regularization_strength"],
-            "l2": given["l2_regularization_strength"],
-            "lr_power": given["learning_rate_power"],
-        }
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"accum": self.get_slot(var, "accum"), "linear": self.get_slot(var, "linear")}
+        scalars = super()._scalars()
+        del scalars["l2_shrinkage_regularization_strength"]
+        return scalars

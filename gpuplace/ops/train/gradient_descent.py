@@ -37,17 +37,12 @@ class GradientDescentOptimizer(KernelOptimizer):
     """
 
     _op = "GradientDescent"
+    _rate_input = "alpha"
 
     def __init__(
         self, learning_rate: TensorLike, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
         super().__init__(use_locking, name, learning_rate=learning_rate)
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {}
-
-    def _scalars(self) -> dict[str, Tensor]:
-        return {"alpha": self._tensors["learning_rate"]}
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         rate = cast_to(self._tensors["learning_rate"], var.dtype.base_dtype)

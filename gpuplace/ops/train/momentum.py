@@ -5,7 +5,6 @@ Source: tensorflow/python/training/momentum.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
@@ -28,6 +27,7 @@ class MomentumOptimizer(KernelOptimizer):
     """
 
     _op = "Momentum"
+    _kernel_slots = {"accum": "momentum"}
 
     def __init__(
         self,
@@ -40,16 +40,9 @@ class MomentumOptimizer(KernelOptimizer):
         super().__init__(use_locking, name, learning_rate=learning_rate, momentum=momentum)
         self._use_nesterov = use_nesterov
 
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for variable in var_list:
-            self._zeros_slot(variable, "momentum", self._name)
-
     def _prepare(self) -> None:
         for name, value in self._given.items():  # a function is called when the tensors before it are there
             self._tensors[name] = convert_to_tensor(self._call_if_callable(value), name=name)
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"accum": self.get_slot(var, "momentum")}
 
     def _attrs(self) -> dict[str, Any]:
         return {"use_nesterov": self._use_nesterov}

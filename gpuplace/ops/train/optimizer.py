@@ -10,7 +10,7 @@ Source: tensorflow/python/training/optimizer.py and slot_creator.py, release 1.1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype
@@ -360,19 +360,28 @@ class Optimizer:
         return control.group(*update_ops, name=name_scope)
 
 
-_SCALAR_INPUTS = {"learning_rate": "lr", "decay": "rho"}
+_SCALAR_INPUTS = {
+    "decay": "rho",
+    "l1_regularization_strength": "l1",
+    "l2_regularization_strength": "l2",
+    "learning_rate_power": "lr_power",
+}
 """Hyperparameter to the kernels' input, where they have two names."""
 
 
 class KernelOptimizer(Optimizer):
     """An optimizer whose update is one op with dense and sparse, reference and resource variants.
 
-    A subclass gives the op's name without prefix in ``_op``, its hyperparameters to the constructor, and the other
-    inputs and the attributes from ``_slot_inputs`` and ``_attrs``.
+    A subclass gives the op's name without prefix in ``_op``, its slots, which begin with zeros unless it makes them, in
+    ``_kernel_slots``, its hyperparameters to the constructor, and the attributes from ``_attrs``.
     """
 
     _op: str
     """What the kernel's name says after ``Apply``."""
+    _rate_input = "lr"
+    """The kernel's input for the learning rate."""
+    _kernel_slots: Mapping[str, str] = {}
+    """The kernel's inputs for slots, and the slots."""
 
     def __init__(self, use_locking: bool, name: str, **given: Any) -> None:
         super().__init__(use_locking, name)
@@ -387,15 +396,17 @@ class KernelOptimizer(Optimizer):
 
     def _scalars(self) -> dict[str, Tensor]:
         """The kernel's scalar inputs, by name."""
-        return {_SCALAR_INPUTS.get(name, name): tensor for name, tensor in self._tensors.items()}
+        inputs = {**_SCALAR_INPUTS, "learning_rate": self._rate_input}
+        return {inputs.get(name, name): tensor for name, tensor in self._tensors.items()}
 
     def _attrs(self) -> dict[str, Any]:
         """The attributes."""
         return {}
 
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        """The inputs that are slots, by their name in the signature."""
-        raise NotImplementedError
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            for slot_name in self._kernel_slots.values():
+                self._zeros_slot(variable, slot_name, self._name)
 
     def _other_inputs(self, var: Any) -> dict[str, Any]:
         """Inputs that are neither slots nor hyperparameters in the variable's type, by their name."""
@@ -404,9 +415,8 @@ class KernelOptimizer(Optimizer):
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
-        slots: dict[str, Any] = {
-            name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
-        }
+        found = {name: self.get_slot(var, slot_name) for name, slot_name in self._kernel_slots.items()}
+        slots: dict[str, Any] = {name: slot.handle if resource else slot for name, slot in found.items()}
         scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
         is_delta = indices is None and self._op.endswith("GradientDescent")
         gradient: dict[str, Any] = {"delta" if is_delta else "grad": grad}

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.typing import TensorLike
@@ -31,6 +30,7 @@ class ProximalAdagradOptimizer(KernelOptimizer):
     """
 
     _op = "ProximalAdagrad"
+    _kernel_slots = {"accum": "accumulator"}
 
     def __init__(
         self,
@@ -57,14 +57,3 @@ class ProximalAdagradOptimizer(KernelOptimizer):
             with get_default_graph().colocate_with(variable.op):
                 start = constant(self._start, variable.dtype.base_dtype, variable.get_shape())
             self._get_or_make_slot(variable, start, "accumulator", self._name)
-
-    def _scalars(self) -> dict[str, Tensor]:
-        given = self._tensors
-        return {
-            "lr": given["learning_rate"],
-            "l1": given["l1_regularization_strength"],
-            "l2": given["l2_regularization_strength"],
-        }
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {"accum": self.get_slot(var, "accumulator")}

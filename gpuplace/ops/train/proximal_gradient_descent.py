@@ -5,9 +5,6 @@ Source: tensorflow/python/training/proximal_gradient_descent.py, release 1.15.
 
 from __future__ import annotations
 
-from typing import Any
-
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.typing import TensorLike
 
@@ -27,6 +24,7 @@ class ProximalGradientDescentOptimizer(KernelOptimizer):
     """
 
     _op = "ProximalGradientDescent"
+    _rate_input = "alpha"
 
     def __init__(
         self,
@@ -43,14 +41,3 @@ class ProximalGradientDescentOptimizer(KernelOptimizer):
             l1_regularization_strength=l1_regularization_strength,
             l2_regularization_strength=l2_regularization_strength,
         )
-
-    def _scalars(self) -> dict[str, Tensor]:
-        given = self._tensors
-        return {
-            "alpha": given["learning_rate"],
-            "l1": given["l1_regularization_strength"],
-            "l2": given["l2_regularization_strength"],
-        }
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        return {}

@@ -44,6 +44,7 @@ class RMSPropOptimizer(KernelOptimizer):
         super().__init__(use_locking, name, **given)
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
+        self._kernel_slots = {**({"mg": "mg"} if centered else {}), "ms": "rms", "mom": "momentum"}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
@@ -53,7 +54,3 @@ class RMSPropOptimizer(KernelOptimizer):
             if self._centered:
                 self._zeros_slot(variable, "mg", self._name)
             self._zeros_slot(variable, "momentum", self._name)
-
-    def _slot_inputs(self, var: Any) -> dict[str, Any]:
-        mean = {"mg": self.get_slot(var, "mg")} if self._centered else {}
-        return {**mean, "ms": self.get_slot(var, "rms"), "mom": self.get_slot(var, "momentum")}

@@ -24,9 +24,9 @@ from gpuplace.ops.array.gather import shape_taken_nd, taken, taken_nd
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.support import new
+from gpuplace.ops.support import new, scalar_shape
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 # VarHandleOp
 
@@ -39,9 +39,7 @@ def var_handle_op(
     return apply_op("VarHandleOp", name, **arguments).outputs[0]
 
 
-@shape_function("VarHandleOp")
-def _handle_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("VarHandleOp")(scalar_shape)
 
 
 @binder("VarHandleOp")
@@ -136,9 +134,7 @@ def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
     return apply_op("VarIsInitializedOp", name, resource=resource).outputs[0]
 
 
-@shape_function("VarIsInitializedOp")
-def _is_initialized_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("VarIsInitializedOp")(scalar_shape)
 
 
 @compute("VarIsInitializedOp", reads_only=True)

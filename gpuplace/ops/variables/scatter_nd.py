@@ -17,6 +17,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import require_updates_at
 from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike, VariableLike
 
@@ -26,13 +27,24 @@ _REFERENCES = tuple(f"ScatterNd{how}" for how in ("Update", "Add", "Sub"))
 _RESOURCES = tuple(f"Resource{op_type}" for op_type in _REFERENCES)
 
 
-def scatter_nd_update(
+def _scatter(
     ref: VariableLike,
     indices: TensorLike,
     updates: TensorLike,
-    use_locking: bool = True,
+    use_locking: bool = False,
     name: str | None = None,
+    *,
+    how: str = "",
 ) -> Any:
+    arguments = {"indices": indices, "updates": updates, "use_locking": use_locking}
+    if not isinstance(ref, ResourceVariable):
+        return apply_op(f"ScatterNd{how}", name, ref=ref, **arguments).outputs[0]
+    with ref.graph.as_default():
+        return ref._after(apply_op(f"ResourceScatterNd{how}", name, ref=ref.handle, **arguments), True)
+
+
+@variant_of(_scatter, how="Update", use_locking=True)
+def scatter_nd_update() -> None:
     """Puts updates at index vectors of a variable.
 
     >>> import gpuplace as tf
@@ -57,16 +69,10 @@ def scatter_nd_update(
         ValueError: the shapes are known not to fit.
         InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
     """
-    return _scatter("Update", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_add(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="Add")
+def scatter_nd_add() -> None:
     """Adds updates at index vectors of a variable; equal ones count one after the other.
 
     Args:
@@ -84,16 +90,10 @@ def scatter_nd_add(
         ValueError: the shapes are known not to fit.
         InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
     """
-    return _scatter("Add", ref, indices, updates, use_locking, name)
 
 
-def scatter_nd_sub(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="Sub")
+def scatter_nd_sub() -> None:
     """Subtracts updates at index vectors of a variable; equal ones count one after the other.
 
     Args:
@@ -111,15 +111,6 @@ def scatter_nd_sub(
         ValueError: the shapes are known not to fit.
         InvalidArgumentError: at run time, shapes do not fit, or an index is out of range.
     """
-    return _scatter("Sub", ref, indices, updates, use_locking, name)
-
-
-def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
-    arguments = {"indices": indices, "updates": updates, "use_locking": use_locking}
-    if not isinstance(ref, ResourceVariable):
-        return apply_op(f"ScatterNd{how}", name, ref=ref, **arguments).outputs[0]
-    with ref.graph.as_default():
-        return ref._after(apply_op(f"ResourceScatterNd{how}", name, ref=ref.handle, **arguments), True)
 
 
 @shape_function(*_REFERENCES)

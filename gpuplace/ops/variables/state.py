@@ -23,8 +23,10 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.support import same_shape, scalar_shape
 from gpuplace.ops.variables.scatter import HOWS, scattered
-from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
+from gpuplace.ops.variants import variant_of
+from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = [
@@ -125,9 +127,7 @@ def _destroy_temporary_variable(xp: Any, ref: VariableStorage, *, var_name: byte
     return ref.value
 
 
-@shape_function("DestroyTemporaryVariable")
-def _destroyed_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape]
+shape_function("DestroyTemporaryVariable")(same_shape)
 
 
 # Assign, AssignAdd, AssignSub
@@ -277,9 +277,7 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
     return ref.is_initialized(name=name)
 
 
-@shape_function("IsVariableInitialized")
-def _is_initialized_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("IsVariableInitialized")(scalar_shape)
 
 
 @compute("IsVariableInitialized", reads_only=True)
@@ -290,13 +288,25 @@ def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
 # Scatter ops
 
 
-def scatter_update(
+def _scatter(
     ref: VariableLike,
     indices: TensorLike,
     updates: TensorLike,
-    use_locking: bool = True,
+    use_locking: bool = False,
     name: str | None = None,
+    *,
+    how: str = "",
 ) -> Any:
+    holder: Any = ref
+    if not _is_reference(holder):
+        return holder._scatter(how, indices, updates, name)
+    op_type = f"Scatter{how.capitalize()}"
+    arguments = {"ref": ref, "indices": indices, "updates": updates, "use_locking": use_locking}
+    return apply_op(op_type, name, **arguments).outputs[0]
+
+
+@variant_of(_scatter, how="update", use_locking=True)
+def scatter_update() -> None:
     """Replaces the rows of a variable by updates.
 
     With equal indices the later update stays.
@@ -316,16 +326,10 @@ def scatter_update(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("update", ref, indices, updates, use_locking, name)
 
 
-def scatter_add(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="add")
+def scatter_add() -> None:
     """Adds to rows of a variable.
 
     Equal indices count one after the other.
@@ -352,16 +356,10 @@ def scatter_add(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("add", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="sub")
+def scatter_sub() -> None:
     """Subtracts from rows of a variable.
 
     Equal indices count one after the other.
@@ -381,16 +379,10 @@ def scatter_sub(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("sub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="mul")
+def scatter_mul() -> None:
     """Multiplies rows of a variable.
 
     Equal indices count one after the other.
@@ -410,16 +402,10 @@ def scatter_mul(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("mul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="div")
+def scatter_div() -> None:
     """Divides rows of a variable.
 
     Equal indices count one after the other.
@@ -439,16 +425,10 @@ def scatter_div(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("div", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="min")
+def scatter_min() -> None:
     """Keeps the smaller of rows of a variable and updates, element by element.
 
     Equal indices count one after the other.
@@ -468,16 +448,10 @@ def scatter_min(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("min", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(
-    ref: VariableLike,
-    indices: TensorLike,
-    updates: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_scatter, how="max")
+def scatter_max() -> None:
     """Keeps the larger of rows of a variable and updates, element by element.
 
     Equal indices count one after the other.
@@ -497,15 +471,6 @@ def scatter_max(
         ValueError: the shapes do not fit.
         InvalidArgumentError: at run time, there is no row of that number.
     """
-    return _scatter("max", ref, indices, updates, use_locking, name)
-
-
-def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
-    if not _is_reference(ref):
-        return ref._scatter(how, indices, updates, name)
-    op_type = f"Scatter{how.capitalize()}"
-    arguments = {"ref": ref, "indices": indices, "updates": updates, "use_locking": use_locking}
-    return apply_op(op_type, name, **arguments).outputs[0]
 
 
 _SCATTER_OPS = tuple(f"Scatter{how.capitalize()}" for how in HOWS)
@@ -551,9 +516,7 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
 
 
-@shape_function("CountUpTo")
-def _count_up_to_shape(op: Operation) -> list[TensorShape]:
-    return [SCALAR_SHAPE]
+shape_function("CountUpTo")(scalar_shape)
 
 
 @compute("CountUpTo")

@@ -753,7 +753,7 @@ class RefVariable(Variable):
         return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
-        return state._scatter(how, self._variable, indices, updates, use_locking, name)
+        return state._scatter(self._variable, indices, updates, use_locking, name, how=how)
 
 
 _kinds["ref"] = RefVariable

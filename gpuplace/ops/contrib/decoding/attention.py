@@ -111,6 +111,8 @@ class _Mechanism(AttentionMechanism):
         name: name scope of the ops.
     """
 
+    _scope: str
+
     def __init__(
         self,
         query_layer: Layer | None,
@@ -193,6 +195,27 @@ class _Mechanism(AttentionMechanism):
         """
         return self.initial_alignments(batch_size, dtype)
 
+    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
+        return _plain(given)
+
+    def _score(self, query: Any) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        """The alignments of a query, and the next state.
+
+        Args:
+            query: ``[batch, size]``.
+            state: the state.
+
+        Raises:
+            ValueError: the query has another size than the keys, where these are multiplied.
+        """
+        with variable_scope(None, self._scope, [query]):
+            score = self._score(query)
+        alignments = self._probability_fn(score, state)
+        return alignments, alignments
+
 
 def _plain(probability_fn: Callable[[Any], Any] | None) -> Callable[[Any, Any], Any]:
     found = probability_fn or softmax
@@ -213,6 +236,8 @@ class BahdanauAttention(_Mechanism):
         custom_key_value_fn: from keys and values to those that are used.
         name: name scope of the ops.
     """
+
+    _scope = "bahdanau_attention"
 
     def __init__(
         self,
@@ -240,9 +265,6 @@ class BahdanauAttention(_Mechanism):
         self._num_units = num_units
         self._normalize = normalize
 
-    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        return _plain(given)
-
     def _score(self, query: Any) -> Any:
         query_layer: Any = self._query_layer
         query = query_layer(query)
@@ -255,18 +277,6 @@ class BahdanauAttention(_Mechanism):
         query = expand_dims(query, 1)
         normed = g * v * rsqrt(reduce_sum(square(v)))
         return reduce_sum(normed * tanh(self._keys + query + b), [2])
-
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state.
-
-        Args:
-            query: ``[batch, size]``.
-            state: the state.
-        """
-        with variable_scope(None, "bahdanau_attention", [query]):
-            score = self._score(query)
-        alignments = self._probability_fn(score, state)
-        return alignments, alignments
 
 
 class LuongAttention(_Mechanism):
@@ -283,6 +293,8 @@ class LuongAttention(_Mechanism):
         custom_key_value_fn: from keys and values to those that are used.
         name: name scope of the ops.
     """
+
+    _scope = "luong_attention"
 
     def __init__(
         self,
@@ -310,9 +322,6 @@ class LuongAttention(_Mechanism):
         self._num_units = num_units
         self._scale = scale
 
-    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        return _plain(given)
-
     def _score(self, query: Any) -> Any:
         g: Any = None
         if self._scale:
@@ -326,21 +335,6 @@ class LuongAttention(_Mechanism):
             )
         score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
         return score if g is None else g * score
-
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state.
-
-        Args:
-            query: ``[batch, size]``.
-            state: the state.
-
-        Raises:
-            ValueError: the query has another size than the keys.
-        """
-        with variable_scope(None, "luong_attention", [query]):
-            score = self._score(query)
-        alignments = self._probability_fn(score, state)
-        return alignments, alignments
 
 
 def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
@@ -399,6 +393,16 @@ def _monotonic(score: Any, previous: Any, noise: float, mode: str, seed: Any) ->
 class _Monotonic(_Mechanism):
     """A mechanism that begins at the memory's first step."""
 
+    _forwards: Callable[[Any, Any], Any]
+    _bias_start: float
+
+    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
+        return self._forwards
+
+    def _score(self, query: Any) -> Any:
+        score = super()._score(query)
+        return score + get_variable("attention_score_bias", dtype=query.dtype, initializer=self._bias_start)
+
     def initial_alignments(self, batch_size: Any, dtype: DTypeLike) -> Any:
         """All weight on the first step.
 
@@ -425,6 +429,8 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
         dtype: type of the variables; None: float32.
         name: name scope of the ops.
     """
+
+    _scope = "bahdanau_monotonic_attention"
 
     def __init__(
         self,
@@ -454,25 +460,6 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
             name=name,
         )
 
-    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        found: Callable[[Any, Any], Any] = self._forwards
-        return found
-
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state.
-
-        Args:
-            query: ``[batch, size]``.
-            state: the state.
-        """
-        with variable_scope(None, "bahdanau_monotonic_attention", [query]):
-            score = self._score(query)
-            score = score + get_variable(
-                "attention_score_bias", dtype=query.dtype, initializer=self._bias_start
-            )
-        alignments = self._probability_fn(score, state)
-        return alignments, alignments
-
 
 class LuongMonotonicAttention(_Monotonic, LuongAttention):
     """Multiplicative attention that goes forwards only.
@@ -490,6 +477,8 @@ class LuongMonotonicAttention(_Monotonic, LuongAttention):
         dtype: type of the variables; None: float32.
         name: name scope of the ops.
     """
+
+    _scope = "luong_monotonic_attention"
 
     def __init__(
         self,
@@ -518,28 +507,6 @@ class LuongMonotonicAttention(_Monotonic, LuongAttention):
             dtype=dtype,
             name=name,
         )
-
-    def _probability(self, given: Callable[..., Any] | None) -> Callable[[Any, Any], Any]:
-        found: Callable[[Any, Any], Any] = self._forwards
-        return found
-
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments of a query, and the next state.
-
-        Args:
-            query: ``[batch, size]``.
-            state: the state.
-
-        Raises:
-            ValueError: the query has another size than the keys.
-        """
-        with variable_scope(None, "luong_monotonic_attention", [query]):
-            score = self._score(query)
-            score = score + get_variable(
-                "attention_score_bias", dtype=query.dtype, initializer=self._bias_start
-            )
-        alignments = self._probability_fn(score, state)
-        return alignments, alignments
 
 
 def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:

@@ -147,7 +147,30 @@ class Helper(ABC):
         """
 
 
-class CustomHelper(Helper):
+class _SizedHelper(Helper):
+    """What has its sizes in attributes; an integer is chosen for a sequence where nothing else is said."""
+
+    _batch_size: Any
+    _shape = TensorShape([])
+    _dtype: DTypeLike = int32
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences there are."""
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        """Shape of what is chosen for a sequence."""
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        """Type of it."""
+        return self._dtype
+
+
+class CustomHelper(_SizedHelper):
     """A helper by three functions.
 
     Args:
@@ -179,16 +202,6 @@ class CustomHelper(Helper):
         if self._batch_size is None:
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """Shape of what is chosen for a sequence."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """Type of it."""
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """Which sequences are finished from the start, and the first inputs.
@@ -238,7 +251,7 @@ def _array_of(values: Tensor) -> TensorArray:
     return made.unstack(values)
 
 
-class TrainingHelper(Helper):
+class TrainingHelper(_SizedHelper):
     """Feeds the true sequences.
 
     Args:
@@ -276,21 +289,6 @@ class TrainingHelper(Helper):
     def sequence_length(self) -> Tensor:
         """The length of each."""
         return self._lengths
-
-    @property
-    def batch_size(self) -> Any:
-        """How many there are."""
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """A scalar for each sequence."""
-        return TensorShape([])
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """int32."""
-        return int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """Which sequences are finished from the start, and the first inputs.
@@ -540,7 +538,7 @@ def _start(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor, Any]:
     return starts, end, batch_size
 
 
-class GreedyEmbeddingHelper(Helper):
+class GreedyEmbeddingHelper(_SizedHelper):
     """Feeds the embedding of the likeliest symbol.
 
     Args:
@@ -556,21 +554,6 @@ class GreedyEmbeddingHelper(Helper):
         self._embedding_fn = embedding_function(embedding)
         self._start_tokens, self._end_token, self._batch_size = _start(start_tokens, end_token)
         self._start_inputs = self._embedding_fn(self._start_tokens)
-
-    @property
-    def batch_size(self) -> Any:
-        """How many sequences there are."""
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """A scalar for each sequence."""
-        return TensorShape([])
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """int32."""
-        return int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """No sequence is finished; the embeddings of the start tokens.
@@ -657,7 +640,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         return _symbols(logits if self._temperature is None else logits / self._temperature, self._seed)
 
 
-class InferenceHelper(Helper):
+class InferenceHelper(_SizedHelper):
     """Feeds what a function makes of the outputs.
 
     Args:
@@ -685,21 +668,6 @@ class InferenceHelper(Helper):
         self._next_inputs_fn = next_inputs_fn
         self._batch_size = shape_of(start_inputs)[0]
         self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
-
-    @property
-    def batch_size(self) -> Any:
-        """How many sequences there are."""
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """Shape of what is chosen for a sequence."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """Type of it."""
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """No sequence is finished; the first inputs.

@@ -14,8 +14,10 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.padding import pad
 from gpuplace.ops.contrib import layers
 from gpuplace.ops.contrib.arg_scope import add_arg_scope, arg_scope
+from gpuplace.ops.contrib.nets.support import EndPoints
 from gpuplace.ops.contrib.regularizers import l2_regularizer, variance_scaling_initializer
-from gpuplace.ops.contrib.utils import collect_named_outputs
+from gpuplace.ops.contrib.utils import collect_named_outputs, convert_collection_to_dict
+from gpuplace.ops.math.reduction import reduce_mean
 from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.variables.variable_scope import variable_scope
 
@@ -165,3 +167,91 @@ def root_stride(output_stride: float | None) -> float | None:
     if output_stride % 4 != 0:
         raise ValueError("The output_stride needs to be a multiple of 4.")
     return output_stride / 4
+
+
+def resnet(
+    inputs: Tensor,
+    blocks: Sequence[Block],
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: float | None = None,
+    include_root_block: bool = True,
+    reuse: Any = None,
+    scope: Any = None,
+    *,
+    version: str = "",
+    unit_fn: Callable[..., Tensor] = layers.conv2d,
+) -> tuple[Tensor, EndPoints]:
+    """The nets of both versions, of which the second normalizes what comes into a unit, and so the last sum."""
+    is_first = version == "resnet_v1"
+    with variable_scope(scope, version, [inputs], reuse=reuse) as opened:
+        collection = opened.original_name_scope + "_end_points"
+        collected = [layers.conv2d, unit_fn, stack_blocks_dense]
+        with (
+            arg_scope(collected, outputs_collections=collection),
+            arg_scope([layers.batch_norm], is_training=is_training),
+        ):
+            net = inputs
+            if include_root_block:
+                output_stride = root_stride(output_stride)
+                plain = {} if is_first else {"activation_fn": None, "normalizer_fn": None}
+                with arg_scope([layers.conv2d], **plain):
+                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                net = layers.max_pool2d(net, [3, 3], stride=2, scope="pool1")
+            net = stack_blocks_dense(net, blocks, output_stride)
+            if not is_first:
+                net = layers.batch_norm(net, activation_fn=relu, scope="postnorm")
+            if global_pool:
+                net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
+            if num_classes is not None:
+                net = layers.conv2d(
+                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
+                )
+            end_points: EndPoints = convert_collection_to_dict(collection)
+            if num_classes is not None:
+                end_points["predictions"] = layers.softmax(net, scope="predictions")
+            return net, end_points
+
+
+def net_of(
+    resnet: Callable[..., Any], unit_fn: Callable[..., Tensor], name: str, units: Sequence[int]
+) -> Callable[..., tuple[Tensor, EndPoints]]:
+    """A net of a version.
+
+    Args:
+        resnet: makes it of its blocks.
+        unit_fn: makes a unit.
+        name: its name.
+        units: how many each of its four blocks has.
+    """
+
+    def net(
+        inputs: Tensor,
+        num_classes: int | None = None,
+        is_training: Any = True,
+        global_pool: bool = True,
+        output_stride: float | None = None,
+        reuse: Any = None,
+        scope: Any = name,
+    ) -> tuple[Tensor, EndPoints]:
+        """The net; see ``resnet_v1`` and ``resnet_v2``.
+
+        Args:
+            inputs: ``[batch, height, width, channels]``.
+            num_classes: how many logits; None: the features before them.
+            is_training: whether batches are normalized by their own mean and variance.
+            global_pool: take the mean of the whole image.
+            output_stride: by how much the images get smaller at most; None: the strides decide.
+            reuse: share the variables of the scope.
+            scope: the variable scope.
+        """
+        sizes = zip((64, 128, 256, 512), units, (2, 2, 2, 1), strict=True)
+        blocks = [block(unit_fn, f"block{number}", *size) for number, size in enumerate(sizes, 1)]
+        return resnet(
+            inputs, blocks, num_classes, is_training, global_pool, output_stride, reuse=reuse, scope=scope
+        )
+
+    net.__name__ = net.__qualname__ = name
+    net.__module__ = resnet.__module__
+    return net

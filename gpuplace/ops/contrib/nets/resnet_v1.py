@@ -6,19 +6,17 @@ Recognition" (He and others 2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.contrib import layers
-from gpuplace.ops.contrib.arg_scope import add_arg_scope, arg_scope
+from gpuplace.ops.contrib.arg_scope import add_arg_scope
 from gpuplace.ops.contrib.nets import resnet_utils
 from gpuplace.ops.contrib.nets.resnet_utils import Block, resnet_arg_scope
-from gpuplace.ops.contrib.nets.support import EndPoints
-from gpuplace.ops.contrib.utils import collect_named_outputs, convert_collection_to_dict, last_dimension
-from gpuplace.ops.math.reduction import reduce_mean
+from gpuplace.ops.contrib.utils import collect_named_outputs, last_dimension
 from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.variables.variable_scope import variable_scope
+from gpuplace.ops.variants import variant_of
 
 __all__ = [
     "bottleneck", "resnet_arg_scope", "resnet_v1", "resnet_v1_101", "resnet_v1_152", "resnet_v1_200", "resnet_v1_50",
@@ -60,17 +58,8 @@ def bottleneck(
         return collect_named_outputs(outputs_collections, opened.name, relu(shortcut + residual))
 
 
-def resnet_v1(
-    inputs: Tensor,
-    blocks: Sequence[Block],
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: float | None = None,
-    include_root_block: bool = True,
-    reuse: Any = None,
-    scope: Any = None,
-) -> tuple[Tensor, EndPoints]:
+@variant_of(resnet_utils.resnet, version="resnet_v1", unit_fn=bottleneck)
+def resnet_v1() -> None:
     """A net of given blocks.
 
     Args:
@@ -90,29 +79,6 @@ def resnet_v1(
     Raises:
         ValueError: the strides do not give ``output_stride``.
     """
-    with variable_scope(scope, "resnet_v1", [inputs], reuse=reuse) as opened:
-        collection = opened.original_name_scope + "_end_points"
-        collected = [layers.conv2d, bottleneck, resnet_utils.stack_blocks_dense]
-        with (
-            arg_scope(collected, outputs_collections=collection),
-            arg_scope([layers.batch_norm], is_training=is_training),
-        ):
-            net = inputs
-            if include_root_block:
-                output_stride = resnet_utils.root_stride(output_stride)
-                net = resnet_utils.conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = layers.max_pool2d(net, [3, 3], stride=2, scope="pool1")
-            net = resnet_utils.stack_blocks_dense(net, blocks, output_stride)
-            if global_pool:
-                net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
-            if num_classes is not None:
-                net = layers.conv2d(
-                    net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
-                )
-            end_points: EndPoints = convert_collection_to_dict(collection)
-            if num_classes is not None:
-                end_points["predictions"] = layers.softmax(net, scope="predictions")
-            return net, end_points
 
 
 resnet_v1.default_image_size = 224  # type: ignore[attr-defined]
@@ -130,40 +96,7 @@ def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) ->
     return resnet_utils.block(bottleneck, scope, base_depth, num_units, stride)
 
 
-def _resnet(name: str, units: Sequence[int]) -> Callable[..., tuple[Tensor, EndPoints]]:
-    """A net of the family, by how many units each of its four blocks has."""
-
-    def net(
-        inputs: Tensor,
-        num_classes: int | None = None,
-        is_training: Any = True,
-        global_pool: bool = True,
-        output_stride: float | None = None,
-        reuse: Any = None,
-        scope: Any = name,
-    ) -> tuple[Tensor, EndPoints]:
-        """The net; see ``resnet_v1``.
-
-        Args:
-            inputs: ``[batch, height, width, channels]``.
-            num_classes: how many logits; None: the features before them.
-            is_training: whether batches are normalized by their own mean and variance.
-            global_pool: take the mean of the whole image.
-            output_stride: by how much the images get smaller at most; None: the strides decide.
-            reuse: share the variables of the scope.
-            scope: the variable scope.
-        """
-        sizes = zip((64, 128, 256, 512), units, (2, 2, 2, 1), strict=True)
-        blocks = [resnet_v1_block(f"block{number}", *size) for number, size in enumerate(sizes, 1)]
-        return resnet_v1(
-            inputs, blocks, num_classes, is_training, global_pool, output_stride, reuse=reuse, scope=scope
-        )
-
-    net.__name__ = net.__qualname__ = name
-    return net
-
-
-resnet_v1_50 = _resnet("resnet_v1_50", (3, 4, 6, 3))
-resnet_v1_101 = _resnet("resnet_v1_101", (3, 4, 23, 3))
-resnet_v1_152 = _resnet("resnet_v1_152", (3, 8, 36, 3))
-resnet_v1_200 = _resnet("resnet_v1_200", (3, 24, 36, 3))
+resnet_v1_50 = resnet_utils.net_of(resnet_v1, bottleneck, "resnet_v1_50", (3, 4, 6, 3))
+resnet_v1_101 = resnet_utils.net_of(resnet_v1, bottleneck, "resnet_v1_101", (3, 4, 23, 3))
+resnet_v1_152 = resnet_utils.net_of(resnet_v1, bottleneck, "resnet_v1_152", (3, 8, 36, 3))
+resnet_v1_200 = resnet_utils.net_of(resnet_v1, bottleneck, "resnet_v1_200", (3, 24, 36, 3))

@@ -19,6 +19,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.data.runtime.stages import END, Call, Following, Run, Stage
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import no_outputs
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
@@ -265,9 +266,7 @@ def _scalar(op: Operation) -> Any:
     return (SCALAR_SHAPE,) * max(1, len(op.op_def.outputs if op.op_def else ()))
 
 
-@shape_function("MakeIterator")
-def _nothing(op: Operation) -> Any:
-    return ()
+shape_function("MakeIterator")(no_outputs)
 
 
 @shape_function("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")

@@ -1,0 +1,83 @@
+"""Functions that are another one with other defaults, or with an argument fixed: one signature and body for a family.
+
+>>> def power(x: float, *, exponent: int = 1) -> float:
+...     return x**exponent
+>>> @variant_of(power, exponent=2)
+... def square() -> None:
+...     '''The second power.'''
+>>> square(3.0), square.__name__, square.__doc__
+(9.0, 'square', 'The second power.')
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+__all__ = ["init_defaults", "variant_of"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type[Any])
+
+
+def _copied(function: Callable[..., Any], **defaults: Any) -> FunctionType:
+    """A function of the same body with other defaults."""
+    assert isinstance(function, FunctionType)
+    code = function.__code__
+    made = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    update_wrapper(made, function)
+    del made.__wrapped__  # type: ignore[attr-defined]
+    given = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    made.__defaults__ = tuple(defaults.pop(name, value) for name, value in zip(names, given, strict=True))
+    by_name = function.__kwdefaults__ or {}
+    made.__kwdefaults__ = {name: defaults.pop(name, value) for name, value in by_name.items()}
+    assert not defaults, f"{function.__qualname__} has no defaults for {', '.join(defaults)}"
+    return made
+
+
+_signature = cache(inspect.signature)
+"""That of what a family shares, read once for all its members."""
+
+
+def init_defaults(**defaults: Any) -> Callable[[_Class], _Class]:
+    """Decorates a class whose ``__init__`` is the inherited one, under its own name and with other defaults.
+
+    Args:
+        **defaults: by the name of a parameter that has a default.
+    """
+
+    def with_own_init(cls: _Class) -> _Class:
+        cls.__init__ = _copied(cls.__init__, **defaults)
+        cls.__init__.__qualname__, cls.__init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+        return cls
+
+    return with_own_init
+
+
+def variant_of(function: _Function, **fixed: Any) -> Callable[[Callable[[], None]], _Function]:
+    """Decorates a name and a docstring: the function of that name is ``function`` with some arguments fixed.
+
+    Args:
+        function: what a family of functions shares; its keyword-only parameters tell the members apart.
+        **fixed: those of this member, which its signature leaves out; of other parameters, its defaults.
+    """
+
+    def named(described: Callable[[], None]) -> _Function:
+        made = _copied(function, **fixed)
+        update_wrapper(made, described, ("__module__", "__name__", "__qualname__", "__doc__"))
+        del made.__wrapped__  # type: ignore[attr-defined]
+        made.__code__ = made.__code__.replace(co_name=made.__name__, co_qualname=made.__qualname__)
+        shared = _signature(function)
+        kept = [
+            one.replace(default=fixed[name]) if name in fixed else one
+            for name, one in shared.parameters.items()
+            if one.kind is not one.KEYWORD_ONLY
+        ]
+        made.__signature__ = shared.replace(parameters=kept)  # type: ignore[attr-defined]
+        return cast(_Function, made)
+
+    return named

@@ -77,12 +77,46 @@ def scatter(
                                     ]
 
 
+def largest(
+    images: Any, pooled: Any, lowest: Any, rows: int, columns: int, top: int, left: int, down: int, right: int
+) -> None:
+    """``pool_arithmetic.largest``; of two zeros of different signs it may take the other one.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    for image in range(batch):
+        for line in range(out_height):
+            for column in range(out_width):
+                target = pooled[image, line, column]
+                for channel in range(channels):
+                    target[channel] = lowest
+                for row in range(max(0, top - line * down), min(rows, height + top - line * down)):
+                    for tap in range(
+                        max(0, left - column * right), min(columns, width + left - column * right)
+                    ):
+                        seen = images[image, line * down + row - top, column * right + tap - left]
+                        for channel in range(channels):
+                            value, best = seen[channel], target[channel]
+                            target[channel] = value if (value > best) | (value != value) else best
+
+
 def largest_gradient(
     images: Any,
     pooled: Any,
     grad: Any,
     result: Any,
-    found: Any,
+    rest: Any,
     lowest: Any,
     rows: int,
     columns: int,
@@ -100,7 +134,7 @@ def largest_gradient(
         pooled: ``[batch, out_height, out_width, channels]``.
         grad: likewise.
         result: like ``images``.
-        found: ``[channels]``, bool, to work with.
+        rest: ``[channels]``, to work with: the gradient until its place is found, then zero.
         lowest: what the border consists of.
         rows: of the window.
         columns: of the window.
@@ -113,29 +147,29 @@ def largest_gradient(
     batch, height, width, channels = images.shape
     _, out_height, out_width, _ = pooled.shape
     overlap = down < rows or right < columns
+    zero = result.dtype.type(0)
     for image in range(batch):
         result[image] = 0
         for i in range(out_height):
             line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
             for j in range(out_width):
                 column = out_width - 1 - j if overlap else j
-                found[:] = False
+                wanted = pooled[image, line, column]
+                for channel in range(channels):
+                    rest[channel] = grad[image, line, column, channel]
                 for row in range(rows):
                     y = line * down + row - top
                     for tap in range(columns):
                         x = column * right + tap - left
                         if 0 <= y < height and 0 <= x < width:
+                            seen, target = images[image, y, x], result[image, y, x]
                             for channel in range(channels):
-                                seen = images[image, y, x, channel]
-                                hit = seen == pooled[image, line, column, channel]
-                                hit = hit | (has_nan & (seen != seen))
-                                hit = hit & (not found[channel])
-                                found[channel] |= hit
-                                part = grad[image, line, column, channel] if hit else result.dtype.type(0)
-                                if overlap:
-                                    result[image, y, x, channel] += part
-                                else:
-                                    result[image, y, x, channel] = part
+                                hit = seen[channel] == wanted[channel]
+                                if has_nan:
+                                    hit = hit | (seen[channel] != seen[channel])
+                                part = rest[channel] if hit else zero
+                                rest[channel] = zero if hit else rest[channel]
+                                target[channel] = target[channel] + part if overlap else part
                         else:
                             for channel in range(channels):
-                                found[channel] |= pooled[image, line, column, channel] == lowest
+                                rest[channel] = zero if wanted[channel] == lowest else rest[channel]

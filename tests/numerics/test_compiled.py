@@ -56,10 +56,10 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("special", [False, True])
-def test_poolings_and_their_gradients(window, special, both_ways, monkeypatch):
+@pytest.mark.parametrize("special, channels", [(False, 5), (True, 5), (True, 37), (False, 16)])
+def test_poolings_and_their_gradients(window, special, channels, both_ways, monkeypatch):
     random = np.random.default_rng(0)
-    images = np.round(random.standard_normal((3, 9, 8, 5)), 1).astype(np.float32)
+    images = np.round(random.standard_normal((3, 9, 8, channels)), 1).astype(np.float32)
     if special:
         images[random.random(images.shape) < 0.1] = np.nan
         images[random.random(images.shape) < 0.4] = -np.inf

@@ -35,7 +35,7 @@ ROUNDED_FROM = 128
 """So many calls go NumPy's way before a loop is used that rounds in another way."""
 
 UNIT_BYTES = 64
-"""The loops of ``convolutions`` take matrices whose lines are a multiple of this."""
+"""The loops of ``window_loops`` take matrices whose lines are a multiple of this."""
 
 _TYPES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
@@ -46,7 +46,7 @@ _ARGUMENTS = {
     "relu_gradient": "vvV",
     "scatter": "wMiiiiii",
     "largest": "mMniiiiii",
-    "largest_gradient": "mmmMVniiiiiib",
+    "largest_gradient": "mmmMniiiiii",
     "convolution": "mtvMVViiiiiiiibb",
     "filter_gradient": "mmUVViiiiiiii",
 }
@@ -54,10 +54,10 @@ _ARGUMENTS = {
 an integer and b a bool; capitals are written to.
 """
 
-_OF_CONVOLUTIONS = frozenset({"convolution", "filter_gradient"})
-"""Loops in ``convolutions``; the others are in ``loops``."""
+_OF_WINDOWS = frozenset({"convolution", "filter_gradient", "largest", "largest_gradient"})
+"""Loops in ``window_loops``; the others are in ``loops``."""
 
-_ROUNDED = _OF_CONVOLUTIONS | {"largest"}
+_ROUNDED = _OF_WINDOWS - {"largest_gradient"}
 """Loops whose last bits, or signs of zero, are not those of NumPy's way."""
 
 _lock = threading.Lock()
@@ -76,7 +76,7 @@ def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
     """The compiled loop; None where there is none, or none yet, or the arrays are not all of one type and contiguous.
 
     Args:
-        name: of a function in ``loops`` or ``convolutions``.
+        name: of a function in ``loops`` or ``window_loops``.
         *arrays: NumPy's, that it would be for.
     """
     dtype = arrays[0].dtype
@@ -96,7 +96,7 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     """Compiles a loop, or takes it from numba's cache.
 
     Args:
-        name: of a function in ``loops`` or ``convolutions``.
+        name: of a function in ``loops`` or ``window_loops``.
         dtype: float32 or float64.
 
     Raises:
@@ -104,10 +104,10 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     """
     import numba
 
-    if name in _OF_CONVOLUTIONS:
-        from gpuplace.numerics.compiled import convolutions
+    if name in _OF_WINDOWS:
+        from gpuplace.numerics.compiled import window_loops
 
-        function = getattr(convolutions, name)
+        function = getattr(window_loops, name)
     else:
         function = getattr(loops, name)
     number = getattr(numba, _TYPES[dtype])

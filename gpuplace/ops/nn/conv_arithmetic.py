@@ -9,7 +9,7 @@ The matrix of windows is many times larger than the images, so it is only ever t
 
     images --[piece of images, or of rows]--> windows as rows --@ filter--> the piece's part of the result
 
-Compiled loops (``numerics.compiled.convolutions``), where they are there and suit, need no such matrix.
+Compiled loops (``numerics.compiled.window_loops``), where they are there and suit, need no such matrix.
 
 Half-precision numbers are multiplied and summed as float32.
 """
@@ -97,7 +97,7 @@ def find_loop(
     """The compiled loop for a convolution without groups, or the gradient of its filter; None if none suits.
 
     Args:
-        name: of a function in ``convolutions``.
+        name: of a function in ``window_loops``.
         xp: numpy or cupy.
         sizes: of the images, NHWC.
         shape: of the filter.

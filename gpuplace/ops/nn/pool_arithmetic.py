@@ -116,13 +116,8 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
 
     def compiled_piece(part: slice) -> None:
         assert loop is not None
-        has_nan = bool((pooled[part] != pooled[part]).any())
-        rest = np.empty(channels, grad.dtype)
         lowest = images.dtype.type(_lowest(np, images.dtype))
-        loop(
-            images[part], pooled[part], grad[part], result[part], rest, lowest, *taps, top, left, *window.strides,
-            has_nan,
-        )  # fmt: skip
+        loop(images[part], pooled[part], grad[part], result[part], lowest, *taps, top, left, *window.strides)
 
     def piece(part: slice) -> None:
         some = grad[part]

@@ -1,7 +1,8 @@
-"""Convolutions and the gradients of their filters, as loops that numba compiles.
+"""Convolutions, poolings and their gradients, as loops that numba compiles.
 
-Both are sums of products over the windows of images with a border. What all the time goes into is a tile: the sums of
-a few rows and columns of the result, which stay in the processor's registers until they are complete::
+A convolution and the gradient of a filter are sums of products over the windows of images with a border. What all the
+time goes into is a tile: the sums of a few rows and columns of the result, which stay in the processor's registers
+until they are complete::
 
     sums[row, column] = sum over segments and steps of a[segment, step, row] * b[segment, step, column]
 
@@ -11,7 +12,8 @@ a few rows and columns of the result, which stay in the processor's registers un
                       such a line
 
 The pixels of a line of the window lie one after another in the image, and those of neighbouring windows overlap, so
-nothing is copied but the image with its border (``padded``). The columns come in units of ``UNIT_BYTES``.
+nothing is copied but the image with its border (``padded``). The columns come in units of
+``UNIT_BYTES``, and so do the channels of poolings, but for what is left over.
 
 Each product is added as it is, without being rounded before, where the processor can do that; sums are added up
 in another order than BLAS does it. So the last bits differ from those of NumPy's way.
@@ -168,66 +170,221 @@ def _register_tile(
     a, a_at, a_segment, a_step, a_row = left
     b, b_at, b_segment, b_step = right
     result, at, result_row = target
-    anything = ir.Constant(vector, ir.Undefined)
-    first_of_all = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
-
-    def vectors_at(array: Any, position: Any) -> list[Any]:
-        start = builder.bitcast(builder.gep(array, [position]), vector.as_pointer())
-        return [builder.gep(start, [_ADDRESS(index)]) for index in range(vectors)]
-
-    def spread(number: Any) -> Any:
-        one = builder.insert_element(anything, number, ir.IntType(32)(0))
-        return builder.shuffle_vector(one, anything, first_of_all)
-
-    def load(pointer: Any) -> Any:
-        return builder.load(pointer, align=size)
-
-    def loop(starts: list[Any]) -> tuple[Any, list[Any]]:
-        """Begins a block that is run again; what it starts from, and what it has got to then."""
-        before = builder.block
-        block = builder.append_basic_block("again")
-        builder.branch(block)
-        builder.position_at_end(block)
-        values = [builder.phi(start.type) for start in starts]
-        for value, start in zip(values, starts, strict=True):
-            value.add_incoming(start, before)
-        return block, values
-
-    def again(block: Any, values: list[Any], new: list[Any], count: Any) -> None:
-        """Ends it: until the first of the values is the count."""
-        for value, changed in zip(values, new, strict=True):
-            value.add_incoming(changed, builder.block)
-        done = builder.append_basic_block("done")
-        builder.cbranch(builder.icmp_signed("<", new[0], count), block, done)
-        builder.position_at_end(done)
-
+    code = _Code(builder, vector, size)
     zeros = [ir.Constant(vector, None)] * (rows * vectors)
-    outer, by_segment = loop([_ADDRESS(0), a_at, b_at, *zeros])
+    outer, by_segment = code.begin([_ADDRESS(0), a_at, b_at, *zeros])
     segment, a_now, b_now, *sums = by_segment
-    inner, by_step = loop([_ADDRESS(0), a_now, b_now, *sums])
+    inner, by_step = code.begin([_ADDRESS(0), a_now, b_now, *sums])
     step, a_place, b_place, *sums = by_step
-    seen = [load(pointer) for pointer in vectors_at(b, b_place)]
+    seen = [code.load(pointer) for pointer in code.vectors(b, b_place, vectors)]
     new = []
     place = a_place
     for row in range(rows):
-        factor = spread(load(builder.gep(a, [place])))
+        factor = code.spread(code.load(builder.gep(a, [place])))
         for index in range(vectors):
             part = builder.fmul(factor, seen[index], flags=("contract",))
             new.append(builder.fadd(part, sums[row * vectors + index], flags=("contract",)))
         place = builder.add(place, a_row)
     stepped = [builder.add(step, _ADDRESS(1)), builder.add(a_place, a_step), builder.add(b_place, b_step)]
-    again(inner, by_step, [*stepped, *new], counts[1])
+    code.end(inner, by_step, [*stepped, *new], counts[1])
     moved = [builder.add(segment, _ADDRESS(1)), builder.add(a_now, a_segment), builder.add(b_now, b_segment)]
-    again(outer, by_segment, [*moved, *new], counts[0])
+    code.end(outer, by_segment, [*moved, *new], counts[0])
     for row in range(rows):
-        for index, pointer in enumerate(vectors_at(result, at)):
+        for index, pointer in enumerate(code.vectors(result, at, vectors)):
             total = new[row * vectors + index]
-            if adds:
-                total = builder.fadd(load(pointer), total)
-            builder.store(total, pointer, align=size)
+            code.store(builder.fadd(code.load(pointer), total) if adds else total, pointer)
         at = builder.add(at, result_row)
 
 
+class _Code:
+    """Instructions on vectors, and loops.
+
+    Args:
+        builder: where they go.
+        vector: type of a vector.
+        size: bytes of an element.
+    """
+
+    def __init__(self, builder: Any, vector: Any, size: int) -> None:
+        self._builder, self._vector, self._size = builder, vector, size
+
+    def vectors(self, array: Any, position: Any, count: int) -> list[Any]:
+        """Where the vectors lie that begin at an element."""
+        start = self._builder.bitcast(self._builder.gep(array, [position]), self._vector.as_pointer())
+        return [self._builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
+
+    def load(self, pointer: Any) -> Any:
+        """The vector, or the element, that is there."""
+        return self._builder.load(pointer, align=self._size)
+
+    def store(self, value: Any, pointer: Any) -> None:
+        """Writes a vector."""
+        self._builder.store(value, pointer, align=self._size)
+
+    def spread(self, number: Any) -> Any:
+        """A vector that holds a number everywhere."""
+        anything = ir.Constant(self._vector, ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), self._vector.count), None)
+        one = self._builder.insert_element(anything, number, ir.IntType(32)(0))
+        return self._builder.shuffle_vector(one, anything, first)
+
+    def begin(self, starts: list[Any]) -> tuple[Any, list[Any]]:
+        """Begins a block that is run again and again; with the values that it has each time."""
+        before = self._builder.block
+        block = self._builder.append_basic_block("again")
+        self._builder.branch(block)
+        self._builder.position_at_end(block)
+        values = [self._builder.phi(start.type) for start in starts]
+        for value, start in zip(values, starts, strict=True):
+            value.add_incoming(start, before)
+        return block, values
+
+    def end(self, block: Any, values: list[Any], new: list[Any], count: Any) -> None:
+        """Ends it: it is run again with the new values, as long as the first of them is less than the count."""
+        for value, changed in zip(values, new, strict=True):
+            value.add_incoming(changed, self._builder.block)
+        done = self._builder.append_basic_block("done")
+        self._builder.cbranch(self._builder.icmp_signed("<", new[0], count), block, done)
+        self._builder.position_at_end(done)
+
+
+@intrinsic
+def _largest(
+    context: Any,
+    images: Any,
+    at: Any,
+    row: Any,
+    tap: Any,
+    rows: Any,
+    taps: Any,
+    lowest: Any,
+    pooled: Any,
+    to: Any,
+) -> Any:
+    """The largest elements of a window, for a unit of channels; at least one row and one tap of it are there."""
+    number = types.int64
+    signature = types.void(images, number, number, number, number, number, images.dtype, pooled, number)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        images, at, row, tap, rows, taps, lowest, pooled, to = given
+        code, vectors = _code(context, builder, signature.args[0])
+        images = context.make_array(signature.args[0])(context, builder, images).data
+        pooled = context.make_array(signature.args[7])(context, builder, pooled).data
+        start = [code.spread(lowest)] * vectors
+        outer, by_row = code.begin([_ADDRESS(0), at, *start])
+        inner, by_tap = code.begin([_ADDRESS(0), *by_row[1:]])
+        new = []
+        for best, pointer in zip(by_tap[2:], code.vectors(images, by_tap[1], vectors), strict=True):
+            value = code.load(pointer)
+            is_it = builder.or_(
+                builder.fcmp_ordered(">", value, best), builder.fcmp_unordered("uno", value, value)
+            )
+            new.append(builder.select(is_it, value, best))
+        code.end(
+            inner, by_tap, [builder.add(by_tap[0], _ADDRESS(1)), builder.add(by_tap[1], tap), *new], taps
+        )
+        code.end(
+            outer, by_row, [builder.add(by_row[0], _ADDRESS(1)), builder.add(by_row[1], row), *new], rows
+        )
+        for value, pointer in zip(new, code.vectors(pooled, to, vectors), strict=True):
+            code.store(value, pointer)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _back(adds: bool) -> Any:
+    """Makes the function that gives what a window gets to the first of its largest elements.
+
+    Args:
+        adds: whether it is added to what is there; else the window's other elements get zero.
+    """
+
+    @intrinsic
+    def back(
+        context: Any,
+        images: Any,
+        result: Any,
+        at: Any,
+        row: Any,
+        tap: Any,
+        rows: Any,
+        taps: Any,
+        lowest: Any,
+        is_cut: Any,
+        pooled: Any,
+        grad: Any,
+        to: Any,
+    ) -> Any:
+        """For a unit of channels; ``is_cut``: the first of the window's elements is in the border."""
+        number = types.int64
+        signature = types.void(
+            images,
+            result,
+            number,
+            number,
+            number,
+            number,
+            number,
+            images.dtype,
+            types.boolean,
+            pooled,
+            grad,
+            number,
+        )
+
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            images, result, at, row, tap, rows, taps, lowest, is_cut, pooled, grad, to = given
+            code, vectors = _code(context, builder, signature.args[0])
+            images, result, pooled, grad = (
+                context.make_array(signature.args[index])(context, builder, given[index]).data
+                for index in (0, 1, 9, 10)
+            )
+            least, zero = code.spread(lowest), code.spread(ir.Constant(lowest.type, 0.0))
+            wanted = [code.load(pointer) for pointer in code.vectors(pooled, to, vectors)]
+            start = []
+            for value, pointer in zip(wanted, code.vectors(grad, to, vectors), strict=True):
+                rest = code.load(pointer)
+                taken = builder.select(builder.fcmp_ordered("==", value, least), zero, rest)
+                start.append(builder.select(is_cut, taken, rest))
+            outer, by_row = code.begin([_ADDRESS(0), at, *start])
+            inner, by_tap = code.begin([_ADDRESS(0), *by_row[1:]])
+            new = []
+            for value, rest, source, target in zip(
+                wanted,
+                by_tap[2:],
+                code.vectors(images, by_tap[1], vectors),
+                code.vectors(result, by_tap[1], vectors),
+                strict=True,
+            ):
+                seen = code.load(source)
+                is_it = builder.or_(
+                    builder.fcmp_ordered("==", seen, value), builder.fcmp_unordered("uno", seen, seen)
+                )
+                part = builder.select(is_it, rest, zero)
+                code.store(builder.fadd(code.load(target), part) if adds else part, target)
+                new.append(builder.select(is_it, zero, rest))
+            code.end(
+                inner, by_tap, [builder.add(by_tap[0], _ADDRESS(1)), builder.add(by_tap[1], tap), *new], taps
+            )
+            code.end(
+                outer, by_row, [builder.add(by_row[0], _ADDRESS(1)), builder.add(by_row[1], row), *new], rows
+            )
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return back
+
+
+def _code(context: Any, builder: Any, array: Any) -> tuple[_Code, int]:
+    """For instructions on vectors of an array's elements, and how many of them make a unit."""
+    element = context.get_value_type(array.dtype)
+    size = context.get_abi_sizeof(element)
+    return _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size), UNIT_BYTES // _VECTOR_BYTES
+
+
+_write_back, _add_back = _back(False), _back(True)
 _tile_8_2, _tile_4_2, _tile_1_2 = (_tile(rows, 2, False) for rows in (8, 4, 1))
 _tile_8_1, _tile_4_1, _tile_1_1 = (_tile(rows, 1, False) for rows in (8, 4, 1))
 _add_12_2, _add_8_2, _add_4_2 = (_tile(rows, 2, True) for rows in (12, 8, 4))
@@ -465,3 +622,144 @@ def filter_gradient(
                             _add_4_1(*given)
                         done += high
                 column += 2 * unit if two else unit
+
+
+def largest(
+    images: Any, pooled: Any, lowest: Any, rows: int, columns: int, top: int, left: int, down: int, right: int
+) -> None:
+    """``pool_arithmetic.largest``; of two zeros of different signs it may take the other one.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    unit = UNIT_BYTES // pooled.itemsize
+    flat, results = images.reshape(-1), pooled.reshape(-1)
+    for image in range(batch):
+        for line in range(out_height):
+            first = max(0, top - line * down)
+            count = min(rows, height + top - line * down) - first
+            for column in range(out_width):
+                begin = max(0, left - column * right)
+                taps = min(columns, width + left - column * right) - begin
+                y, x = line * down + first - top, column * right + begin - left
+                at = ((image * height + y) * width + x) * channels
+                to = ((image * out_height + line) * out_width + column) * channels
+                channel = 0
+                if count > 0 and taps > 0:
+                    while channel <= channels - unit:
+                        _largest(
+                            flat,
+                            at + channel,
+                            width * channels,
+                            channels,
+                            count,
+                            taps,
+                            lowest,
+                            results,
+                            to + channel,
+                        )
+                        channel += unit
+                while channel < channels:
+                    best = lowest
+                    for row in range(count):
+                        for tap in range(taps):
+                            value = images[image, y + row, x + tap, channel]
+                            best = value if value > best or value != value else best
+                    results[to + channel] = best
+                    channel += 1
+
+
+def largest_gradient(
+    images: Any,
+    pooled: Any,
+    grad: Any,
+    result: Any,
+    lowest: Any,
+    rows: int,
+    columns: int,
+    top: int,
+    left: int,
+    down: int,
+    right: int,
+) -> None:
+    """``pool_arithmetic.largest_gradient``; windows that overlap from the last to the first, so that a pixel gets what
+    belongs to it in the order of the positions within the window.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        grad: likewise.
+        result: like ``images``.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    unit = UNIT_BYTES // result.itemsize
+    overlap = down < rows or right < columns
+    is_covered = out_height * down >= height + top and out_width * right >= width + left and down <= rows
+    is_covered = is_covered and right <= columns and not overlap
+    flat, wanted, given, results = (
+        images.reshape(-1),
+        pooled.reshape(-1),
+        grad.reshape(-1),
+        result.reshape(-1),
+    )
+    zero = result.dtype.type(0)
+    for image in range(batch):
+        if not is_covered:
+            result[image] = 0
+        for i in range(out_height):
+            line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
+            first = max(0, top - line * down)
+            count = min(rows, height + top - line * down) - first
+            for j in range(out_width):
+                column = out_width - 1 - j if overlap else j
+                begin = max(0, left - column * right)
+                taps = min(columns, width + left - column * right) - begin
+                y, x = line * down + first - top, column * right + begin - left
+                at = ((image * height + y) * width + x) * channels
+                to = ((image * out_height + line) * out_width + column) * channels
+                is_cut = first > 0 or begin > 0
+                channel = 0
+                if count > 0 and taps > 0:
+                    while channel <= channels - unit:
+                        places = (
+                            flat, results, at + channel, width * channels, channels, count, taps, lowest, is_cut,
+                            wanted, given, to + channel,
+                        )  # fmt: skip
+                        if overlap:
+                            _add_back(*places)
+                        else:
+                            _write_back(*places)
+                        channel += unit
+                while channel < channels:
+                    most, rest = wanted[to + channel], given[to + channel]
+                    if is_cut and most == lowest:
+                        rest = zero
+                    for row in range(count):
+                        for tap in range(taps):
+                            value = images[image, y + row, x + tap, channel]
+                            is_it = value == most or value != value
+                            part = rest if is_it else zero
+                            if overlap:
+                                result[image, y + row, x + tap, channel] += part
+                            else:
+                                result[image, y + row, x + tap, channel] = part
+                            rest = zero if is_it else rest
+                    channel += 1

@@ -166,6 +166,30 @@ def test_steps_of_training(optimizer, loop, both_ways):
     assert both_ways(train) == {"relu_gradient", loop} - {None}
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["Sigmoid", "Tanh"])
+def test_functions_of_small_arrays(name, dtype, monkeypatch):
+    pytest.importorskip("numba")
+    quick = dispatch.element_function(f"{name.lower()}_gradient", np.dtype(dtype))
+    monkeypatch.setattr(dispatch, "_ready", {})
+    monkeypatch.setattr(quick, "function", None)
+    monkeypatch.setattr(quick, "_asked", 0)
+    random = np.random.default_rng(0)
+    y, dy = random.standard_normal((2, 17, 40)).astype(dtype)
+    y[0, :2], dy[1, :3] = (np.nan, np.inf), (np.nan, -np.inf, -0.0)
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(y.dtype, [17, 23]), tf.placeholder(y.dtype, [17, 23])]
+        gradient = getattr(tf.raw_ops, f"{name}Grad")(y=fed[0], dy=fed[1])
+        feeds = dict(zip(fed, (y[:, 5:28], dy[:, ::-1][:, :23]), strict=True))
+        plain = session.run(gradient, feeds)
+        assert quick.function is None
+        made = dispatch.compile_now(f"{name.lower()}_gradient", np.dtype(dtype))
+        dispatch._ready[f"{name.lower()}_gradient", np.dtype(dtype)] = made
+        monkeypatch.setattr(quick, "_asked", dispatch.ENOUGH_SMALL)
+        assert session.run(gradient, feeds).tobytes() == plain.tobytes()
+        assert quick.function is made
+
+
 def test_arrays_that_no_loop_takes(monkeypatch):
     monkeypatch.setattr(dispatch, "_ready", {("relu_gradient", SINGLE): print})
     x = np.zeros((4, 4), np.float32)

@@ -6,16 +6,22 @@ A kernel asks for a loop over some arrays, and goes NumPy's way until the loop i
     if loop is not None:
         loop(grad, x, result)
 
+A function of small arrays, element by element, is one call instead of several, once it is there::
+
+    quick = element_function("tanh_gradient", dtype)
+    result = plain(dy, y) if quick.get() is None else quick.get()(dy, y)
+
 To load numba takes half a second, and to compile a loop as long, once for a machine: numba keeps what it made in its
-cache. So nothing of it happens before ``ENOUGH`` large kernels have run, and then on a thread of its own, while the
-program goes on. Where both ways give the same bits, it makes no difference to the values when that is done. Loops that
-round in another way are first used by the same call in every run of a program: the one after ``ROUNDED_FROM`` others,
-which waits for the loop where it has to.
+cache. So nothing of it happens before ``ENOUGH`` large kernels have run, or ``ENOUGH_SMALL`` small ones, and then on a
+thread of its own, while the program goes on. Where both ways give the same bits, it makes no difference to the values
+when that is done. Loops that round in another way are first used by the same call in every run of a program: the one
+after ``ROUNDED_FROM`` others, which waits for the loop where it has to.
 """
 
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib.util
 import os
 import threading
@@ -30,6 +36,9 @@ from gpuplace.numerics.compiled import loops
 
 ENOUGH = 32
 """A program that asks for loops so many times has enough work for them."""
+
+ENOUGH_SMALL = 10_000
+"""Likewise for functions of small arrays."""
 
 ROUNDED_FROM = 128
 """So many calls go NumPy's way before a loop is used that rounds in another way."""
@@ -57,11 +66,14 @@ an integer and b a bool; capitals are written to.
 _OF_WINDOWS = frozenset({"convolution", "filter_gradient", "largest", "largest_gradient"})
 """Loops in ``window_loops``; the others are in ``loops``."""
 
+_BY_ELEMENT = frozenset({"sigmoid_gradient", "tanh_gradient"})
+"""Formulas of two elements."""
+
 _ROUNDED = _OF_WINDOWS - {"largest_gradient"}
 """Loops whose last bits, or signs of zero, are not those of NumPy's way."""
 
 _lock = threading.Lock()
-_ready: dict[tuple[str, np.dtype[Any]], Callable[..., None] | None] = {}
+_ready: dict[tuple[str, np.dtype[Any]], Callable[..., Any] | None] = {}
 _wanted: SimpleQueue[tuple[str, np.dtype[Any]] | None] = SimpleQueue()
 _made: dict[tuple[str, np.dtype[Any]], threading.Event] = {}
 """Set when the compiler is through with a loop."""
@@ -92,7 +104,40 @@ def compiled(name: str, *arrays: Any) -> Callable[..., None] | None:
     return loop
 
 
-def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
+class ElementFunction:
+    """A function like NumPy's own, as soon as it has been compiled; it gives the bits of NumPy's way.
+
+    Args:
+        name: of a formula in ``loops``.
+        dtype: of its elements.
+    """
+
+    __slots__ = ("_asked", "_key", "function")
+
+    def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
+        self._key = (name, dtype)
+        self._asked = 0
+        self.function: Callable[..., Any] | None = None
+        """What was compiled, as the last call of ``get`` found it."""
+
+    def get(self) -> Callable[..., Any] | None:
+        """What was compiled, or None. A small kernel asks for it each time that it runs without."""
+        if self.function is None:
+            self._asked += 1
+            if self._asked >= ENOUGH_SMALL:
+                if self._key not in _ready:
+                    _want(self._key)
+                self.function = _ready.get(self._key)
+        return self.function
+
+
+@functools.cache
+def element_function(name: str, dtype: np.dtype[Any]) -> ElementFunction:
+    """The only one of that name for elements of that type."""
+    return ElementFunction(name, dtype)
+
+
+def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
     """Compiles a loop, or takes it from numba's cache.
 
     Args:
@@ -104,6 +149,10 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     """
     import numba
 
+    if name in _BY_ELEMENT:
+        number = getattr(numba, _TYPES[dtype])
+        made_of = numba.vectorize([number(number, number)], cache=True)(getattr(loops, name)(dtype.type(1)))
+        return getattr(made_of, "ufunc", made_of)
     if name in _OF_WINDOWS:
         from gpuplace.numerics.compiled import window_loops
 
@@ -140,10 +189,19 @@ def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
 
 
 def _ask(key: tuple[str, np.dtype[Any]]) -> None:
-    global _asked, _worker, _is_there
+    global _asked
     with _lock:
         _asked += 1
-        if _asked < ENOUGH or key in _ready:
+        if _asked < ENOUGH:
+            return
+    _want(key)
+
+
+def _want(key: tuple[str, np.dtype[Any]]) -> None:
+    """Has a loop compiled, unless that was done before."""
+    global _worker, _is_there
+    with _lock:
+        if key in _ready:
             return
         if _is_there is None:
             _is_there = importlib.util.find_spec("numba") is not None

@@ -1,11 +1,14 @@
 """Loops over whole arrays for which NumPy takes many passes, in the part of Python that numba compiles.
 
+At the end are formulas of one element, of which numba makes functions like NumPy's own; ``one`` is 1 in their type.
+
 Each gives the very bits that NumPy's way gives: the same operations in the same order, each rounded by itself. The
 arrays are contiguous, those that are written to come last, but for what is only there to work with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -75,3 +78,21 @@ def scatter(
                                     result[image, y, x, channel] += parts[
                                         image, line, column, row, tap, channel
                                     ]
+
+
+def sigmoid_gradient(one: Any) -> Callable[[Any, Any], Any]:
+    """The kernel of ``SigmoidGrad``."""
+
+    def formula(dy: Any, y: Any) -> Any:
+        return dy * y * (one - y)
+
+    return formula
+
+
+def tanh_gradient(one: Any) -> Callable[[Any, Any], Any]:
+    """The kernel of ``TanhGrad``."""
+
+    def formula(dy: Any, y: Any) -> Any:
+        return dy * (one - y * y)
+
+    return formula

@@ -423,6 +423,17 @@ def _with_border(
             _fill(target, 0)
 
 
+@intrinsic
+def _writable(context: Any, array: Any) -> Any:
+    """An array as one that may be written to, which is another type to numba; nobody does."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        context.nrt.incref(builder, signature.return_type, given[0])
+        return given[0]
+
+    return types.Array(array.dtype, array.ndim, array.layout)(array), generate
+
+
 @register_jitable
 def _copy(source: Any, target: Any) -> None:
     """Fills ``target``, of one axis as ``source`` is; an index that is a loop's counter alone needs no checks."""
@@ -461,8 +472,8 @@ def convolution(
         matrix: ``[rows * columns * channels, filters]``, the filter; its last axis filled up to whole units.
         bias: ``[filters]``, or of any length without a bias.
         result: ``[batch, lines, out_width, filters]``.
-        padded: to work with, of ``padded_size`` elements.
-        products: likewise, of ``products_size`` elements.
+        padded: to work with, for as much of an image with its border as the lines see.
+        products: likewise, of ``lines * out_width * matrix.shape[1]`` elements.
         rows: of the window.
         columns: of the window.
         top: lines of the border above the images.
@@ -561,8 +572,8 @@ def filter_gradient(
         grad: ``[batch, lines, out_width, filters]``.
         total: ``[rows, columns * channels, filters]``; the second axis filled up to a multiple of four, the last one
             to whole units, with anything.
-        padded: to work with, of ``padded_size`` elements.
-        packed: likewise, of ``packed_size`` elements.
+        padded: to work with, for as much of an image with its border as the lines see, and four elements more.
+        packed: likewise, of ``lines * out_width * total.shape[2]`` elements.
         rows: of the window.
         columns: of the window.
         top: lines of the border above the images.
@@ -579,7 +590,8 @@ def filter_gradient(
     across = (out_width - 1) * right + columns
     line = across * channels
     totals = total.reshape(-1)
-    grads = grad.reshape(-1)
+    grads = _writable(grad.reshape(-1))
+    right_side = grads if width == filters else packed
     strip = max(1, _LONG_STRIP // out_width)
     for image in range(batch):
         _with_border(
@@ -588,10 +600,12 @@ def filter_gradient(
         for start in range(0, lines, strip):
             count = min(lines, start + strip) - start
             base = (image * lines + start) * out_width
-            for pixel in range(count * out_width):
-                target = packed[pixel * width : (pixel + 1) * width]
-                _copy(grads[(base + pixel) * filters :], target[:filters])
-                _fill(target[filters:], 0)
+            if width != filters:
+                for pixel in range(count * out_width):
+                    target = packed[pixel * width : (pixel + 1) * width]
+                    _copy(grads[(base + pixel) * filters :], target[:filters])
+                    _fill(target[filters:], 0)
+            b_at = base * width if width == filters else 0
             column = 0
             while column < width:
                 two = width - column >= 2 * unit
@@ -605,7 +619,7 @@ def filter_gradient(
                         to = (row * deep + done) * width + column
                         given = (
                             padded, a_at, down * line, right * channels, 1,
-                            packed, column, out_width * width, width, count, out_width, totals, to, width,
+                            right_side, b_at + column, out_width * width, width, count, out_width, totals, to, width,
                         )  # fmt: skip
                         if two:
                             if high == 12:

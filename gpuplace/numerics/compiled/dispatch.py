@@ -43,9 +43,6 @@ ENOUGH_SMALL = 10_000
 ROUNDED_FROM = 128
 """So many calls go NumPy's way before a loop is used that rounds in another way."""
 
-UNIT_BYTES = 64
-"""The loops of ``window_loops`` take matrices whose lines are a multiple of this."""
-
 _TYPES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 _ARGUMENTS = {
@@ -151,7 +148,8 @@ def compile_now(name: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
 
     if name in _BY_ELEMENT:
         number = getattr(numba, _TYPES[dtype])
-        made_of = numba.vectorize([number(number, number)], cache=True)(getattr(loops, name)(dtype.type(1)))
+        vectorize: Any = numba.vectorize
+        made_of = vectorize([number(number, number)], cache=True)(getattr(loops, name)(dtype.type(1)))
         return getattr(made_of, "ufunc", made_of)
     if name in _OF_WINDOWS:
         from gpuplace.numerics.compiled import window_loops

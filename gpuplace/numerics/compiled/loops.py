@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+UNIT_BYTES = 64
+"""The loops of ``window_loops`` take matrices whose lines are a multiple of this."""
+
 
 def descent(grad: Any, alpha: Any, var: Any) -> None:
     """``training_ops._gradient_descent``."""

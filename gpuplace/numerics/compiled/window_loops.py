@@ -30,7 +30,7 @@ from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from gpuplace.numerics.compiled.dispatch import UNIT_BYTES
+from gpuplace.numerics.compiled.loops import UNIT_BYTES
 
 _FEATURES = get_host_cpu_features()
 _VECTOR_BYTES = 64 if _FEATURES.get("avx512f") else 32 if _FEATURES.get("avx") else 16
@@ -249,7 +249,7 @@ class _Code:
 
 
 @intrinsic
-def _largest(
+def _largest_unit(
     context: Any,
     images: Any,
     at: Any,
@@ -384,6 +384,7 @@ def _code(context: Any, builder: Any, array: Any) -> tuple[_Code, int]:
     return _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size), UNIT_BYTES // _VECTOR_BYTES
 
 
+_largest: Any = _largest_unit
 _write_back, _add_back = _back(False), _back(True)
 _tile_8_2, _tile_4_2, _tile_1_2 = (_tile(rows, 2, False) for rows in (8, 4, 1))
 _tile_8_1, _tile_4_1, _tile_1_1 = (_tile(rows, 1, False) for rows in (8, 4, 1))
@@ -424,7 +425,7 @@ def _with_border(
 
 
 @intrinsic
-def _writable(context: Any, array: Any) -> Any:
+def _as_writable(context: Any, array: Any) -> Any:
     """An array as one that may be written to, which is another type to numba; nobody does."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -432,6 +433,9 @@ def _writable(context: Any, array: Any) -> Any:
         return given[0]
 
     return types.Array(array.dtype, array.ndim, array.layout)(array), generate
+
+
+_writable: Any = _as_writable
 
 
 @register_jitable

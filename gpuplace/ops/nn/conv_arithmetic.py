@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.numerics.compiled.dispatch import UNIT_BYTES, compiled
+from gpuplace.numerics.compiled.dispatch import compiled
+from gpuplace.numerics.compiled.loops import UNIT_BYTES
 from gpuplace.numerics.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
 from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-_LARGE = 1 << 14
+LARGE = 1 << 14
 """With fewer elements NumPy's own way takes no longer."""
 
 _SHORT = 32
@@ -40,7 +40,7 @@ def reduced(xp: Any, how: str, x: Any, axes: tuple[int, ...]) -> Any:
     """
     if xp is not np:
         return getattr(xp, how)(x, axis=axes, dtype=x.dtype)
-    shape = _as_three(x, axes) if x.size >= _LARGE and x.flags.c_contiguous else None
+    shape = _as_three(x, axes) if x.size >= LARGE and x.flags.c_contiguous else None
     if shape is None:
         return (np.add if how == "sum" else np.multiply).reduce(x, axis=axes, dtype=x.dtype)
     kept = [size for axis, size in enumerate(x.shape) if axis not in axes]

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import gpuplace as tf
 from gpuplace.numerics import reductions
 from gpuplace.numerics.reductions import reduced
 
@@ -25,7 +26,7 @@ SHAPES = [
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
 @pytest.mark.parametrize("how", ["sum", "prod"])
 def test_as_numpy(shape, dtype, how, monkeypatch):
-    monkeypatch.setattr(reductions, "_LARGE", 0)
+    monkeypatch.setattr(reductions, "LARGE", 0)
     random = np.random.default_rng(2)
     x = random.standard_normal(shape)
     x = (np.sign(x) * 1.001 ** np.abs(x) if how == "prod" else x * 9).astype(dtype)
@@ -38,3 +39,27 @@ def test_as_numpy(shape, dtype, how, monkeypatch):
                 assert found.dtype == x.dtype and found.shape == wanted.shape
                 tolerance = 1e-4 if x.dtype.itemsize < 8 or x.dtype.kind == "c" else 1e-11
                 np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * 1000)
+
+
+def test_other_axes_may_be_fed():
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    with tf.Graph().as_default(), tf.Session() as session:
+        axis = tf.constant(0)
+        given = tf.placeholder(tf.float32, [2, 6])
+        parts, total = tf.split(given, 2, axis), tf.reduce_sum(given, axis)
+        for number in (0, 1, -1):
+            wanted = [*np.split(x, 2, number), x.sum(number)]
+            for run, want in zip(session.run([*parts, total], {given: x, axis: number}), wanted, strict=True):
+                np.testing.assert_array_equal(run, want)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid reduction dimension"):
+            session.run(total, {given: x, axis: 2})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="split_dim < input rank"):
+            session.run(parts, {given: x, axis: 2})
+
+
+def test_a_sum_of_two_tensors_is_one_call():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 2])
+        assert session.run(tf.add_n([x, x + 1]), {x: np.ones((2, 2))}).tolist() == [[3, 3], [3, 3]]
+        y = tf.placeholder(tf.int32, None)
+        assert session.run(tf.add_n([y, y]), {y: [1, 2]}).tolist() == [2, 4]

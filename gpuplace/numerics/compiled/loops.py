@@ -1,14 +1,20 @@
 """Loops over whole arrays for which NumPy takes many passes, in the part of Python that numba compiles.
 
+At the end are formulas of one element, of which numba makes functions like NumPy's own; ``one`` is 1 in their type.
+
 Each gives the very bits that NumPy's way gives: the same operations in the same order, each rounded by itself. The
 arrays are contiguous, those that are written to come last, but for what is only there to work with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+UNIT_BYTES = 64
+"""The loops of ``window_loops`` take matrices whose lines are a multiple of this."""
 
 
 def descent(grad: Any, alpha: Any, var: Any) -> None:
@@ -77,65 +83,19 @@ def scatter(
                                     ]
 
 
-def largest_gradient(
-    images: Any,
-    pooled: Any,
-    grad: Any,
-    result: Any,
-    found: Any,
-    lowest: Any,
-    rows: int,
-    columns: int,
-    top: int,
-    left: int,
-    down: int,
-    right: int,
-    has_nan: bool,
-) -> None:
-    """``pool_arithmetic.largest_gradient``; windows that overlap from the last to the first, so that a pixel gets what
-    belongs to it in the order of the positions within the window.
+def sigmoid_gradient(one: Any) -> Callable[[Any, Any], Any]:
+    """The kernel of ``SigmoidGrad``."""
 
-    Args:
-        images: ``[batch, height, width, channels]``.
-        pooled: ``[batch, out_height, out_width, channels]``.
-        grad: likewise.
-        result: like ``images``.
-        found: ``[channels]``, bool, to work with.
-        lowest: what the border consists of.
-        rows: of the window.
-        columns: of the window.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
-        has_nan: whether NaN counts as the largest element.
-    """
-    batch, height, width, channels = images.shape
-    _, out_height, out_width, _ = pooled.shape
-    overlap = down < rows or right < columns
-    for image in range(batch):
-        result[image] = 0
-        for i in range(out_height):
-            line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
-            for j in range(out_width):
-                column = out_width - 1 - j if overlap else j
-                found[:] = False
-                for row in range(rows):
-                    y = line * down + row - top
-                    for tap in range(columns):
-                        x = column * right + tap - left
-                        if 0 <= y < height and 0 <= x < width:
-                            for channel in range(channels):
-                                seen = images[image, y, x, channel]
-                                hit = seen == pooled[image, line, column, channel]
-                                hit = hit | (has_nan & (seen != seen))
-                                hit = hit & (not found[channel])
-                                found[channel] |= hit
-                                part = grad[image, line, column, channel] if hit else result.dtype.type(0)
-                                if overlap:
-                                    result[image, y, x, channel] += part
-                                else:
-                                    result[image, y, x, channel] = part
-                        else:
-                            for channel in range(channels):
-                                found[channel] |= pooled[image, line, column, channel] == lowest
+    def formula(dy: Any, y: Any) -> Any:
+        return dy * y * (one - y)
+
+    return formula
+
+
+def tanh_gradient(one: Any) -> Callable[[Any, Any], Any]:
+    """The kernel of ``TanhGrad``."""
+
+    def formula(dy: Any, y: Any) -> Any:
+        return dy * (one - y * y)
+
+    return formula

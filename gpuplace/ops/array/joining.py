@@ -429,7 +429,26 @@ def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
     return [(slice(None),) * axis + (slice(end - length, end),) for length, end in zip(lengths, ends)]
 
 
-@compute("Split")
+@binder("Split")
+def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    """Cuts at places that are known beforehand, unless another dimension is fed."""
+    count = attrs["num_split"]
+    general = functools.partial(_split, xp, num_split=count)
+    known, sizes = constant_value(op.inputs[0]), op.inputs[1].shape.sizes
+    if known is None or sizes is None or not -len(sizes) <= int(known) < len(sizes):
+        return general
+    axis = int(known)
+    size = sizes[axis]
+    if size is None or size % count:
+        return general
+    parts = _parts(axis % len(sizes), (size // count,) * count)
+
+    def cut(split_dim: Any, value: Any) -> Any:
+        return tuple([value[part] for part in parts]) if int(split_dim) == axis else general(split_dim, value)
+
+    return cut
+
+
 def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
     axis = _axis_in(
         int(split_dim),

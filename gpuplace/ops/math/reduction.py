@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
@@ -21,8 +23,8 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
-from gpuplace.numerics.reductions import reduced
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.reductions import LARGE, reduced
 from gpuplace.ops.array.constant import ones_like, zeros, zeros_like
 from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.gather import where
@@ -156,7 +158,29 @@ def reduce_sum() -> None:
     """
 
 
-@compute("Sum", fresh=True)
+@binder("Sum", fresh=True)
+def _bind_sum(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    """One call for few elements, over the dimensions that are known beforehand, unless others are fed."""
+    keep = attrs["keep_dims"]
+    general = functools.partial(_sum, xp, keep_dims=keep)
+    known, sizes = constant_value(op.inputs[1]), op.inputs[0].shape
+    elements = sizes.num_elements()
+    if xp is not np or keep or known is None or not known.size or elements is None or elements >= LARGE:
+        return general
+    numbers, rank, reduce = known.tolist(), sizes.ndims, np.add.reduce
+    try:
+        axes = _dimensions(known, rank or 0)
+    except InvalidArgumentError:  # which is for the one who runs it
+        return general
+
+    def small(input: Any, reduction_indices: Any) -> Any:
+        if reduction_indices.tolist() != numbers:
+            return general(input, reduction_indices)
+        return reduce(input, axes, input.dtype)
+
+    return small
+
+
 def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:

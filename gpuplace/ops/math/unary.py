@@ -15,6 +15,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.compiled.dispatch import element_function
 from gpuplace.numerics.pieces import is_whole, mapped
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
@@ -551,8 +552,12 @@ def _bind_tanh_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
     if not _is_small(xp, op):
         return functools.partial(_tanh_grad_kernel, xp)
     one = _one(op)
+    quick = element_function("tanh_gradient", one.dtype)
 
     def small(y: Any, dy: Any) -> Any:
+        function = quick.function or quick.get()
+        if function is not None:
+            return function(dy, y)
         rest = np.multiply(y, y)
         np.subtract(one, rest, out=rest)
         return np.multiply(dy, rest, out=rest)
@@ -698,8 +703,12 @@ def _bind_sigmoid_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Call
     if not _is_small(xp, op):
         return functools.partial(_sigmoid_grad_kernel, xp)
     one = _one(op)
+    quick = element_function("sigmoid_gradient", one.dtype)
 
     def small(y: Any, dy: Any) -> Any:
+        function = quick.function or quick.get()
+        if function is not None:
+            return function(dy, y)
         rest, scaled = np.subtract(one, y), np.multiply(dy, y)
         return np.multiply(scaled, rest, out=scaled)
 

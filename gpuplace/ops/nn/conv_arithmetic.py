@@ -9,16 +9,21 @@ The matrix of windows is many times larger than the images, so it is only ever t
 
     images --[piece of images, or of rows]--> windows as rows --@ filter--> the piece's part of the result
 
+Compiled loops (``numerics.compiled.window_loops``), where they are there and suit, need no such matrix.
+
 Half-precision numbers are multiplied and summed as float32.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gpuplace.numerics.compiled.dispatch import compiled
+from gpuplace.numerics.compiled.loops import UNIT_BYTES
 from gpuplace.numerics.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
 from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 
@@ -30,6 +35,18 @@ _SUMMED_COLUMNS = 2048
 
 PART_BYTES = 1 << 20
 """The gradient of a filter is summed in parts, which are then added up in order: as if a span took so much memory."""
+
+_LEAST_TERMS = 1 << 20
+"""Fewer products are not worth a compiled loop."""
+
+_PIXEL_BYTES = 1 << 18
+"""A compiled loop goes over the weights once for each image: it has to have one pixel at least for so many bytes."""
+
+_LEAST_PIXELS = 4
+"""The loops take so many pixels of a line at a time, at least."""
+
+_TILE_ROWS = 4
+"""The gradient of a filter has lines in such multiples."""
 
 
 def wide(array: Any) -> Any:
@@ -52,9 +69,13 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     out_height, out_width, _ = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, filters), images.dtype)
     spans = cut_output(xp, images, window)
+    loop = find_loop("convolution", xp, images.shape, filter.shape, window, images)
 
     def piece(index: int) -> None:
         part, lines = spans[index]
+        if loop is not None:
+            run_loop(loop, images[part], matrix, window, result[part, lines], lines)
+            return
         seen = window.matrix(xp, wide(images[part]), lines)
         target = result[part, lines]
         if target.dtype == matrix.dtype:
@@ -66,6 +87,95 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
 
     in_turn(xp, piece, len(spans))
     return result
+
+
+Loop = Callable[..., None]
+
+
+def find_loop(
+    name: str, xp: Any, sizes: tuple[int, ...], shape: tuple[int, ...], window: Window, *arrays: Any
+) -> Loop | None:
+    """The compiled loop for a convolution without groups, or the gradient of its filter; None if none suits.
+
+    Args:
+        name: of a function in ``window_loops``.
+        xp: numpy or cupy.
+        sizes: of the images, NHWC.
+        shape: of the filter.
+        window: of the convolution.
+        *arrays: that the loop would be given.
+    """
+    rows, columns, deep, filters = shape
+    itemsize = arrays[0].itemsize
+    if (
+        xp is not np
+        or window.dilations[1] != 1
+        or rows * columns == 1
+        or 2 * filters < _whole(filters, itemsize)
+    ):
+        return None
+    out_height, out_width, _ = window.geometry(sizes[1], sizes[2])
+    pixels, weights = out_height * out_width, rows * columns * deep * filters
+    if out_width < _LEAST_PIXELS or weights * itemsize > pixels * _PIXEL_BYTES:
+        return None
+    return compiled(name, *arrays) if sizes[0] * pixels * weights >= _LEAST_TERMS else None
+
+
+def run_loop(
+    loop: Loop,
+    images: Any,
+    matrix: Any,
+    window: Window,
+    target: Any,
+    lines: slice,
+    bias: Any = None,
+    relu: bool = False,
+) -> None:
+    """Writes some lines of a convolution.
+
+    Args:
+        loop: compiled, ``convolution``.
+        images: ``[batch, height, width, channels]``.
+        matrix: the filter, a line for each element of the window.
+        window: of the convolution.
+        target: ``[batch, lines, out_width, filters]``.
+        lines: which these are.
+        bias: to be added, where there is one.
+        relu: whether what is negative then becomes zero.
+    """
+    has_bias = bias is not None
+    filters = matrix.shape[1]
+    whole = _whole(filters, images.itemsize)
+    if whole != filters:
+        matrix = np.pad(matrix, ((0, 0), (0, whole - filters)))
+    matrix = np.require(matrix, None, ("C", "A"))
+    bias = matrix[0] if bias is None else np.require(bias, None, ("C", "A"))
+    out_width = target.shape[2]
+    padded = scratch(np, "padded", (_padded_size(images, window, lines, out_width),), images.dtype)
+    products = scratch(np, "products", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
+    loop(
+        images, matrix, bias, target, padded, products, window.rows, window.columns,
+        *_motion(images, window), lines.start, has_bias, relu,
+    )  # fmt: skip
+
+
+def _whole(filters: int, itemsize: int) -> int:
+    """Filters, filled up to whole units of the compiled loops."""
+    unit = UNIT_BYTES // itemsize
+    return -(-filters // unit) * unit
+
+
+def _padded_size(images: Any, window: Window, lines: slice, out_width: int) -> int:
+    """How many elements the windows of some lines of the result see of an image with its border, and some more."""
+    height = (lines.stop - lines.start - 1) * window.strides[0] + (window.rows - 1) * window.dilations[0] + 1
+    across = (out_width - 1) * window.strides[1] + window.columns
+    return height * across * images.shape[3] + _TILE_ROWS
+
+
+def _motion(images: Any, window: Window) -> tuple[int, int, int, int, int]:
+    """Border above and on the left, strides, and the distance of the window's lines."""
+    _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
+    return (top, left, *window.strides, window.dilations[0])
 
 
 def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, window: Window) -> Any:
@@ -146,9 +256,13 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
     parts = cuts(len(spans), PART_BYTES) if xp is np else [slice(0, len(spans))]
     sums: list[Any] = [None] * len(parts)
     depth = rows * columns * deep
+    loop = find_loop("filter_gradient", xp, images.shape, shape, window, images, grad)
     small = is_small_product(xp, _SUMMED_ROWS, filters)
 
     def piece(index: int) -> None:
+        if loop is not None:
+            sums[index] = _filter_part(loop, images, shape, grad, window, spans[parts[index]])
+            return
         total = xp.zeros((depth, filters), wide(grad[:0]).dtype)
         found = xp.empty_like(total)
         for part, lines in spans[parts[index]]:
@@ -166,6 +280,28 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
     if not sums:
         return xp.zeros(shape, grad.dtype)
     return sum(sums[1:], sums[0]).reshape(shape).astype(grad.dtype, copy=False)
+
+
+def _filter_part(
+    loop: Loop,
+    images: Any,
+    shape: tuple[int, ...],
+    grad: Any,
+    window: Window,
+    spans: list[tuple[slice, slice]],
+) -> Any:
+    """What some pieces of the output add to the gradient of a filter of that shape, as a matrix."""
+    rows, columns, deep, filters = shape
+    across = columns * deep
+    whole = _whole(filters, images.itemsize)
+    total = np.zeros((rows, -(-across // _TILE_ROWS) * _TILE_ROWS, whole), images.dtype)
+    for part, lines in spans:
+        some, given = images[part], grad[part, lines]
+        out_width = grad.shape[2]
+        padded = scratch(np, "padded", (_padded_size(some, window, lines, out_width),), images.dtype)
+        packed = scratch(np, "packed", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
+        loop(some, given, total, padded, packed, rows, columns, *_motion(some, window), lines.start)
+    return np.ascontiguousarray(total[:, :across, :filters]).reshape(rows * across, filters)
 
 
 def cut_output(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:

@@ -21,15 +21,17 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.operation import Operation
+from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.pieces import (
     PIECE_BYTES,
+    WHOLE_BYTES,
     by_element,
     cuts,
     in_turn,
     product,
     scratch,
 )
-from gpuplace.ops.nn.conv_arithmetic import convolve
+from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, run_loop
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
@@ -63,6 +65,7 @@ class Pending:
         parts = cuts(
             len(images), image_bytes // 2
         )  # the fewer pieces the better, as each goes through many calls
+        loops = [stage._loops() for stage in stages]
 
         def piece(index: int) -> None:
             part = parts[index]
@@ -70,7 +73,7 @@ class Pending:
             for number, stage in enumerate(stages):
                 shape = (len(some), *stage.shape[1:])
                 target = result[part] if stage is self else scratch(np, f"stage {number}", shape, some.dtype)
-                stage._write(some, target)
+                stage._write(some, target, *loops[number])
                 some = target
 
         in_turn(np, piece, len(parts))
@@ -91,18 +94,30 @@ class Pending:
             return False
         return self.pool is None or self.bias is None or bool(np.isfinite(self.bias).all())
 
-    def _write(self, images: Any, target: Any) -> None:
+    def _loops(self) -> tuple[Loop | None, Loop | None]:
+        """The compiled loops for the convolution and for the pooling, where there are any."""
+        arrays = (self.filter,) if isinstance(self.images, Pending) else (self.filter, self.images)
+        loop = find_loop("convolution", np, self.images.shape, self.filter.shape, self.window, *arrays)
+        is_large = self.pool is not None and self.images.shape[0] * self._image_bytes() > WHOLE_BYTES
+        return loop, compiled("largest", self.filter) if is_large else None
+
+    def _write(self, images: Any, target: Any, loop: Loop | None, pool_loop: Loop | None) -> None:
         """Computes some images."""
         filters = self.filter.shape[3]
         matrix = self.filter.reshape(-1, filters)
-        seen = self.window.matrix(np, images)
-        if self.pool is None:
-            product(np, seen, matrix, target.reshape(-1, filters))
+        height, width, _ = self.window.geometry(*images.shape[1:3])
+        if loop is not None and self.pool is None:
+            run_loop(loop, images, matrix, self.window, target, slice(0, height), self.bias, self.relu)
+            return
+        products = target
+        if self.pool is not None:
+            products = scratch(np, "convolved", (len(images), height, width, filters), target.dtype)
+        if loop is not None:
+            run_loop(loop, images, matrix, self.window, products, slice(0, height))
         else:
-            height, width, _ = self.window.geometry(*images.shape[1:3])
-            products = scratch(np, "products", (len(images), height, width, filters), target.dtype)
-            product(np, seen, matrix, products.reshape(-1, filters))
-            largest_of(np, products, self.pool, target)
+            product(np, self.window.matrix(np, images), matrix, products.reshape(-1, filters))
+        if self.pool is not None:
+            largest_of(np, products, self.pool, target, pool_loop)
         if self.bias is not None:
             lines = target.reshape(-1, target.shape[2] * filters)
             np.add(lines, np.tile(self.bias, target.shape[2]), out=lines)

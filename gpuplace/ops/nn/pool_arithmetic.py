@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.masks import kept
-from gpuplace.numerics.pieces import over, scratch
+from gpuplace.numerics.pieces import WHOLE_BYTES, over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.windows import Window, padded
 
@@ -27,9 +27,11 @@ def largest(xp: Any, images: Any, window: Window) -> Any:
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, channels), images.dtype)
+    is_large = xp is np and images.nbytes > WHOLE_BYTES and window.dilations == (1, 1)
+    loop = compiled("largest", images) if is_large else None
 
     def piece(part: slice) -> None:
-        largest_of(xp, images[part], window, result[part])
+        largest_of(xp, images[part], window, result[part], loop)
 
     over(xp, batch, 2 * _image_bytes(images), piece)
     return result
@@ -41,8 +43,15 @@ def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
     return images.reshape(*sizes, channels // depth, depth).max(axis=-1)
 
 
-def largest_of(xp: Any, images: Any, window: Window, target: Any) -> None:
-    """Writes ``largest`` of a few images to ``target``."""
+def largest_of(
+    xp: Any, images: Any, window: Window, target: Any, loop: Callable[..., Any] | None = None
+) -> None:
+    """Writes ``largest`` of a few images to ``target``, with the compiled loop where there is one."""
+    if loop is not None:
+        _, _, ((top, _), (left, _)) = window.geometry(images.shape[1], images.shape[2])
+        lowest = images.dtype.type(_lowest(np, images.dtype))
+        loop(images, target, lowest, window.rows, window.columns, top, left, *window.strides)
+        return
     out_height, out_width, pads = window.geometry(images.shape[1], images.shape[2])
     images = padded(xp, images, pads, _lowest(xp, images.dtype))
     views = [images[:, window.along(0, row, out_height)] for row in range(window.rows)]
@@ -107,13 +116,8 @@ def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Windo
 
     def compiled_piece(part: slice) -> None:
         assert loop is not None
-        has_nan = bool((pooled[part] != pooled[part]).any())
-        found = np.empty(channels, _BOOL)
         lowest = images.dtype.type(_lowest(np, images.dtype))
-        loop(
-            images[part], pooled[part], grad[part], result[part], found, lowest, *taps, top, left, *window.strides,
-            has_nan,
-        )  # fmt: skip
+        loop(images[part], pooled[part], grad[part], result[part], lowest, *taps, top, left, *window.strides)
 
     def piece(part: slice) -> None:
         some = grad[part]

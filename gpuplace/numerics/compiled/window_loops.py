@@ -1,0 +1,783 @@
+"""Convolutions, poolings and their gradients, as loops that numba compiles.
+
+A convolution and the gradient of a filter are sums of products over the windows of images with a border. What all the
+time goes into is a tile: the sums of a few rows and columns of the result, which stay in the processor's registers
+until they are complete::
+
+    sums[row, column] = sum over segments and steps of a[segment, step, row] * b[segment, step, column]
+
+                      rows            columns    a segment             a step
+    a convolution     pixels          filters    line of the window    element of that line, across its channels
+    its filter        elements of     filters    line of the result    pixel of that line
+                      such a line
+
+The pixels of a line of the window lie one after another in the image, and those of neighbouring windows overlap, so
+nothing is copied but the image with its border (``padded``). The columns come in units of
+``UNIT_BYTES``, and so do the channels of poolings, but for what is left over.
+
+Each product is added as it is, without being rounded before, where the processor can do that; sums are added up
+in another order than BLAS does it. So the last bits differ from those of NumPy's way.
+
+This module needs numba; ``dispatch`` loads it when a loop is wanted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
+from numba import types
+from numba.extending import intrinsic, register_jitable
+
+from gpuplace.numerics.compiled.loops import UNIT_BYTES
+
+_FEATURES = get_host_cpu_features()
+_VECTOR_BYTES = 64 if _FEATURES.get("avx512f") else 32 if _FEATURES.get("avx") else 16
+_MOST_ROWS = 12 if _FEATURES.get("avx512f") or _FEATURES.get("neon") else 6
+"""Of two vectors each: as many sums as there are registers for, with 32 or 16 of them."""
+
+_STRIP = 64
+"""So many pixels, about, are done with some of the filters before the next ones, whose weights take the cache."""
+
+_LONG_STRIP = 1024
+"""Likewise where the sums are those of a filter."""
+
+_ADDRESS = ir.IntType(64)
+
+
+def _tile(rows: int, units: int, adds: bool) -> Any:
+    """Makes the function that computes a tile.
+
+    Args:
+        rows: of the tile.
+        units: its columns.
+        adds: whether the sums are added to what is there.
+    """
+
+    @intrinsic
+    def tile(
+        context: Any,
+        a: Any,
+        a_at: Any,
+        a_segment: Any,
+        a_step: Any,
+        a_row: Any,
+        b: Any,
+        b_at: Any,
+        b_segment: Any,
+        b_step: Any,
+        segments: Any,
+        steps: Any,
+        result: Any,
+        at: Any,
+        result_row: Any,
+    ) -> Any:
+        """All positions and distances are counted in elements; there is at least one segment, of at least one step."""
+        number = types.int64
+        signature = types.void(
+            a,
+            number,
+            number,
+            number,
+            number,
+            b,
+            number,
+            number,
+            number,
+            number,
+            number,
+            result,
+            number,
+            number,
+        )
+
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            (
+                a,
+                a_at,
+                a_segment,
+                a_step,
+                a_row,
+                b,
+                b_at,
+                b_segment,
+                b_step,
+                segments,
+                steps,
+                result,
+                at,
+                result_row,
+            ) = given
+            kinds = signature.args[0], signature.args[5], signature.args[11]
+            left, right, sums = (
+                context.make_array(kind)(context, builder, value).data
+                for kind, value in zip(kinds, (a, b, result), strict=True)
+            )
+            element = context.get_value_type(kinds[0].dtype)
+            size = context.get_abi_sizeof(element)
+            vector = ir.VectorType(element, _VECTOR_BYTES // size)
+            vectors = units * UNIT_BYTES // _VECTOR_BYTES
+            high = max(count for count in range(1, _MOST_ROWS + 1) if rows % count == 0)
+            for row in range(0, rows, high):
+                start = builder.add(a_at, builder.mul(a_row, _ADDRESS(row)))
+                target = builder.add(at, builder.mul(result_row, _ADDRESS(row)))
+                for first in range(0, vectors, 2):
+                    column = _ADDRESS(first * vector.count)
+                    _register_tile(
+                        builder,
+                        vector,
+                        size,
+                        (high, min(2, vectors - first)),
+                        (left, start, a_segment, a_step, a_row),
+                        (right, builder.add(b_at, column), b_segment, b_step),
+                        (segments, steps),
+                        (sums, builder.add(target, column), result_row),
+                        adds,
+                    )
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return tile
+
+
+def _register_tile(
+    builder: Any,
+    vector: Any,
+    size: int,
+    shape: tuple[int, int],
+    left: tuple[Any, ...],
+    right: tuple[Any, ...],
+    counts: tuple[Any, Any],
+    target: tuple[Any, Any, Any],
+    adds: bool,
+) -> None:
+    """Writes the instructions for some rows and vectors of a tile.
+
+    Args:
+        builder: where they go.
+        vector: type of a vector.
+        size: bytes of an element.
+        shape: how many rows, and vectors in each.
+        left: the array, where to begin, and the distances of segments, steps and rows.
+        right: the array, where to begin, and the distances of segments and steps.
+        counts: of segments and of steps.
+        target: the array, where to begin, and the distance of rows.
+        adds: whether the sums are added to what is there.
+    """
+    rows, vectors = shape
+    a, a_at, a_segment, a_step, a_row = left
+    b, b_at, b_segment, b_step = right
+    result, at, result_row = target
+    code = _Code(builder, vector, size)
+    zeros = [ir.Constant(vector, None)] * (rows * vectors)
+    outer, by_segment = code.begin([_ADDRESS(0), a_at, b_at, *zeros])
+    segment, a_now, b_now, *sums = by_segment
+    inner, by_step = code.begin([_ADDRESS(0), a_now, b_now, *sums])
+    step, a_place, b_place, *sums = by_step
+    seen = [code.load(pointer) for pointer in code.vectors(b, b_place, vectors)]
+    new = []
+    place = a_place
+    for row in range(rows):
+        factor = code.spread(code.load(builder.gep(a, [place])))
+        for index in range(vectors):
+            part = builder.fmul(factor, seen[index], flags=("contract",))
+            new.append(builder.fadd(part, sums[row * vectors + index], flags=("contract",)))
+        place = builder.add(place, a_row)
+    stepped = [builder.add(step, _ADDRESS(1)), builder.add(a_place, a_step), builder.add(b_place, b_step)]
+    code.end(inner, by_step, [*stepped, *new], counts[1])
+    moved = [builder.add(segment, _ADDRESS(1)), builder.add(a_now, a_segment), builder.add(b_now, b_segment)]
+    code.end(outer, by_segment, [*moved, *new], counts[0])
+    for row in range(rows):
+        for index, pointer in enumerate(code.vectors(result, at, vectors)):
+            total = new[row * vectors + index]
+            code.store(builder.fadd(code.load(pointer), total) if adds else total, pointer)
+        at = builder.add(at, result_row)
+
+
+class _Code:
+    """Instructions on vectors, and loops.
+
+    Args:
+        builder: where they go.
+        vector: type of a vector.
+        size: bytes of an element.
+    """
+
+    def __init__(self, builder: Any, vector: Any, size: int) -> None:
+        self._builder, self._vector, self._size = builder, vector, size
+
+    def vectors(self, array: Any, position: Any, count: int) -> list[Any]:
+        """Where the vectors lie that begin at an element."""
+        start = self._builder.bitcast(self._builder.gep(array, [position]), self._vector.as_pointer())
+        return [self._builder.gep(start, [_ADDRESS(index)]) for index in range(count)]
+
+    def load(self, pointer: Any) -> Any:
+        """The vector, or the element, that is there."""
+        return self._builder.load(pointer, align=self._size)
+
+    def store(self, value: Any, pointer: Any) -> None:
+        """Writes a vector."""
+        self._builder.store(value, pointer, align=self._size)
+
+    def spread(self, number: Any) -> Any:
+        """A vector that holds a number everywhere."""
+        anything = ir.Constant(self._vector, ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), self._vector.count), None)
+        one = self._builder.insert_element(anything, number, ir.IntType(32)(0))
+        return self._builder.shuffle_vector(one, anything, first)
+
+    def begin(self, starts: list[Any]) -> tuple[Any, list[Any]]:
+        """Begins a block that is run again and again; with the values that it has each time."""
+        before = self._builder.block
+        block = self._builder.append_basic_block("again")
+        self._builder.branch(block)
+        self._builder.position_at_end(block)
+        values = [self._builder.phi(start.type) for start in starts]
+        for value, start in zip(values, starts, strict=True):
+            value.add_incoming(start, before)
+        return block, values
+
+    def end(self, block: Any, values: list[Any], new: list[Any], count: Any) -> None:
+        """Ends it: it is run again with the new values, as long as the first of them is less than the count."""
+        for value, changed in zip(values, new, strict=True):
+            value.add_incoming(changed, self._builder.block)
+        done = self._builder.append_basic_block("done")
+        self._builder.cbranch(self._builder.icmp_signed("<", new[0], count), block, done)
+        self._builder.position_at_end(done)
+
+
+@intrinsic
+def _largest_unit(
+    context: Any,
+    images: Any,
+    at: Any,
+    row: Any,
+    tap: Any,
+    rows: Any,
+    taps: Any,
+    lowest: Any,
+    pooled: Any,
+    to: Any,
+) -> Any:
+    """The largest elements of a window, for a unit of channels; at least one row and one tap of it are there."""
+    number = types.int64
+    signature = types.void(images, number, number, number, number, number, images.dtype, pooled, number)
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        images, at, row, tap, rows, taps, lowest, pooled, to = given
+        code, vectors = _code(context, builder, signature.args[0])
+        images = context.make_array(signature.args[0])(context, builder, images).data
+        pooled = context.make_array(signature.args[7])(context, builder, pooled).data
+        start = [code.spread(lowest)] * vectors
+        outer, by_row = code.begin([_ADDRESS(0), at, *start])
+        inner, by_tap = code.begin([_ADDRESS(0), *by_row[1:]])
+        new = []
+        for best, pointer in zip(by_tap[2:], code.vectors(images, by_tap[1], vectors), strict=True):
+            value = code.load(pointer)
+            is_it = builder.or_(
+                builder.fcmp_ordered(">", value, best), builder.fcmp_unordered("uno", value, value)
+            )
+            new.append(builder.select(is_it, value, best))
+        code.end(
+            inner, by_tap, [builder.add(by_tap[0], _ADDRESS(1)), builder.add(by_tap[1], tap), *new], taps
+        )
+        code.end(
+            outer, by_row, [builder.add(by_row[0], _ADDRESS(1)), builder.add(by_row[1], row), *new], rows
+        )
+        for value, pointer in zip(new, code.vectors(pooled, to, vectors), strict=True):
+            code.store(value, pointer)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _back(adds: bool) -> Any:
+    """Makes the function that gives what a window gets to the first of its largest elements.
+
+    Args:
+        adds: whether it is added to what is there; else the window's other elements get zero.
+    """
+
+    @intrinsic
+    def back(
+        context: Any,
+        images: Any,
+        result: Any,
+        at: Any,
+        row: Any,
+        tap: Any,
+        rows: Any,
+        taps: Any,
+        lowest: Any,
+        is_cut: Any,
+        pooled: Any,
+        grad: Any,
+        to: Any,
+    ) -> Any:
+        """For a unit of channels; ``is_cut``: the first of the window's elements is in the border."""
+        number = types.int64
+        signature = types.void(
+            images,
+            result,
+            number,
+            number,
+            number,
+            number,
+            number,
+            images.dtype,
+            types.boolean,
+            pooled,
+            grad,
+            number,
+        )
+
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            images, result, at, row, tap, rows, taps, lowest, is_cut, pooled, grad, to = given
+            code, vectors = _code(context, builder, signature.args[0])
+            images, result, pooled, grad = (
+                context.make_array(signature.args[index])(context, builder, given[index]).data
+                for index in (0, 1, 9, 10)
+            )
+            least, zero = code.spread(lowest), code.spread(ir.Constant(lowest.type, 0.0))
+            wanted = [code.load(pointer) for pointer in code.vectors(pooled, to, vectors)]
+            start = []
+            for value, pointer in zip(wanted, code.vectors(grad, to, vectors), strict=True):
+                rest = code.load(pointer)
+                taken = builder.select(builder.fcmp_ordered("==", value, least), zero, rest)
+                start.append(builder.select(is_cut, taken, rest))
+            outer, by_row = code.begin([_ADDRESS(0), at, *start])
+            inner, by_tap = code.begin([_ADDRESS(0), *by_row[1:]])
+            new = []
+            for value, rest, source, target in zip(
+                wanted,
+                by_tap[2:],
+                code.vectors(images, by_tap[1], vectors),
+                code.vectors(result, by_tap[1], vectors),
+                strict=True,
+            ):
+                seen = code.load(source)
+                is_it = builder.or_(
+                    builder.fcmp_ordered("==", seen, value), builder.fcmp_unordered("uno", seen, seen)
+                )
+                part = builder.select(is_it, rest, zero)
+                code.store(builder.fadd(code.load(target), part) if adds else part, target)
+                new.append(builder.select(is_it, zero, rest))
+            code.end(
+                inner, by_tap, [builder.add(by_tap[0], _ADDRESS(1)), builder.add(by_tap[1], tap), *new], taps
+            )
+            code.end(
+                outer, by_row, [builder.add(by_row[0], _ADDRESS(1)), builder.add(by_row[1], row), *new], rows
+            )
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return back
+
+
+def _code(context: Any, builder: Any, array: Any) -> tuple[_Code, int]:
+    """For instructions on vectors of an array's elements, and how many of them make a unit."""
+    element = context.get_value_type(array.dtype)
+    size = context.get_abi_sizeof(element)
+    return _Code(builder, ir.VectorType(element, _VECTOR_BYTES // size), size), UNIT_BYTES // _VECTOR_BYTES
+
+
+_largest: Any = _largest_unit
+_write_back, _add_back = _back(False), _back(True)
+_tile_8_2, _tile_4_2, _tile_1_2 = (_tile(rows, 2, False) for rows in (8, 4, 1))
+_tile_8_1, _tile_4_1, _tile_1_1 = (_tile(rows, 1, False) for rows in (8, 4, 1))
+_add_12_2, _add_8_2, _add_4_2 = (_tile(rows, 2, True) for rows in (12, 8, 4))
+_add_12_1, _add_8_1, _add_4_1 = (_tile(rows, 1, True) for rows in (12, 8, 4))
+
+
+@register_jitable
+def _with_border(
+    images: Any, image: int, padded: Any, start: int, lines: int, left: int, across: int
+) -> None:
+    """Writes some lines of an image, with zeros around it.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        image: which one.
+        padded: ``lines * across * channels`` elements or more.
+        start: the first line; may lie above the image, and the last one below.
+        lines: how many.
+        left: columns of the border on the left.
+        across: columns in all; what lies further right is left out.
+    """
+    _, height, width, channels = images.shape
+    copied = max(0, min(width, across - left)) * channels
+    before = min(left, across) * channels
+    size = across * channels
+    flat = images.reshape(-1)
+    for line in range(lines):
+        y = start + line
+        target = padded[line * size : (line + 1) * size]
+        if 0 <= y < height:
+            source = (image * height + y) * width * channels
+            _fill(target[:before], 0)
+            _copy(flat[source : source + copied], target[before : before + copied])
+            _fill(target[before + copied :], 0)
+        else:
+            _fill(target, 0)
+
+
+@intrinsic
+def _as_writable(context: Any, array: Any) -> Any:
+    """An array as one that may be written to, which is another type to numba; nobody does."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        context.nrt.incref(builder, signature.return_type, given[0])
+        return given[0]
+
+    return types.Array(array.dtype, array.ndim, array.layout)(array), generate
+
+
+_writable: Any = _as_writable
+
+
+@register_jitable
+def _copy(source: Any, target: Any) -> None:
+    """Fills ``target``, of one axis as ``source`` is; an index that is a loop's counter alone needs no checks."""
+    for index in range(target.size):
+        target[index] = source[index]
+
+
+@register_jitable
+def _fill(target: Any, value: Any) -> None:
+    for index in range(target.size):
+        target[index] = value
+
+
+def convolution(
+    images: Any,
+    matrix: Any,
+    bias: Any,
+    result: Any,
+    padded: Any,
+    products: Any,
+    rows: int,
+    columns: int,
+    top: int,
+    left: int,
+    down: int,
+    right: int,
+    gap: int,
+    first: int,
+    has_bias: bool,
+    has_relu: bool,
+) -> None:
+    """Some lines of the convolution of some images, with the bias and the relu after it.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        matrix: ``[rows * columns * channels, filters]``, the filter; its last axis filled up to whole units.
+        bias: ``[filters]``, or of any length without a bias.
+        result: ``[batch, lines, out_width, filters]``.
+        padded: to work with, for as much of an image with its border as the lines see.
+        products: likewise, of ``lines * out_width * matrix.shape[1]`` elements.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+        gap: distance of its lines.
+        first: the first of the lines.
+        has_bias: whether ``bias`` is added.
+        has_relu: whether what is negative then becomes zero.
+    """
+    batch, _, _, channels = images.shape
+    _, lines, out_width, filters = result.shape
+    width = matrix.shape[1]
+    unit = UNIT_BYTES // matrix.itemsize
+    across = (out_width - 1) * right + columns
+    line = across * channels
+    steps = columns * channels
+    weights = matrix.reshape(-1)
+    results = result.reshape(-1)
+    sums = results if width == filters else products
+    strip = max(1, _STRIP // out_width)
+    for image in range(batch):
+        _with_border(
+            images, image, padded, first * down - top, (lines - 1) * down + (rows - 1) * gap + 1, left, across
+        )
+        for start in range(0, lines, strip):
+            stop = min(lines, start + strip)
+            base = (image * lines + start) * out_width
+            column = 0
+            while column < width:
+                two = width - column >= 2 * unit
+                for y in range(start, stop):
+                    place = y * down * line
+                    at = (y - start) * out_width if width != filters else (image * lines + y) * out_width
+                    x = 0
+                    while x < out_width:
+                        left_over = out_width - x
+                        high = 8 if left_over >= 8 or (left_over > 4 and out_width >= 8) else 4
+                        if out_width < 4:
+                            high = 1
+                        x = min(x, out_width - high)  # the last tile repeats some of what is there
+                        a_at = place + x * right * channels
+                        to = (at + x) * width + column
+                        given = (
+                            padded, a_at, gap * line, 1, right * channels,
+                            weights, column, steps * width, width, rows, steps, sums, to, width,
+                        )  # fmt: skip
+                        if two:
+                            if high == 8:
+                                _tile_8_2(*given)
+                            elif high == 4:
+                                _tile_4_2(*given)
+                            else:
+                                _tile_1_2(*given)
+                        elif high == 8:
+                            _tile_8_1(*given)
+                        elif high == 4:
+                            _tile_4_1(*given)
+                        else:
+                            _tile_1_1(*given)
+                        x += high
+                column += 2 * unit if two else unit
+            for pixel in range((stop - start) * out_width):
+                target = results[(base + pixel) * filters : (base + pixel + 1) * filters]
+                if width != filters:
+                    _copy(products[pixel * width :], target)
+                if has_bias:
+                    for index in range(filters):
+                        target[index] += bias[index]
+                if has_relu:
+                    for index in range(filters):
+                        value = target[index]
+                        target[index] = 0 if value < 0 else value
+
+
+def filter_gradient(
+    images: Any,
+    grad: Any,
+    total: Any,
+    padded: Any,
+    packed: Any,
+    rows: int,
+    columns: int,
+    top: int,
+    left: int,
+    down: int,
+    right: int,
+    gap: int,
+    first: int,
+) -> None:
+    """Adds the gradient of the filter of a convolution, as far as it comes from some lines of some images.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        grad: ``[batch, lines, out_width, filters]``.
+        total: ``[rows, columns * channels, filters]``; the second axis filled up to a multiple of four, the last one
+            to whole units, with anything.
+        padded: to work with, for as much of an image with its border as the lines see, and four elements more.
+        packed: likewise, of ``lines * out_width * total.shape[2]`` elements.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+        gap: distance of its lines.
+        first: the first of the lines.
+    """
+    batch, _, _, channels = images.shape
+    _, lines, out_width, filters = grad.shape
+    _, deep, width = total.shape
+    unit = UNIT_BYTES // total.itemsize
+    across = (out_width - 1) * right + columns
+    line = across * channels
+    totals = total.reshape(-1)
+    grads = _writable(grad.reshape(-1))
+    right_side = grads if width == filters else packed
+    strip = max(1, _LONG_STRIP // out_width)
+    for image in range(batch):
+        _with_border(
+            images, image, padded, first * down - top, (lines - 1) * down + (rows - 1) * gap + 1, left, across
+        )
+        for start in range(0, lines, strip):
+            count = min(lines, start + strip) - start
+            base = (image * lines + start) * out_width
+            if width != filters:
+                for pixel in range(count * out_width):
+                    target = packed[pixel * width : (pixel + 1) * width]
+                    _copy(grads[(base + pixel) * filters :], target[:filters])
+                    _fill(target[filters:], 0)
+            b_at = base * width if width == filters else 0
+            column = 0
+            while column < width:
+                two = width - column >= 2 * unit
+                for row in range(rows):
+                    place = (start * down + row * gap) * line
+                    done = 0
+                    while done < deep:
+                        left_over = deep - done
+                        high = 12 if left_over >= 12 and left_over != 16 else 8 if left_over >= 8 else 4
+                        a_at = place + done
+                        to = (row * deep + done) * width + column
+                        given = (
+                            padded, a_at, down * line, right * channels, 1,
+                            right_side, b_at + column, out_width * width, width, count, out_width, totals, to, width,
+                        )  # fmt: skip
+                        if two:
+                            if high == 12:
+                                _add_12_2(*given)
+                            elif high == 8:
+                                _add_8_2(*given)
+                            else:
+                                _add_4_2(*given)
+                        elif high == 12:
+                            _add_12_1(*given)
+                        elif high == 8:
+                            _add_8_1(*given)
+                        else:
+                            _add_4_1(*given)
+                        done += high
+                column += 2 * unit if two else unit
+
+
+def largest(
+    images: Any, pooled: Any, lowest: Any, rows: int, columns: int, top: int, left: int, down: int, right: int
+) -> None:
+    """``pool_arithmetic.largest``; of two zeros of different signs it may take the other one.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    unit = UNIT_BYTES // pooled.itemsize
+    flat, results = images.reshape(-1), pooled.reshape(-1)
+    for image in range(batch):
+        for line in range(out_height):
+            first = max(0, top - line * down)
+            count = min(rows, height + top - line * down) - first
+            for column in range(out_width):
+                begin = max(0, left - column * right)
+                taps = min(columns, width + left - column * right) - begin
+                y, x = line * down + first - top, column * right + begin - left
+                at = ((image * height + y) * width + x) * channels
+                to = ((image * out_height + line) * out_width + column) * channels
+                channel = 0
+                if count > 0 and taps > 0:
+                    while channel <= channels - unit:
+                        _largest(
+                            flat,
+                            at + channel,
+                            width * channels,
+                            channels,
+                            count,
+                            taps,
+                            lowest,
+                            results,
+                            to + channel,
+                        )
+                        channel += unit
+                while channel < channels:
+                    best = lowest
+                    for row in range(count):
+                        for tap in range(taps):
+                            value = images[image, y + row, x + tap, channel]
+                            best = value if value > best or value != value else best
+                    results[to + channel] = best
+                    channel += 1
+
+
+def largest_gradient(
+    images: Any,
+    pooled: Any,
+    grad: Any,
+    result: Any,
+    lowest: Any,
+    rows: int,
+    columns: int,
+    top: int,
+    left: int,
+    down: int,
+    right: int,
+) -> None:
+    """``pool_arithmetic.largest_gradient``; windows that overlap from the last to the first, so that a pixel gets what
+    belongs to it in the order of the positions within the window.
+
+    Args:
+        images: ``[batch, height, width, channels]``.
+        pooled: ``[batch, out_height, out_width, channels]``.
+        grad: likewise.
+        result: like ``images``.
+        lowest: what the border consists of.
+        rows: of the window.
+        columns: of the window.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+    """
+    batch, height, width, channels = images.shape
+    _, out_height, out_width, _ = pooled.shape
+    unit = UNIT_BYTES // result.itemsize
+    overlap = down < rows or right < columns
+    is_covered = out_height * down >= height + top and out_width * right >= width + left and down <= rows
+    is_covered = is_covered and right <= columns and not overlap
+    flat, wanted, given, results = (
+        images.reshape(-1),
+        pooled.reshape(-1),
+        grad.reshape(-1),
+        result.reshape(-1),
+    )
+    zero = result.dtype.type(0)
+    for image in range(batch):
+        if not is_covered:
+            result[image] = 0
+        for i in range(out_height):
+            line = out_height - 1 - i if overlap else i  # memory is read ahead in this direction
+            first = max(0, top - line * down)
+            count = min(rows, height + top - line * down) - first
+            for j in range(out_width):
+                column = out_width - 1 - j if overlap else j
+                begin = max(0, left - column * right)
+                taps = min(columns, width + left - column * right) - begin
+                y, x = line * down + first - top, column * right + begin - left
+                at = ((image * height + y) * width + x) * channels
+                to = ((image * out_height + line) * out_width + column) * channels
+                is_cut = first > 0 or begin > 0
+                channel = 0
+                if count > 0 and taps > 0:
+                    while channel <= channels - unit:
+                        places = (
+                            flat, results, at + channel, width * channels, channels, count, taps, lowest, is_cut,
+                            wanted, given, to + channel,
+                        )  # fmt: skip
+                        if overlap:
+                            _add_back(*places)
+                        else:
+                            _write_back(*places)
+                        channel += unit
+                while channel < channels:
+                    most, rest = wanted[to + channel], given[to + channel]
+                    if is_cut and most == lowest:
+                        rest = zero
+                    for row in range(count):
+                        for tap in range(taps):
+                            value = images[image, y + row, x + tap, channel]
+                            is_it = value == most or value != value
+                            part = rest if is_it else zero
+                            if overlap:
+                                result[image, y + row, x + tap, channel] += part
+                            else:
+                                result[image, y + row, x + tap, channel] = part
+                            rest = zero if is_it else rest
+                    channel += 1

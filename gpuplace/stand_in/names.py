@@ -279,6 +279,7 @@ NAMES = {
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),
     "ops.weights_broadcast_ops": ("ops.losses",),
+    "training.warm_starting_util": ("training.warm_start", "api.training.train"),
     "util.compat": ("api.compat",),
     "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
@@ -360,6 +361,7 @@ ALIASES = {
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
     ("ops.nn_impl", "moments_v2"): "moments",
     ("training.saver", "_get_saver_or_default"): "saver_or_default",
+    ("training.warm_starting_util", "_warm_start_var_with_vocab"): "warm_start_with_vocab",
     ("util.nest", "is_sequence"): "is_nested",
     ("util.nest", "_is_attrs"): "is_attrs",
 }

@@ -171,7 +171,7 @@ __all__ = [
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
-    "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
+    "recompute_grad", "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input
     "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",

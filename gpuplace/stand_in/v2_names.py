@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.ops.nn.misc import dropout
+from gpuplace.ops.nn.misc import dropout, embedding_lookup
 from gpuplace.ops.nn.sampling import nce_loss, sampled_softmax_loss
-from gpuplace.ops.sparse.embedding import (
-    embedding_lookup,
-    embedding_lookup_sparse,
-    safe_embedding_lookup_sparse,
-)
+from gpuplace.ops.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 
 __all__ = [
     "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2", "safe_embedding_lookup_sparse_v2",
@@ -43,7 +39,8 @@ def nce_loss_v2(*args: Any, **kwargs: Any) -> Any:
         *args: as for ``tf.nn.nce_loss``.
         **kwargs: the same.
     """
-    return nce_loss(*args, partition_strategy="div", **kwargs)
+    loss: Any = nce_loss
+    return loss(*args, partition_strategy="div", **kwargs)
 
 
 def sampled_softmax_loss_v2(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +50,8 @@ def sampled_softmax_loss_v2(*args: Any, **kwargs: Any) -> Any:
         *args: as for ``tf.nn.sampled_softmax_loss``.
         **kwargs: the same.
     """
-    return sampled_softmax_loss(*args, partition_strategy="div", **kwargs)
+    loss: Any = sampled_softmax_loss
+    return loss(*args, partition_strategy="div", **kwargs)
 
 
 def embedding_lookup_v2(params: Any, ids: Any, max_norm: float | None = None, name: str | None = None) -> Any:

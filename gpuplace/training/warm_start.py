@@ -243,6 +243,8 @@ def _remapped(
     if rows <= 0:
         return convert_to_tensor(initializer([oov_rows, columns]), dtype=float32)
     present: Any
+    known: Any
+    column_map: Any
     if axis == 0:
         row_map, present = generate_vocab_remapping(*vocab, start, rows, old_size)
         column_map, known = [], columns

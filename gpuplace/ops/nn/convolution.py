@@ -431,7 +431,7 @@ def conv_transpose(
     """
     with name_scope(name, "conv_transpose", [input, output_shape]) as scope:
         if isinstance(output_shape, Tensor):
-            length = output_shape.shape.as_list()[0]
+            length = int(output_shape.shape[0])
         elif isinstance(output_shape, Sized):
             length = len(output_shape)
         else:

@@ -38,7 +38,7 @@ __all__ = [
 _LARGEST = 2**31 - 1
 
 
-def set_random_seed(seed: int) -> None:
+def set_random_seed(seed: int | None) -> None:
     """Sets the default graph's seed: its random ops made from now on give the same numbers in every session.
 
     Args:

@@ -100,7 +100,7 @@ class EstimatorSpec(_Fields):
             _hooks(prediction_hooks),
         )  # fmt: skip
 
-    def _replace(self, **changes: Any) -> EstimatorSpec:  # type: ignore[override] # TensorFlow checks again
+    def _replace(self, **changes: Any) -> EstimatorSpec:
         if changes.get("mode", self.mode) != self.mode:
             raise ValueError("mode of EstimatorSpec cannot be changed.")
         unknown = sorted(set(changes) - set(self._fields))

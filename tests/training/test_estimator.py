@@ -82,8 +82,10 @@ def test_words_are_found_in_the_old_vocabulary(vocabularies):
     with tf.Session() as session:
         found = generate_vocab_remapping(*vocabularies, new_vocab_offset=0, num_new_vocab=4)
         assert [one.tolist() for one in session.run(found)] == [[2, -1, 0, -1], 2]
-        found = generate_vocab_remapping(*vocabularies, new_vocab_offset=1, num_new_vocab=2, old_vocab_size=0)
-        assert [one.tolist() for one in session.run(found)] == [[-1, -1], 0]
+        found = generate_vocab_remapping(*vocabularies, new_vocab_offset=1, num_new_vocab=2, old_vocab_size=1)
+        assert [one.tolist() for one in session.run(found)] == [[-1, 0], 1]
+        with pytest.raises(tf.errors.OutOfRangeError, match="old_vocab_size is 0"):
+            session.run(generate_vocab_remapping(*vocabularies, 1, num_new_vocab=2, old_vocab_size=0))
         with pytest.raises(tf.errors.InvalidArgumentError, match="the file has 4"):
             session.run(generate_vocab_remapping(*vocabularies, new_vocab_offset=1, num_new_vocab=4))
 

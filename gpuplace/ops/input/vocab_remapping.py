@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import float32
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError
 from gpuplace.files.file_system import read_bytes
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
@@ -118,9 +118,14 @@ def _matrix_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape([op.attrs["num_rows"], op.attrs["num_cols"]])]
 
 
+_OLD = "old_vocab_size"
+
+
 def _words(file: Any, what: str, count: int) -> list[bytes]:
     """The first words of a file; all of them where ``count`` is -1."""
     path = os.fsdecode(file.item() if hasattr(file, "item") else file)
+    if count == 0 and what == _OLD:
+        raise OutOfRangeError.of(f"{what} is 0: no word of {path} counts; -1 stands for all")
     lines = read_bytes(path).split(b"\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -141,7 +146,7 @@ def _remapping(
     num_new_vocab: int,
     old_vocab_size: int,
 ) -> Any:
-    old = {word: line for line, word in enumerate(_words(old_vocab_file, "old_vocab_size", old_vocab_size))}
+    old = {word: line for line, word in enumerate(_words(old_vocab_file, _OLD, old_vocab_size))}
     wanted = _words(new_vocab_file, "new_vocab_offset + num_new_vocab", new_vocab_offset + num_new_vocab)
     found = np.array([old.get(word, -1) for word in wanted[new_vocab_offset:]], np.int64)
     return found, np.asarray(np.count_nonzero(found >= 0), np.int32)

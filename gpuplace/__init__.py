@@ -143,7 +143,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "flags", "gfile",
+    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "estimator",
+    "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "python_io", "queue", "random", "raw_ops", "saved_model", "sets",
     "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
@@ -170,7 +171,7 @@ __all__ = [
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
-    "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
+    "recompute_grad", "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input
     "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
@@ -261,7 +262,7 @@ if TYPE_CHECKING:
         timeline,
         unload_ipython_extension,
     )
-    from gpuplace.api.training import data, lookup, queue, summary, train
+    from gpuplace.api.training import data, estimator, lookup, queue, summary, train
     from gpuplace.api.version import *
     from gpuplace.device.machine import Machine
     from gpuplace.graphdef.messages import (
@@ -321,7 +322,7 @@ else:
             "gpuplace.api.tools": """
                 explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
-            "gpuplace.api.training": "data lookup queue summary train",
+            "gpuplace.api.training": "data estimator lookup queue summary train",
             "gpuplace.device.machine": "Machine",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.ops": "losses",

@@ -106,12 +106,16 @@ def flush() -> None:
 
 
 def set_verbosity(v: int) -> None:
-    """Shows messages of this level and above.
+    """Shows messages of this level and above, on stderr unless the program has a handler of ``logging`` for them.
 
     Args:
         v: ``DEBUG``, ``INFO``, ``WARN``, ``ERROR`` or ``FATAL``: the numbers of Python's ``logging``.
     """
     _logger.setLevel(v)
+    if not _logger.hasHandlers():  # else Python shows warnings only
+        shown = _logging.StreamHandler()
+        shown.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
+        _logger.addHandler(shown)
 
 
 def get_verbosity() -> int:

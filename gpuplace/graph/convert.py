@@ -130,6 +130,11 @@ def convert_to_tensor(
                 result = function(value, dtype=wanted, name=name, as_ref=as_ref)
             if result is not NotImplemented:
                 return result
+    if isinstance(value, Operation):
+        raise TypeError(
+            f"Can't convert Operation '{value.name}' to Tensor (target dtype={wanted!r}, name={name!r},"
+            f" as_ref={as_ref!r}): an operation has none, or several in its outputs"
+        )
     if isinstance(value, (list, tuple)) and _holds_tensors(value):
         found = _common_dtype(value)
         chosen = wanted or (found if preferred_dtype is None else as_dtype(preferred_dtype))
@@ -263,13 +268,18 @@ class OpScope(contextlib.ContextDecorator):
     def __enter__(self) -> str:
         name, default_name, values = self._arguments
         chosen = default_name if name is None else name
+        if not isinstance(default_name, (str, bytes, NoneType)):
+            raise TypeError(
+                f"`default_name` type ({type(default_name)}) is not a string type. You likely meant to pass this into"
+                " the `values` kwarg."
+            )
         if chosen is None and values is not None:
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         graph = self._graph = graph_of(values) if values else get_default_graph()
         self._outer = graph._name_stack
         inner = graph._enter_name(chosen)
         graph_stack.stack.append(graph)
-        return inner + "/" if inner else ""
+        return inner + "/" if chosen else ""
 
     def __exit__(self, *exc: object) -> None:
         self._graph._name_stack = self._outer

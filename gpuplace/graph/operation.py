@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpuplace.callers import PACKAGE
 from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
+from gpuplace.errors import OutOfRangeError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
@@ -81,6 +82,34 @@ def _line_at(code: CodeType, position: int) -> int:
         if start <= position < end and line is not None:
             return line
     return code.co_firstlineno
+
+
+class Reference:
+    """Stands for an object: equal to another reference if that is to the same object.
+
+    Args:
+        wrapped: the object.
+    """
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        """The object."""
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return self._wrapped is other._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
 
 
 class Tensor:
@@ -224,10 +253,14 @@ class Tensor:
         """
         self._shape = self._shape.merge_with(as_shape(shape))
 
+    def experimental_ref(self) -> Reference:
+        """What stands for this tensor in sets and as a key of dictionaries."""
+        return Reference(self)
+
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor, each once."""
+        """The operations that take this tensor, once for each input that is this tensor."""
         self.op.graph._note_consumers()
-        return list(dict.fromkeys(self._consumers or ()))
+        return list(self._consumers or ())
 
     def _add_consumer(self, operation: Operation) -> None:
         if self._consumers is None:
@@ -275,7 +308,10 @@ class Tensor:
         )
 
     def __len__(self) -> int:
-        raise TypeError(f"object of type 'Tensor' has no len(): use tf.shape({self.name!r})[0]")
+        raise TypeError(
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` rather than `len(x)`"
+            f" for shape information: the length of what a step makes is tf.shape({self.name!r})[0]"
+        )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise NotImplementedError(
@@ -428,7 +464,19 @@ class Operation:
         _session_for(self.graph, session, "execute operation", "run").run(self, feed_dict)
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
-        """Redirects an input; needed for the back edges of loops."""
+        """Redirects an input; needed for the back edges of loops.
+
+        Raises:
+            ValueError: the tensor is of another graph.
+            OutOfRangeError: there is no such input.
+        """
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor!r} must be from the same graph as {self!r}.")
+        if not 0 <= index < len(self.inputs):
+            raise OutOfRangeError.of(
+                f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
+                f" [{len(self.inputs)}]."
+            )
         self.graph._check_not_finalized()
         self.graph._note_consumers()
         noted = self.inputs[index]._consumers

@@ -90,7 +90,7 @@ class NameScope(contextlib.ContextDecorator):
         graph = self._graph
         self._outer = graph._name_stack
         inner = graph._enter_name(self._name)
-        return inner + "/" if inner else ""
+        return inner + "/" if self._name else ""
 
     def __exit__(self, *exc: object) -> None:
         self._graph._name_stack = self._outer

@@ -87,6 +87,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.readers",
     "gpuplace.ops.input.staging",
     "gpuplace.ops.input.tables",
+    "gpuplace.ops.input.vocab_remapping",
     "gpuplace.ops.losses",
     "gpuplace.ops.math.diagonals",
     "gpuplace.ops.math.spectral",

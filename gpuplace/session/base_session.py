@@ -230,10 +230,11 @@ class BaseSession:
 
     @property
     def graph_def(self) -> GraphDef:
-        """The graph as a ``GraphDef``."""
+        """The graph as a ``GraphDef``, with the shapes of outputs where the config says ``infer_shapes``."""
         from gpuplace.graphdef.export import as_graph_def
 
-        return as_graph_def(self._graph)
+        options = getattr(self._config, "graph_options", None)
+        return as_graph_def(self._graph, add_shapes=bool(getattr(options, "infer_shapes", False)))
 
     @property
     def sess_str(self) -> str:

@@ -128,7 +128,10 @@ MODULES = {
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
 _FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
-_NN = ("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation")
+_NN = (
+    *("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation", "ops.nn.sampling"),
+    "stand_in.v2_names",
+)
 _VARIABLES = (
     *("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state"),
     "ops.variables.partitioned",
@@ -169,8 +172,8 @@ NAMES = {
     "framework.importer": (),
     "framework.indexed_slices": ("ops.gradients.indexed_slices",),
     "framework.ops": (
-        *("graph.graph", "graph.convert", "graph.operation", "graph.stacks"),
-        *("ops.gradients.registry", "ops.gradients.indexed_slices"),
+        *("graph.graph", "graph.convert", "graph.operation", "graph.stacks", "graph.op_statistics"),
+        *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
     "framework.random_seed": (),
     "framework.smart_cond": ("ops.flow.conditionals",),
@@ -197,7 +200,7 @@ NAMES = {
     "ops.control_flow_ops": _FLOW,
     "ops.control_flow_util": _FLOW,
     "ops.ctc_ops": _NN,
-    "ops.custom_gradient": (),
+    "ops.custom_gradient": ("ops.gradients.custom_gradient",),
     "ops.data_flow_ops": (
         "ops.array.gather",
         "api.contrib.staging",
@@ -279,6 +282,7 @@ NAMES = {
     "training.training_util": ("ops.train.global_step", "api.training.train"),
     "training.slot_creator": ("ops.train.slots",),
     "ops.weights_broadcast_ops": ("ops.losses",),
+    "training.warm_starting_util": ("training.warm_start", "api.training.train"),
     "util.compat": ("api.compat",),
     "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
@@ -351,6 +355,9 @@ ALIASES = {
     ("training.training_util", "_increment_global_step"): "increment_global_step",
     ("ops.lookup_ops", "StaticHashTableV1"): "StaticHashTable",
     ("ops.lookup_ops", "StaticVocabularyTableV1"): "StaticVocabularyTable",
+    ("ops.nn_ops", "conv2d_transpose_v2"): "conv2d_transpose",
+    ("ops.nn_ops", "conv3d_transpose_v2"): "conv3d_transpose",
+    ("ops.nn_impl", "_compute_sampled_logits"): "compute_sampled_logits",
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.array_ops", "squeeze_v2"): "squeeze",
@@ -360,6 +367,7 @@ ALIASES = {
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
     ("ops.nn_impl", "moments_v2"): "moments",
     ("training.saver", "_get_saver_or_default"): "saver_or_default",
+    ("training.warm_starting_util", "_warm_start_var_with_vocab"): "warm_start_with_vocab",
     ("util.nest", "is_sequence"): "is_nested",
     ("util.nest", "_is_attrs"): "is_attrs",
 }

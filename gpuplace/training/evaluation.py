@@ -37,7 +37,8 @@ from gpuplace.training.session_run_hook import (
 from gpuplace.typing import FeedDict, FetchLike
 
 __all__ = [
-    "StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_once", "evaluation_loop", "get_or_create_eval_step",
+    "StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_checkpoint", "evaluate_once", "evaluation_loop",
+    "get_or_create_eval_step",
 ]  # fmt: skip
 
 _EVAL_STEP = "eval_step"
@@ -187,8 +188,43 @@ def _counted(eval_op: Any, hooks: Sequence[SessionRunHook], after_all: bool) -> 
     return counted
 
 
+def evaluate_checkpoint(
+    checkpoint_path: str | None,
+    master: str = "",
+    scaffold: Scaffold | None = None,
+    eval_ops: Any = None,
+    feed_dict: FeedDict | None = None,
+    final_ops: FetchLike | None = None,
+    final_ops_feed_dict: FeedDict | None = None,
+    hooks: Sequence[SessionRunHook] | None = None,
+    config: Any = None,
+) -> Any:
+    """Runs operations until the input ends or a hook stops them, then others once.
+
+    Args:
+        checkpoint_path: what variables are read from; None: they are initialised.
+        master: ``""``: this process.
+        scaffold: what the session begins with; None: one of its own.
+        eval_ops: what updates the metrics.
+        feed_dict: what to feed for it.
+        final_ops: what to fetch in the end.
+        final_ops_feed_dict: what to feed for it.
+        hooks: further hooks.
+        config: of the session.
+
+    Returns:
+        The values of ``final_ops``.
+    """
+    found = list(hooks or ())
+    get_or_create_eval_step()
+    counted = _counted(eval_ops, found, after_all=True)
+    final = FinalOpsHook(final_ops, final_ops_feed_dict)
+    _evaluate(checkpoint_path, master, scaffold or Scaffold(), counted, feed_dict, [*found, final], config)
+    return final.final_ops_values
+
+
 def _evaluate(
-    checkpoint: str, master: str, scaffold: Scaffold, counted: Any, feeds: Any, hooks: Any, config: Any
+    checkpoint: str | None, master: str, scaffold: Scaffold, counted: Any, feeds: Any, hooks: Any, config: Any
 ) -> None:
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_filename_with_path=checkpoint, master=master, config=config
@@ -254,11 +290,17 @@ def evaluate_once(
     found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=saver)
-    get_or_create_eval_step()
-    counted = _counted(eval_op, found, after_all=True)
-    final = FinalOpsHook(final_op, final_op_feed_dict)
-    _evaluate(checkpoint_path, master, scaffold, counted, eval_op_feed_dict, [*found, final], session_config)
-    return final.final_ops_values
+    return evaluate_checkpoint(
+        checkpoint_path,
+        master,
+        scaffold,
+        eval_op,
+        eval_op_feed_dict,
+        final_op,
+        final_op_feed_dict,
+        found,
+        session_config,
+    )
 
 
 def evaluation_loop(

@@ -105,6 +105,14 @@ class CheckpointSaverHook(SessionRunHook):
         self._writer: Any = None
         self._step: Any = None
 
+    def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
+        """Adds to those that are told of checkpoints; one that is among them stays there once.
+
+        Args:
+            listeners: them.
+        """
+        self._listeners.extend(one for one in listeners if one not in self._listeners)
+
     def begin(self) -> None:
         """Opens the event file.
 

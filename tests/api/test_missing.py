@@ -44,8 +44,7 @@ def value_of(path):
     [
         ("keras", EXPLORE),
         ("keras.layers.Dense", EXPLORE),
-        ("estimator", "gpuplace.explore('exports/<timestamp>')"),
-        ("estimator.Estimator", "gpuplace.explore('exports/<timestamp>')"),
+        ("estimator.DNNClassifier", "write the graph with TensorFlow"),
         ("compat.v2", "TensorFlow 1's names"),
         ("compat.v2.function", "TensorFlow 1's names"),
         ("function", "get_concrete_function"),
@@ -86,7 +85,7 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
             value_of(name)
     with pytest.raises(AttributeError, match="^module 'gpuplace' has no attribute '__wrapped__'$"):
         _ = tf.__wrapped__
-    assert not hasattr(tf, "keras") and getattr(tf, "estimator", None) is None
+    assert not hasattr(tf, "keras") and getattr(tf, "distribute", None) is None
     assert tf.summary.FileWriter.__name__ == "FileWriter" and tf.compat.v1 is tf
 
 
@@ -98,7 +97,7 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
         ("from tensorflow.keras import layers", EXPLORE),
         ("from tensorflow.python.keras import backend", EXPLORE),
         ("import tensorflow.compat.v1.keras as keras", EXPLORE),
-        ("from tensorflow.compat.v1 import estimator", "gpuplace.explore('exports/<timestamp>')"),
+        ("from tensorflow.compat.v1 import distribute", "place the copies with tf.device"),
         ("import tensorflow.compat.v2 as tf", "TensorFlow 1's names"),
         ("from tensorflow.examples.tutorials import word2vec", "np.load"),
         ("from tensorflow.nn import relu7", "No module named 'tensorflow.nn.relu7'"),

@@ -91,14 +91,56 @@ def test_consumers_are_known_at_any_time(graph):
     first = tf.negative(x).op
     assert x.consumers() == [first]
     second = tf.add(x, x).op
-    assert x.consumers() == [first, second]
+    assert x.consumers() == [first, second, second]
     other = tf.placeholder(tf.float32, [2])
     second._update_input(0, other)
     assert x.consumers() == [first, second]
     second._update_input(1, other)
-    assert (x.consumers(), other.consumers()) == ([first], [second])
+    assert (x.consumers(), other.consumers()) == ([first], [second, second])
     with graph.control_dependencies([first]):
         third = tf.no_op()
     assert first.control_outputs == [third]
     third._add_control_inputs([second])
     assert (third.control_inputs, second.control_outputs) == ([first, second], [third])
+
+
+def test_an_input_is_redirected_to_a_tensor_of_the_graph_only():
+    op = tf.negative(tf.constant(1.0)).op
+    with tf.Graph().as_default():
+        other = tf.constant(2.0)
+    with pytest.raises(ValueError, match="must be from the same graph"):
+        op._update_input(0, other)
+    with pytest.raises(tf.errors.OutOfRangeError, match=r"Input index \[1\] is greater than .* inputs \[1\]"):
+        op._update_input(1, tf.constant(2.0))
+
+
+def test_references_are_equal_where_they_stand_for_the_same_thing():
+    one, other, variable = tf.constant(1), tf.constant(1), tf.Variable(1)
+    assert {one.experimental_ref(), one.experimental_ref(), variable.experimental_ref()} == {
+        variable.experimental_ref(), one.experimental_ref()
+    }  # fmt: skip
+    assert one.experimental_ref() != other.experimental_ref() and one.experimental_ref() != one
+    assert one.experimental_ref().deref() is one and "wrapping" in repr(variable.experimental_ref())
+
+
+def test_an_operation_and_the_length_of_a_tensor_are_no_values():
+    with pytest.raises(TypeError, match="Can't convert Operation 'stop' to Tensor"):
+        tf.convert_to_tensor(tf.no_op(name="stop"))
+    with pytest.raises(TypeError, match=r"not well defined for symbolic Tensors. \(vector:0\)"):
+        len(tf.constant([1, 2], name="vector"))
+
+
+def test_the_outermost_scope_has_its_slash_where_it_is_named_so():
+    with tf.name_scope("foo"):
+        with tf.name_scope("/") as slash, tf.name_scope("a") as inner:
+            assert (slash, inner) == ("/", "a/")
+        with tf.get_default_graph().name_scope("//") as two, tf.name_scope(None) as nothing:
+            assert (nothing, two) == ("", "//")
+
+
+def test_a_default_name_that_is_no_text_is_refused():
+    with (
+        pytest.raises(TypeError, match="pass this into the `values` kwarg"),
+        tf.name_scope("a", [tf.constant(1)]),
+    ):
+        pass

@@ -567,6 +567,56 @@ def checkpoints(d: Draw) -> Program:
     return program
 
 
+def vocabularies(d: Draw) -> Program:
+    """The rows and columns of a checkpoint's matrix, by the words of a new vocabulary."""
+    words = [f"word{number}" for number in range(9)]
+    old, new = (list(d.rng.permutation(words)[: d.int(3, 8)]) for _ in range(2))
+    columns = d.int(1, 4)
+    matrix = d.values(np.float32, [len(old), columns])
+    offset = d.int(0, len(new) - 1)
+    count = d.int(1, len(new) - offset)
+    known = d.pick(-1, len(old), d.int(1, len(old)))
+    moved = (
+        d.rng.permutation(columns).astype(np.int64)[:, None].ravel() if d.chance(2) else np.zeros(0, np.int64)
+    )
+    if moved.size and d.chance(2):
+        moved[0] = -1
+    seen = set(old[: len(old) if known < 0 else known])
+    present = sum(word in seen for word in new[offset : offset + count])
+    missing = count * columns - present * (columns - int((moved < 0).any()))
+    values = d.values(np.float32, [missing, 1])
+
+    def program(tf: Any, session: Any) -> list[Any]:
+        raw, path = tf.raw_ops, _folder() / f"{tf.__name__.split('.')[0]}_vocabulary_{d.index}"
+        files = [path.with_suffix(f".{name}") for name in ("new", "old")]
+        for file, one in zip(files, (new, old), strict=True):
+            file.write_text("".join(f"{word}\n" for word in one))
+        session.run(
+            raw.SaveV2(
+                prefix=str(path), tensor_names=["m"], shape_and_slices=[""], tensors=[tf.constant(matrix)]
+            )
+        )
+        found = raw.GenerateVocabRemapping(
+            new_vocab_file=str(files[0]),
+            old_vocab_file=str(files[1]),
+            new_vocab_offset=offset,
+            num_new_vocab=count,
+            old_vocab_size=known,
+        )
+        made = raw.LoadAndRemapMatrix(
+            ckpt_path=str(path),
+            old_tensor_name="m",
+            row_remapping=found[0],
+            col_remapping=moved,
+            initializing_values=values,
+            num_rows=count,
+            num_cols=columns,
+        )
+        return [*session.run(list(found)), session.run(made)]
+
+    return program
+
+
 def random_numbers(d: Draw) -> Program:
     """The same seeds give the same numbers."""
     shape, seeds = [d.int(1, 5), d.int(1, 40)], [d.int(0, 99), d.int(1, 99)]
@@ -711,7 +761,7 @@ PROGRAMS: dict[str, Callable[[Draw], Program]] = {
     function.__name__: function
     for function in (
         queues, tables, mutable_tables, readers, data_sets, iterators, tensor_arrays, loops, staging, checkpoints,
-        random_numbers, signals, python_functions, sparse_maps, references,
+        vocabularies, random_numbers, signals, python_functions, sparse_maps, references,
     )
 }  # fmt: skip
 """Name to what makes programs of that kind."""

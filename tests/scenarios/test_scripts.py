@@ -44,7 +44,14 @@ OUR_OWN_LINES = {
 }
 """First words of the lines in which that, or another sentence, shows."""
 
-WITHOUT_2_21 = {"layer_classes", "layers_and_losses", "recurrent_nets", "sequence_classifier", "slim_net"}
+WITHOUT_2_21 = {
+    "estimators",
+    "layer_classes",
+    "layers_and_losses",
+    "recurrent_nets",
+    "sequence_classifier",
+    "slim_net",
+}
 """Scripts that 2.21 cannot run: it has no contrib, and its Keras no layers and cells."""
 
 WORDS_OF_2_21 = {

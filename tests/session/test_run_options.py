@@ -166,3 +166,11 @@ def test_a_pool_of_threads_that_is_not_there(release, prefix):
         assert session.run(y, {x: 1.0}, tf.RunOptions(inter_op_thread_pool=1)) == 1
         with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid inter_op_thread_pool: 2"):
             session.run(y, {x: 1.0}, tf.RunOptions(inter_op_thread_pool=2))
+
+
+def test_the_graph_of_a_session_has_shapes_where_its_config_asks_for_them():
+    tf.constant([[1, 2]], name="a")
+    for asks in (False, True):
+        config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=asks))
+        with tf.Session(config=config) as session:
+            assert ("_output_shapes" in session.graph_def.node[0].attr) is asks

@@ -268,5 +268,6 @@ else:
             """,
             "gpuplace.training.supervisor": "Supervisor basic_train_loop",
             "gpuplace.training.timers": "SecondOrStepTimer",
+            "gpuplace.training.warm_start": "VocabInfo warm_start",
         },
     )

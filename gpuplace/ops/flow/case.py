@@ -137,7 +137,7 @@ def switch_case(
     Args:
         branch_index: the index, an int32 scalar.
         branch_fns: functions without arguments, in the order of their indices from 0, or a dict from index to
-            function, or a list of pairs of these.
+            function, or a list of pairs of these; without gaps.
         default: the function for every other index; None: that of the largest one.
         name: name of the scope.
 
@@ -147,7 +147,7 @@ def switch_case(
 
     Raises:
         TypeError: no functions, an index that is no integer, or something that cannot be called.
-        ValueError: an index twice or negative, or different structures or types of tensors.
+        ValueError: an index twice, left out or negative, or different structures or types of tensors.
     """
     functions = _checked_branches(branch_index, branch_fns)
     if default is None:
@@ -166,9 +166,7 @@ def switch_case(
 
 
 def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]:
-    if isinstance(index, bool) or not (
-        isinstance(index, (int, Tensor)) or hasattr(index, "_as_graph_element")
-    ):
+    if not isinstance(index, Tensor) and not hasattr(index, "_as_graph_element"):
         raise TypeError(f"branch_index must a Tensor, got {type(index)}")
     if not branches:
         raise ValueError("Must provide at least one item in branch_fns")
@@ -180,7 +178,6 @@ def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]
         pairs = list(enumerate(branches))
     else:
         pairs = list(branches)
-    found: dict[int, Callable[[], Any]] = {}
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in branch_fns must be a 2-tuple")
@@ -189,10 +186,10 @@ def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]
             raise TypeError(f"key must be a Python `int`, got {type(number)}")
         if not callable(function):
             raise TypeError(f"fn for key {number} must be callable.")
-        if number in found:
-            raise ValueError(f"branch_fns has the key {number} twice")
-        found[number] = function
-    wrong = [number for number in found if number < 0]
-    if wrong:
-        raise ValueError(f"branch indices must not be negative, got {wrong[0]}")
-    return found
+    numbers = sorted(number for number, _ in pairs)
+    if numbers != list(range(len(numbers))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(numbers)}) but found"
+            f" {{{','.join(map(str, numbers))}}}"
+        )
+    return dict(pairs)

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import as_dtype, own_array
 from gpuplace.errors import (
     InvalidArgumentError,
@@ -86,7 +88,8 @@ def py_func(
         name: name of the op.
 
     Returns:
-        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty.
+        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty
+        and the function stateful.
 
     Raises:
         InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
@@ -104,7 +107,7 @@ def py_func(
         Tout=list(Tout) if several else [Tout],
     )
     if not op.outputs:
-        return op
+        return op if stateful else []
     return list(op.outputs) if several else op.outputs[0]
 
 
@@ -124,7 +127,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
         raise InvalidArgumentError.of(
             f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
-    arrays = [own_array(value) for value in values]
+    arrays = [own_array(np.asarray(value)) for value in values]  # Python numbers: float64, int64
     for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
         if as_dtype(array.dtype) is not wanted:
             raise InvalidArgumentError.of(

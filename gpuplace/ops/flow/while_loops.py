@@ -26,6 +26,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import control_inputs_for
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
@@ -339,7 +340,12 @@ def _shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequ
     None stands for the shape as it is.
     """
     found: list[Any] = []
-    for value, shape in zip(values, shapes, strict=True):
+    for value, given in zip(values, shapes, strict=True):
+        shape = given
+        if isinstance(given, TensorSpec):
+            if isinstance(value, (SparseTensor, IndexedSlices)):
+                raise TypeError(f"shape invariant {given!r} is that of a dense tensor, not of {value!r}")
+            shape = given.shape
         if isinstance(value, SparseTensor) and (shape is None or isinstance(shape, TensorShape)):
             rank = value.get_shape().ndims
             if shape is not None:
@@ -408,8 +414,8 @@ def while_loop(
         cond: takes the loop variables, gives a scalar bool.
         body: takes the loop variables, gives the next ones, in the same structure, of the same dtypes.
         loop_vars: the first ones: a list, tuple or dict of tensors and ``TensorArray`` objects, in any depth.
-        shape_invariants: for each variable the ``TensorShape`` that it keeps, in the same structure, of a sparse
-            tensor of rank ``r`` the shape ``[r]``; None: those of the first values.
+        shape_invariants: for each variable the ``TensorShape`` (or ``TensorSpec``) that it keeps, in the same
+            structure, of a sparse tensor of rank ``r`` the shape ``[r]``; None: those of the first values.
         parallel_iterations: kept in the nodes, 1 or more; iterations are done one after the other here.
         back_prop: whether there may be gradients.
         swap_memory: accepted; stacks for gradients stay where they are.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,12 +24,13 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.gradients.registry import RegisterGradient
+from gpuplace.ops.gradients.gradients import gradients
+from gpuplace.ops.gradients.registry import RegisterGradient, find_gradient
 from gpuplace.ops.variables.resource_variables import is_resource_variable
 from gpuplace.ops.variables.variable_scope import get_variable_scope
 from gpuplace.typing import Function
 
-__all__ = ["custom_gradient", "grad_pass_through"]
+__all__ = ["custom_gradient", "grad_pass_through", "recompute_grad"]
 
 _numbers = itertools.count()
 
@@ -79,7 +81,7 @@ def _with_gradient(f: Function, args: list[Tensor]) -> Any:
                 " that no `variable_scope` is created with `use_resource=False`."
             )
     results = nest.flatten(result)
-    variables = _variables_between(args, [convert_to_tensor(one) for one in results])
+    variables = get_dependent_variables(args, results)
     _check_gradient_function(grad_fn, variables)
 
     def grad(op: Operation, *result_grads: Any) -> list[Any]:
@@ -122,20 +124,70 @@ def _check_gradient_function(grad_fn: Function, variables: Sequence[Any]) -> Non
         )
 
 
-def _variables_between(args: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:
-    """The variables that results depend on, but not by way of the arguments."""
-    seen = {tensor.op for tensor in args}
-    queue = [tensor.op for tensor in results]
-    while queue:
-        op = queue.pop()
-        if op not in seen:
-            seen.add(op)
-            queue.extend(tensor.op for tensor in op.inputs)
+def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
+    """The trainable variables that results depend on by way of differentiable ops, but not by way of the inputs.
+
+    Args:
+        input_ops: a structure of tensors.
+        output_ops: a structure of tensors.
+
+    Returns:
+        A list of variables, those nearest to the results first.
+    """
     graph = get_default_graph()
-    keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
-    known = {id(variable): variable for key in keys for variable in graph.get_collection(key)}
-    given = {tensor.op for tensor in args}
-    return [one for one in known.values() if one.op in seen and one.op not in given]
+    known = {variable.op: variable for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+    seen = {tensor.op for tensor in nest.flatten(input_ops)}
+    queue = deque(convert_to_tensor(one).op for one in nest.flatten(output_ops))
+    found = []
+    while queue:
+        op = queue.popleft()
+        if op in seen:
+            continue
+        seen.add(op)
+        if op in known and known[op].trainable:
+            found.append(known[op])
+        if _is_differentiable(op):
+            queue.extend(tensor.op for tensor in op.inputs)
+    return found
+
+
+def _is_differentiable(op: Operation) -> bool:
+    try:
+        return find_gradient(op) is not None
+    except LookupError:
+        return False
+
+
+def recompute_grad(f: Function) -> Function:
+    """A function that is computed again for its gradient, instead of what it made on the way being kept until then.
+
+    >>> import gpuplace as tf
+    >>> cube = tf.recompute_grad(lambda x: x * x * x)
+    >>> x = tf.constant(2.0)
+    >>> float(tf.Session().run(tf.gradients(cube(x), x)[0]))
+    12.0
+
+    Args:
+        f: takes tensors and returns a tensor; a variable that it uses has to be a resource variable, and the same when
+            it is called again.
+
+    Returns:
+        A function that takes and gives the same.
+    """
+
+    @custom_gradient
+    def inner(*args: Any) -> Any:
+        result = f(*args)
+
+        def grad(dresult: Any, variables: Sequence[Any] | None = None) -> Any:
+            with get_default_graph().control_dependencies([dresult]):
+                again = [reshaping.identity(one) for one in args]
+                of_all = gradients(f(*again), [*again, *(variables or ())], grad_ys=dresult)
+            return (of_all[: len(args)], of_all[len(args) :]) if variables else of_all
+
+        return result, grad
+
+    return inner
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Function:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.callers import OwnFramesHidden
@@ -181,7 +181,7 @@ class QueueRunner:
         """What a thread does: runs an operation until it has nothing more, it fails, or the coordinator says so."""
         is_last = False
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._enqueuer(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 enqueue()
         except self._closed_types:
@@ -199,6 +199,11 @@ class QueueRunner:
                 self._exceptions.append(error)
             raise
         self._has_ended(sess)
+
+    def _enqueuer(self, sess: Any, enqueue_op: Operation) -> Callable[[], Any]:
+        """What a thread calls to put something in."""
+        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
+        return enqueue
 
     def _has_ended(self, sess: Any) -> bool:
         """Notes that a thread has ended; whether it was the last one."""

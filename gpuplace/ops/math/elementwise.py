@@ -19,6 +19,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.ops.array.constant import ones_like, zeros_like
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.division import (
     Gradients,
@@ -668,24 +669,28 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
     )
 
 
-def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """Returns ``x`` times a scalar.
 
     Args:
         scalar: a number of ``x``'s type, shape ``[]``.
-        x: numbers of any shape.
+        x: numbers of any shape, or ``IndexedSlices``.
         name: name of the op.
 
     Returns:
-        A tensor like ``x``.
+        A tensor like ``x``, or ``IndexedSlices``.
 
     Raises:
         ValueError: ``scalar`` is known not to be a scalar.
         TypeError: the types differ.
     """
-    scalar = convert_to_tensor(scalar, x.dtype.base_dtype if isinstance(x, Tensor) else None, "scalar")
+    is_sparse = isinstance(x, IndexedSlices)
+    dtype = x.dtype.base_dtype if is_sparse or isinstance(x, Tensor) else None
+    scalar = convert_to_tensor(scalar, dtype, "scalar")
     if scalar.shape.ndims not in (0, None):
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
+    if is_sparse:
+        return IndexedSlices(new("Mul", name, x=scalar, y=x.values), x.indices, x.dense_shape)
     return new("Mul", name, x=scalar, y=x)
 
 

@@ -9,7 +9,7 @@ Source: tensorflow/python/ops/nn_ops.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,19 @@ from gpuplace.ops.array.batches import (
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.reshaping import expand_dims, squeeze
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.nn.conv import for_axes
+from gpuplace.ops.nn.conv import conv2d_transpose, for_axes
+from gpuplace.ops.nn.volumes import conv3d_transpose
 from gpuplace.ops.support import new
 from gpuplace.typing import IntsLike, TensorLike
 
-__all__ = ["atrous_conv2d", "conv1d", "conv1d_transpose", "convolution", "with_space_to_batch"]
+__all__ = [
+    "atrous_conv2d",
+    "conv1d",
+    "conv1d_transpose",
+    "conv_transpose",
+    "convolution",
+    "with_space_to_batch",
+]
 
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _SIGNALS = {None: "NHWC", "NHWC": "NHWC", "NWC": "NHWC", "NCHW": "NCHW", "NCW": "NCHW"}
@@ -391,3 +399,47 @@ def _for_all_axes(given: Tensor, fill: int, axes: Sequence[int]) -> Any:
         done = axes[number]
         number += 1
     return np.concatenate(parts) if known is not None else concat(parts, 0)
+
+
+def conv_transpose(
+    input: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    strides: IntsLike,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    dilations: IntsLike | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of a convolution of signals, images or volumes with respect to its input.
+
+    Args:
+        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        filters: ``[sizes..., output channels, channels]``.
+        output_shape: that of the result, a list or a vector of known length.
+        strides: one number or one for each size.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        dilations: one number or one for each size; None: 1.
+        name: name of the operation.
+
+    Returns:
+        A tensor of ``output_shape``.
+
+    Raises:
+        ValueError: ``output_shape`` has another length, or is neither a list nor a tensor.
+    """
+    with name_scope(name, "conv_transpose", [input, output_shape]) as scope:
+        if isinstance(output_shape, Tensor):
+            length = int(output_shape.shape[0])
+        elif isinstance(output_shape, Sized):
+            length = len(output_shape)
+        else:
+            raise ValueError("output_shape must be a tensor or sized collection.")
+        if not 3 <= length <= 5:
+            raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {length}.")
+        convolve = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[length - 3]
+        order = data_format or _FORMATS[length - 2]
+        return convolve(
+            input, filters, output_shape, strides, padding, data_format=order, dilations=dilations, name=scope
+        )

@@ -20,7 +20,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
-__all__ = ["avg_pool1d", "max_pool1d", "pool"]
+__all__ = ["avg_pool1d", "avg_pool_v2", "max_pool1d", "max_pool_v2", "pool"]
 
 _KINDS: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
     "AVG": (avg_pool, avg_pool3d),
@@ -180,3 +180,73 @@ def avg_pool1d() -> None:
     Returns:
         A tensor in the same order.
     """
+
+
+def max_pool_v2(
+    input: TensorLike,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the largest elements of windows over signals, images or volumes.
+
+    Args:
+        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        ksize: size of the window, one number or one for each size.
+        strides: how far it moves, likewise.
+        padding: ``"VALID"`` or ``"SAME"``.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        name: name of the operation.
+
+    Returns:
+        A tensor in the same order.
+
+    Raises:
+        ValueError: the rank is another, or not known.
+    """
+    return _pool_of_rank(
+        (max_pool1d, max_pool, max_pool3d), input, ksize, strides, padding, data_format, name
+    )
+
+
+def avg_pool_v2(
+    input: TensorLike,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the means of windows over signals, images or volumes.
+
+    Args:
+        input: ``[batch, one to three sizes, channels]``, or channels second for formats that begin with ``NC``.
+        ksize: size of the window, one number or one for each size.
+        strides: how far it moves, likewise.
+        padding: ``"VALID"`` or ``"SAME"``.
+        data_format: ``"NWC"``, ``"NHWC"``, ``"NDHWC"`` or with channels second; None: channels last.
+        name: name of the operation.
+
+    Returns:
+        A tensor in the same order.
+
+    Raises:
+        ValueError: the rank is another, or not known.
+    """
+    return _pool_of_rank(
+        (avg_pool1d, avg_pool, avg_pool3d), input, ksize, strides, padding, data_format, name
+    )
+
+
+def _pool_of_rank(
+    kinds: Sequence[Callable[..., Tensor]], input: Any, ksize: Any, strides: Any, padding: str,
+    data_format: str | None, name: str | None,
+) -> Tensor:  # fmt: skip
+    shape = input.shape if hasattr(input, "shape") else convert_to_tensor(input).shape
+    rank = len(shape)
+    if not 3 <= rank <= 5:
+        raise ValueError(f"Input tensor must be of rank 3, 4 or 5 but was {rank}.")
+    order = data_format or ("NWC", "NHWC", "NDHWC")[rank - 3]
+    return kinds[rank - 3](input, ksize, strides, padding, order, name)

@@ -400,21 +400,41 @@ def _row_sums(x: Tensor) -> Tensor:
     return reshaping.reshape(matmul(x, ones), [-1])
 
 
-def _logits(
+def compute_sampled_logits(
     weights: Any,
     biases: Any,
     labels: Any,
     inputs: Any,
     num_sampled: int,
     num_classes: int,
-    num_true: int,
-    sampled_values: Any,
-    remove_accidental_hits: bool,
-    partition_strategy: str,
-    name: str | None,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    subtract_log_q: bool = True,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str | None = None,
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits and labels of the true and the drawn classes."""
+    """Logits and labels of the true and the drawn classes.
+
+    Args:
+        weights: ``[num_classes, size]``, or the list of its slices.
+        biases: ``[num_classes]``.
+        labels: the true classes, ``[batch, num_true]``, integers.
+        inputs: ``[batch, size]``.
+        num_sampled: how many classes are drawn.
+        num_classes: how many there are.
+        num_true: how many are true for each example.
+        sampled_values: what a candidate sampler gave; None: one is made.
+        subtract_log_q: whether the logarithm of how often a class is expected is subtracted.
+        remove_accidental_hits: whether drawn classes that are true ones do not count.
+        partition_strategy: how slices share the classes, ``"mod"`` or ``"div"``.
+        name: name scope.
+        seed: of the sampler.
+
+    Returns:
+        Logits and labels, both ``[batch, num_true + num_sampled]``.
+    """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
     labels, inputs = convert_to_tensor(labels), convert_to_tensor(inputs)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
@@ -446,8 +466,9 @@ def _logits(
             sampled_logits = sampled_logits + _hits(
                 labels, sampled, num_true, num_sampled, sampled_logits.dtype
             )
-        true_logits = true_logits - log(true_count)
-        sampled_logits = sampled_logits - log(sampled_count)
+        if subtract_log_q:
+            true_logits = true_logits - log(true_count)
+            sampled_logits = sampled_logits - log(sampled_count)
         logits = joining.concat([true_logits, sampled_logits], 1)
         truth = [constant.ones_like(true_logits) / num_true, constant.zeros_like(sampled_logits)]
         return logits, joining.concat(truth, 1)
@@ -503,7 +524,7 @@ def nce_loss(
     Raises:
         InvalidArgumentError: when it runs: more classes are to be drawn than there are.
     """
-    logits, truth = _logits(
+    logits, truth = compute_sampled_logits(
         weights,
         biases,
         labels,
@@ -512,6 +533,7 @@ def nce_loss(
         num_classes,
         num_true,
         sampled_values,
+        True,
         remove_accidental_hits,
         partition_strategy,
         name,
@@ -555,7 +577,7 @@ def sampled_softmax_loss(
     Raises:
         InvalidArgumentError: when it runs: more classes are to be drawn than there are.
     """
-    logits, truth = _logits(
+    logits, truth = compute_sampled_logits(
         weights,
         biases,
         labels,
@@ -564,6 +586,7 @@ def sampled_softmax_loss(
         num_classes,
         num_true,
         sampled_values,
+        True,
         remove_accidental_hits,
         partition_strategy,
         name,

@@ -39,11 +39,12 @@ __all__ = [
 _LARGEST = 2**31 - 1
 
 
-def set_random_seed(seed: int) -> None:
+def set_random_seed(seed: int | None) -> None:
     """Sets the default graph's seed: its random ops made from now on give the same numbers in every session.
 
     Args:
-        seed: an integer. Ops without a seed of their own take their number in the graph as the second one.
+        seed: an integer; None: no seed. Ops without a seed of their own take their number in the graph as the second
+            one.
     """
     get_default_graph().seed = seed
 

@@ -28,6 +28,7 @@ from gpuplace.ops.gradients.indexed_slices import (
     unsorted_segment_sum,
 )
 from gpuplace.ops.math import cast
+from gpuplace.ops.nest import flatten
 from gpuplace.ops.train.slots import create_slot, create_slot_with_initializer, create_zeros_slot
 from gpuplace.ops.variables.initialization import trainable_variables
 from gpuplace.ops.variables.resource_state import assign_add_variable_op
@@ -161,7 +162,7 @@ class Optimizer:
         if var_list is None:
             variables = trainable_variables()
         else:
-            variables = list(var_list) if isinstance(var_list, (list, tuple)) else [var_list]
+            variables = flatten(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
         found = gradients(

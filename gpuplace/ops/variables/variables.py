@@ -28,7 +28,7 @@ from gpuplace.graph.convert import (
 )
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Reference, Tensor
 from gpuplace.graph.scopes import OuterDevices
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array import reshaping, slicing
@@ -447,6 +447,10 @@ class Variable(metaclass=_VariableType):
             A bool scalar.
         """
         return state.is_variable_initialized(self, name)
+
+    def experimental_ref(self) -> Reference:
+        """What stands for this variable in sets and as a key of dictionaries."""
+        return Reference(self)
 
     def initialized_value(self) -> Tensor:
         """The value where it has one, else the initial value: for initial values that depend on other variables."""

@@ -31,3 +31,18 @@ def test_python_function_that_raises_is_named() -> None:
 
     with tf.Session() as session, pytest.raises(tf.errors.OpError, match="no such luck"):
         session.run(tf.py_func(broken, [tf.constant(1.0)], tf.float32))
+
+
+def test_python_numbers_are_what_numpy_makes_of_them():
+    made = tf.py_func(
+        lambda: (42.0, 7, True, 1j, "a"), [], [tf.float64, tf.int64, tf.bool, tf.complex128, tf.string]
+    )
+    with tf.Session() as session:
+        assert session.run(made) == [42.0, 7, True, 1j, b"a"]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is double, but expects float"):
+            session.run(tf.py_func(lambda: 42.0, [], tf.float32))
+
+
+def test_a_function_without_results_is_an_operation_only_where_it_is_stateful():
+    assert isinstance(tf.py_func(lambda: None, [], []), tf.Operation)
+    assert tf.py_func(lambda: None, [], [], stateful=False) == []

@@ -16,10 +16,10 @@ def test_without_a_default_the_last_one_is_it(index, answer):
         assert session.run(result) == answer
 
 
-@pytest.mark.parametrize(("index", "answer"), [(2, 10), (5, 20), (0, 99), (7, 99)])
-def test_indices_with_gaps_and_a_default(index, answer):
+@pytest.mark.parametrize(("index", "answer"), [(0, 10), (1, 20), (-1, 99), (7, 99)])
+def test_indices_in_any_order_and_a_default(index, answer):
     ten, twenty, default = constants(10, 20, 99)
-    for branches in ({5: twenty, 2: ten}, [(5, twenty), (2, ten)]):
+    for branches in ({1: twenty, 0: ten}, [(1, twenty), (0, ten)]):
         result = tf.switch_case(tf.constant(index), branches, default=default)
         with tf.Session() as session:
             assert session.run(result) == answer
@@ -42,5 +42,8 @@ def test_what_is_no_branch():
         tf.switch_case(index, [(0, one, 2)])
     with pytest.raises(ValueError, match="at least one"):
         tf.switch_case(index, [])
-    with pytest.raises(ValueError, match="twice"):
-        tf.switch_case(index, [(0, one), (0, one)])
+    for branches in ([(0, one), (0, one)], {0: one, 2: one}, {-1: one, 0: one}):
+        with pytest.raises(ValueError, match="must form contiguous range"):
+            tf.switch_case(index, branches)
+    with pytest.raises(TypeError, match="branch_index must a Tensor, got <class 'int'>"):
+        tf.switch_case(0, [one])

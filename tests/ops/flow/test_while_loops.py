@@ -218,3 +218,15 @@ def test_a_variable_that_is_trained_in_the_same_step_is_a_loop_variable():
         session.run(tf.global_variables_initializer())
         np.testing.assert_allclose(session.run([train, out])[1], [9, 18])
         np.testing.assert_allclose(session.run(v), [0.1, 1.1], rtol=1e-5)
+
+
+def test_a_specification_says_which_shape_is_kept():
+    keeps = [tf.TensorSpec([], tf.int32), tf.TensorSpec(None, tf.int32)]
+    grown = tf.while_loop(
+        lambda i, _: i < 3, lambda i, x: (i + 1, tf.stack([x, x])), [0, tf.constant([1])], keeps
+    )[1]
+    with tf.Session() as session:
+        assert session.run(grown).shape == (2, 2, 2, 1)
+    sparse = tf.SparseTensor([[0]], [1.0], [10])
+    with pytest.raises(TypeError, match="is that of a dense tensor"):
+        tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, x), [0, sparse], keeps)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.ops.gradients.custom_gradient import get_dependent_variables
 
 
 def test_a_function_with_its_own_gradient():
@@ -121,3 +122,25 @@ def test_hessians(number):
     np.testing.assert_allclose(flat, flat.T)
     if expected is not None:
         np.testing.assert_allclose(value, expected)
+
+
+def test_a_function_that_is_computed_again_has_the_same_gradient():
+    with tf.variable_scope("f", use_resource=True):
+        weight = tf.get_variable("weight", initializer=3.0)
+    again = tf.recompute_grad(lambda x, y: tf.sin(x * weight) * y)
+    x, y = tf.constant(0.5), tf.constant(2.0)
+    with tf.variable_scope("", use_resource=True):
+        found = tf.gradients(again(x, y), [x, y, weight])
+    expected = tf.gradients(tf.sin(x * weight) * y, [x, y, weight])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert np.allclose(*session.run([found, expected]))
+    assert len([op for op in tf.get_default_graph().get_operations() if op.type == "Sin"]) == 3
+
+
+def test_the_variables_that_results_depend_on():
+    one, fixed, other = tf.Variable(1.0), tf.Variable(1.0, trainable=False), tf.Variable(1.0)
+    x = tf.identity(other) * 5.0
+    results = {"y": tf.identity(x) + one + fixed + tf.zeros_like(other)}
+    assert get_dependent_variables({"x": x}, results) == [one]
+    assert get_dependent_variables([], results) == [one, other]

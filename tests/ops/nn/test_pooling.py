@@ -34,3 +34,32 @@ def test_windows_of_signals_and_with_holes():
 def test_what_cannot_be_pooled(window, kind, more, sentence):
     with pytest.raises(ValueError, match=sentence):
         tf.nn.pool(tf.zeros([1, 8, 8, 1]), window, kind, **{"padding": "VALID", **more})
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_functions_of_any_rank_are_those_of_the_rank(rank):
+    images = np.random.default_rng(rank).normal(size=[2, *(6,) * (rank - 2), 3]).astype(np.float32)
+    filters = np.ones([*(2,) * (rank - 2), 4, 3], np.float32)
+    one = {3: "1d", 4: "2d", 5: "3d"}[rank]
+    shape = [2, *(12,) * (rank - 2), 4]
+    with tf.Session() as session:
+        for name in ("avg_pool", "max_pool"):
+            found = session.run(getattr(tf.nn, f"{name}_v2")(images, 2, 2, "SAME"))
+            assert np.array_equal(found, session.run(getattr(tf.nn, name + one)(images, 2, 2, "SAME")))
+        found = tf.nn.conv_transpose(images, filters, shape, 2, name="up")
+        strides = 2 if rank < 5 else [1, 2, 2, 2, 1]
+        assert np.allclose(
+            *session.run([found, getattr(tf.nn, f"conv{one}_transpose")(images, filters, shape, strides)])
+        )
+
+
+def test_other_ranks_are_refused():
+    for pool in (tf.nn.max_pool_v2, tf.nn.avg_pool_v2):
+        with pytest.raises(ValueError, match="must be of rank 3, 4 or 5 but was 2"):
+            pool(np.ones([2, 3], np.float32), 2, 2, "SAME")
+    for shape, text in (
+        ([2, 3], "must be of length 3, 4 or 5 but was 2"),
+        (None, "tensor or sized collection"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            tf.nn.conv_transpose(np.ones([2, 3], np.float32), 2, shape, "SAME")

@@ -129,6 +129,14 @@ def test_a_constraint_is_applied_after_the_update():
         np.testing.assert_array_equal(session.run(v), [0, 0.5])
 
 
+def test_variables_are_taken_from_dictionaries_and_their_views():
+    weights = {"a": tf.Variable(1.0), "b": [tf.Variable(2.0), tf.Variable(3.0)]}
+    loss = weights["a"] * weights["b"][0] * weights["b"][1]
+    for given in (weights, weights.values()):
+        pairs = tf.train.GradientDescentOptimizer(0.1).compute_gradients(loss, given)
+        assert [variable for _, variable in pairs] == [weights["a"], *weights["b"]]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -30,6 +30,7 @@ SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
 TARGET = Path(__file__).parents[2] / "data" / "scenarios.json.gz"
 MACHINES = {"0 GPU": 0, "1 GPU": 1, "2 GPU": 2, "4 GPU": 4}
 WITHOUT_2_21 = {
+    "estimators": "tf.estimator is gone from 2.16 on",
     "layer_classes": "tf.layers is gone from the installations with Keras 3",
     "layers_and_losses": "tf.layers is gone from the installations with Keras 3",
     "recurrent_nets": "tf.nn.rnn_cell is gone from the installations with Keras 3",

@@ -1,0 +1,6 @@
+"""``tf.estimator``: models that train, evaluate, predict and export themselves, each from a graph of its own.
+
+    input_fn -> features, labels -> model_fn -> EstimatorSpec -> Estimator.train / evaluate / predict / export
+
+Source: tensorflow_estimator/python/estimator, release 1.15.1.
+"""

@@ -1,8 +1,9 @@
 """The search: splits to begin with, then simulated annealing from the best of them, until the time is over.
 
 Two chains go side by side, each in a thread of its own where their loops are compiled, and meet after every round: the
-next begins from the best that was found, or from another of the first splits. With ``steps`` in place of ``seconds``
-nothing depends on the clock.
+next begins from the best that was found, or from another of the first splits. Where HiGHS is installed it tries to
+prove meanwhile that no split has a smaller largest load. With ``steps`` in place of ``seconds`` nothing depends on the
+clock.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from gpuplace.advise import loops
 from gpuplace.advise.bounds import lower_bound
+from gpuplace.advise.exact import Proof, can_prove
 from gpuplace.advise.network import Blocks, Network, as_lists, blocks_of, network_of, orders
 from gpuplace.advise.problem import Ints, Problem
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
@@ -25,6 +27,8 @@ from gpuplace.numerics.compiled.dispatch import compiled_module
 
 CHAINS = 2
 ROUNDS = 6
+SAME = 1e-6
+"""Objectives that differ by less than this part count as the same."""
 HOT, COLD = (0.02, 0.1), 2e-5
 """Temperatures at the beginning of a round, of each chain, and at its end, as parts of the best objective."""
 _ALL = 100_000
@@ -103,8 +107,11 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """By how much, at the most, `value` is above the best possible, as a part of that; 0: it is the best."""
-        if self.value <= self.bound:
+        """By how much, at the most, `value` is above the best possible, as a part of that; 0: it is the best.
+
+        A millionth is nothing.
+        """
+        if self.value <= self.bound * (1 + SAME):
             return 0.0
         return (self.value - self.bound) / self.bound if self.bound > 0 else math.inf
 
@@ -228,6 +235,8 @@ class _Searcher:
         self.bound = lower_bound(problem, objective)
         self.found = _Found(math.inf, math.inf, np.zeros(problem.group_count, np.int64))
         self.done = 0
+        self.proof: Proof | None = None
+        self.proving: Future[None] | None = None
 
     def run(self) -> Solution:
         if not self.in_lists:
@@ -237,7 +246,7 @@ class _Searcher:
         try:
             starts = self._starts()
             if not self._try_all():
-                with ThreadPoolExecutor(CHAINS) as pool:
+                with ThreadPoolExecutor(CHAINS + 1) as pool:
                     self._rounds(starts, pool)
         except KeyboardInterrupt:
             was_stopped = True
@@ -399,20 +408,43 @@ class _Searcher:
     def _rounds(self, starts: list[Ints], pool: ThreadPoolExecutor) -> None:
         chains = [_Chain(self, self.random.integers(1, 2_000_000_000, 2).tolist()) for _ in range(CHAINS)]
         begin = self._fraction()
-        for number in range(ROUNDS):
-            if self.found.missing == 0 and self.found.value <= self.bound:
-                return
-            first = begin + (1 - begin) * number / ROUNDS
-            last = begin + (1 - begin) * (number + 1) / ROUNDS
-            hot = [one if number < ROUNDS // 2 else one / 4 for one in HOT]
-            jobs = []
-            for which, chain in enumerate(chains):
-                at = number * CHAINS + which
-                start = (
-                    starts[at // 2 % len(starts)] if at % 2 and number < ROUNDS // 2 else self.found.device
-                )
-                jobs.append((chain, start.copy()))
-            self._round(jobs, first, last, hot, pool)
+        try:
+            for number in range(ROUNDS):
+                if self._is_proved():
+                    return
+                if number == 1 and self._may_prove():
+                    self.proof = Proof(self.arrays, self.found.value, self.bound)
+                    self.proving = pool.submit(self.proof.run, (1 - self._fraction()) * self.seconds)
+                first = begin + (1 - begin) * number / ROUNDS
+                last = begin + (1 - begin) * (number + 1) / ROUNDS
+                hot = [one if number < ROUNDS // 2 else one / 4 for one in HOT]
+                jobs = []
+                for which, chain in enumerate(chains):
+                    at = number * CHAINS + which
+                    is_other = at % 2 and number < ROUNDS // 2
+                    start = starts[at // 2 % len(starts)] if is_other else self.found.device
+                    jobs.append((chain, start.copy()))
+                self._round(jobs, first, last, hot, pool)
+        finally:
+            if self.proof is not None and self.proving is not None:
+                self.proof.cancel()
+                self.proving.result()
+                self._hear_of_the_proof()
+
+    def _may_prove(self) -> bool:
+        is_asked = self.steps is None and self.objective == "throughput" and self.found.missing == 0
+        return is_asked and can_prove(self.arrays)
+
+    def _is_proved(self) -> bool:
+        return self.found.missing == 0 and self.found.value <= self.bound * (1 + SAME)
+
+    def _hear_of_the_proof(self) -> None:
+        if self.proof is not None and self.proving is not None and self.proving.done():
+            self.proving.result()
+            self.bound = max(self.bound, self.proof.bound)
+            if self.proof.device is not None:
+                self._take(*self._value(self.proof.device), self.proof.device)
+            self.proof = None
 
     def _round(
         self,
@@ -426,7 +458,7 @@ class _Searcher:
         for chain, start in jobs:
             chain.begin(start)
         scale = self.found.value if 0 < self.found.value < math.inf else 1.0
-        while (now := self._fraction()) < last:
+        while (now := self._fraction()) < last and not self._is_proved():
             part = (now - first) / (last - first)
             heats = [scale * one * (COLD / one) ** part for one in hot]
             if self.steps is not None:
@@ -440,6 +472,7 @@ class _Searcher:
             self.done += batch * CHAINS
             for chain, _ in jobs:
                 self._take(*chain.best, chain.state.best_device)
+            self._hear_of_the_proof()
             self._report()
 
     def _report(self) -> None:

@@ -147,6 +147,7 @@ OWNERS: dict[str, set[str]] = {
     "numba": {"gpuplace.numerics.compiled.dispatch"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "highspy": {"gpuplace.advise.exact"},
     "PIL": {"gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }

@@ -286,24 +286,25 @@ class _Searcher:
         """Splits to begin with, the best first."""
         groups, devices = self.problem.group_count, len(self.problem.devices)
         runs = self.arrays.seconds.reshape(groups, devices)
-        found = []
+        found: list[tuple[float, float, int, Ints]] = []
+
+        def meet(start: Ints) -> None:
+            missing, value = self._value(start)
+            self._take(missing, value, start)
+            found.append((missing, value, len(found), start))
+
         for device in range(devices):  # all on one, the rest where it is quickest
-            found.append(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device))
-            if self._is_like_the_one_before(device):
-                found.pop()
+            if not self._is_like_the_one_before(device):
+                meet(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device))
+        most = _PIECES if self.steps is not None or not self.in_lists else _PIECES // 8
         for order in orders(self.problem):
-            if self._fraction() > 0.25 and len(found) > 1:
+            if self._fraction() > 0.15 and self.found.missing == 0:
                 break
-            pieces = min(groups, _PIECES)
-            cuts = np.unique(np.linspace(0, groups, pieces + 1).astype(np.int64))
-            found += self._divisions(order, cuts)
-            found.append(self._filled(order))
-        ranked = []
-        for number, start in enumerate(found):
-            value = self._value(start)
-            ranked.append((*value, number))
-            self._take(*value, start)
-        return [found[number] for *_, number in sorted(ranked)]
+            meet(self._filled(order))
+            cuts = np.unique(np.linspace(0, groups, min(groups, most) + 1).astype(np.int64))
+            for start in self._divisions(order, cuts):
+                meet(start)
+        return [start for *_, start in sorted(found, key=lambda one: one[:3])]
 
     def _is_like_the_one_before(self, device: int) -> bool:
         if device == 0:

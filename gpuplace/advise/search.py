@@ -79,7 +79,7 @@ class Progress:
     fraction: float
     """Of its time, or of its steps."""
     objective: float
-    """The best so far."""
+    """The best so far; infinite as long as none fits into memory."""
     bound: float
     """What no split is below."""
 
@@ -292,6 +292,7 @@ class _Searcher:
             missing, value = self._value(start)
             self._take(missing, value, start)
             found.append((missing, value, len(found), start))
+            self._report()
 
         for device in range(devices):  # all on one, the rest where it is quickest
             if not self._is_like_the_one_before(device):
@@ -471,6 +472,9 @@ class _Searcher:
                 for future in [pool.submit(chain.go, heat, batch) for (chain, _), heat in zip(jobs, heats)]:
                     future.result()
             self.done += batch * CHAINS
+            if self.steps is None:  # the clock is looked at some 20 times a second
+                took = self._fraction() - now
+                batch = max(1, int(batch * min(2.0, max(0.1, 0.05 / self.seconds / max(took, 1e-9)))))
             for chain, _ in jobs:
                 self._take(*chain.best, chain.state.best_device)
             self._hear_of_the_proof()
@@ -478,7 +482,8 @@ class _Searcher:
 
     def _report(self) -> None:
         if self.progress is not None:
-            self.progress(Progress(min(1.0, self._fraction()), self.found.value, self.bound))
+            value = self.found.value if self.found.missing == 0 else math.inf
+            self.progress(Progress(min(1.0, self._fraction()), value, self.bound))
 
     def _fraction(self) -> float:
         if self.steps is not None:
@@ -506,7 +511,7 @@ class _Chain:
         state = _new_state(searcher.arrays, 0.02)
         place = np.empty(searcher.problem.group_count, np.int64)
         place[searcher.arrays.order] = np.arange(len(place))
-        self.reach = max(2, len(place) // 4)
+        self.reach = max(2, min(len(place) // 4, 256))
         self.work = _new_work(searcher.block_arrays, searcher.in_lists) if searcher.block_arrays else None
         if searcher.in_lists:
             self.state: Any = _lists(state)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from gpuplace.cli import commands, log_command, pages, timeline_command
+from gpuplace.cli import advise_command, commands, log_command, pages, timeline_command
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
@@ -23,6 +23,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "log": log_command.log,
     "devices": commands.devices,
     "timeline": timeline_command.timeline,
+    "advise": advise_command.advise,
     "report": pages.report,
     "explore": pages.explore,
 }

@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
     "timeline": "show a measured step: what ran where and when, copies, the critical path and what to move",
+    "advise": "search a better split of a workload over devices, and say how far from the best it can be",
     "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
     "explore": "open a graph or a log in the explorer",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
@@ -144,6 +145,39 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_graph(timeline, "; placing it again with other devices shows what to move", option=True)
     _add_session_options(timeline)
+
+    advise = _command(commands, "advise")
+    advise.epilog = "Ctrl-C gives the best split so far. The file - is standard input or output."
+    advise.add_argument(
+        "--problem",
+        metavar="FILE",
+        required=True,
+        help="a workload as JSON: maxFPGAs, maxCPUs, maxSizePerFPGA, nodes and edges",
+    )
+    advise.add_argument(
+        "--objective",
+        choices=("throughput", "latency"),
+        default="throughput",
+        help="throughput: the largest load of a device; latency: the time of one sample; default: throughput",
+    )
+    advise.add_argument(
+        "--seconds", type=float, default=10.0, metavar="S", help="how long to search; default: 10"
+    )
+    advise.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="how many changes to try, in place of a time: always the same split",
+    )
+    advise.add_argument("--seed", type=int, default=0, metavar="N", help="of the search; default: 0")
+    advise.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    advise.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="write the split to FILE; default: standard output",
+    )
 
     report = _command(commands, "report")
     _add_graph(report, LOG_HELP, shown=True)

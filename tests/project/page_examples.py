@@ -57,6 +57,13 @@ step 1: loss 0.52
 """
 """What ``run.log`` holds."""
 
+WORKLOAD = """{"maxSizePerFPGA": 4, "maxFPGAs": 2, "maxCPUs": 1, "nodes": [
+ {"id": 0, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 3},
+ {"id": 1, "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": 0, "size": 2},
+ {"id": 2, "supportedOnFpga": 1, "cpuLatency": 10, "fpgaLatency": 1, "isBackwardNode": 0, "size": 2}],
+ "edges": [{"sourceId": 0, "destId": 1, "cost": 0.5}, {"sourceId": 1, "destId": 2, "cost": 0.5}]}"""
+"""What ``workload.json`` holds."""
+
 
 def has_examples(path: Path) -> bool:
     """Whether a page has a block of Python."""
@@ -89,6 +96,7 @@ def folder_with_files() -> Iterator[Path]:
             y = tf.matmul(x, x, name="y")
         (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
         saved_model_folder(folder / "model", saved_model("serving_default", "train"))
+        (folder / "workload.json").write_text(WORKLOAD, encoding="utf-8")
         metadata = tf.RunMetadata()
         with tf.Session(graph=graph) as session:
             session.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)

@@ -49,6 +49,7 @@ LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
 LAYERS["saving"] = LAYERS["session"] | {"session"}
 LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["cost"] = LAYERS["training"] | {"training"}
+LAYERS["advise"] = LAYERS["cost"] | {"cost"}
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
@@ -118,6 +119,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.session",
         "gpuplace.training",
         "gpuplace.saving",
+        "gpuplace.advise",
         "gpuplace.graphdef",
         "gpuplace.logs",
         "gpuplace.tables",
@@ -146,6 +148,7 @@ OWNERS: dict[str, set[str]] = {
     "llvmlite": {"gpuplace.numerics.compiled.window_loops"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "highspy": {"gpuplace.advise.exact"},
     "PIL": {"gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }

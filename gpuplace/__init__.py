@@ -19,6 +19,7 @@ Beside TensorFlow's names there are:
 ``kernels("MatMul")``                 the kernels registered for an op type
 ``use_machine("4x Tesla K20m")``      the machine that sessions and ``place`` see from now on
 ``Machine``                           machines, real or imagined: ``parse``, ``simulated``, ``local``, ``from_devices``
+``CostModel.fit(metadata, graph)``      times of kernels, fitted to measured steps; ``save`` and ``load``
 ``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
 ``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
 ``%load_ext gpuplace``                the magics ``%%placement`` and ``%placement``
@@ -122,7 +123,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     # Tools
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
-    "set_release", "get_release", "load_ipython_extension", "unload_ipython_extension",
+    "estimate", "StepEstimate", "CostModel", "set_release", "get_release",
+    "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
@@ -264,6 +266,8 @@ if TYPE_CHECKING:
     )
     from gpuplace.api.training import data, estimator, lookup, queue, summary, train
     from gpuplace.api.version import *
+    from gpuplace.cost.cost_model import CostModel
+    from gpuplace.cost.estimate import StepEstimate, estimate
     from gpuplace.device.machine import Machine
     from gpuplace.graphdef.messages import (
         AttrValue,
@@ -323,6 +327,8 @@ else:
                 explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
+            "gpuplace.cost.cost_model": "CostModel",
+            "gpuplace.cost.estimate": "StepEstimate estimate",
             "gpuplace.device.machine": "Machine",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.ops": "losses",

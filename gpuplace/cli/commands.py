@@ -152,6 +152,8 @@ def diff(arguments: argparse.Namespace) -> int:
 def devices(arguments: argparse.Namespace) -> int:
     """Prints what became of each GPU of the machine on its way to a device."""
     release_of(arguments)
+    machine = machine_of(arguments.machine)
+    links = machine.links
     rows = [
         {
             "gpu": row.physical_id,
@@ -160,9 +162,10 @@ def devices(arguments: argparse.Namespace) -> int:
             "visible": row.visible_id,
             "device": row.device,
             "memory_limit_mib": row.memory_limit >> 20 if row.device else None,
+            "links": links.text(row.physical_id),
             "reason": row.reason,
         }
-        for row in machine_of(arguments.machine).mapping(config_of(arguments), release=release_of(arguments))
+        for row in machine.mapping(config_of(arguments), release=release_of(arguments))
     ]
     if not rows and arguments.format == "table":
         print("no GPU")

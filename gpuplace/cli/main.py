@@ -7,7 +7,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from gpuplace.cli import advise_command, commands, log_command, pages, timeline_command
+from gpuplace.cli import (
+    advise_command,
+    calibrate_command,
+    commands,
+    estimate_command,
+    log_command,
+    pages,
+    timeline_command,
+)
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
@@ -21,6 +29,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "blame": commands.blame,
     "diff": commands.diff,
     "log": log_command.log,
+    "calibrate": calibrate_command.calibrate,
+    "estimate": estimate_command.estimate,
     "devices": commands.devices,
     "timeline": timeline_command.timeline,
     "advise": advise_command.advise,

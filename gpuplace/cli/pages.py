@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gpuplace.cli.estimate_command import feed_of
 from gpuplace.cli.output import save, write
 from gpuplace.cli.setup import (
     UsageError,
@@ -25,6 +26,7 @@ from gpuplace.cli.setup import (
     release_of,
     step_of,
 )
+from gpuplace.cost.estimate import estimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.logs.graph_or_log import log_in_file
@@ -99,9 +101,20 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     if path := getattr(arguments, "run_metadata", None):
         step = step_of(path, placement, arguments.graph)
         settings.append(("measured step", path))
+    foretold = None
+    if getattr(arguments, "fetch", None) or getattr(arguments, "feed", None):
+        foretold = estimate(
+            placement,
+            arguments.fetch or None,
+            dict(map(feed_of, arguments.feed or ())),
+            placement.device_set,
+            config_of(arguments),
+            release,
+        )
     text = page_html(
         placement,
         run_metadata=step,
+        estimate=foretold,
         title=_title(arguments),
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ, release=release),

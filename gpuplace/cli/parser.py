@@ -22,6 +22,8 @@ COMMANDS = {
     "advise": "search a better split of a workload over devices, and say how far from the best it can be",
     "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
     "explore": "open a graph or a log in the explorer",
+    "calibrate": "measure this machine, so that times of steps can be foretold",
+    "estimate": "foretell what a step of a graph takes: time, copies and memory, on any machine",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
 """Command -> what it does."""
@@ -199,6 +201,8 @@ def build_parser() -> argparse.ArgumentParser:
         help=f"{STEP_HELP}: its timeline, and colours by time and memory",
     )
 
+    _add_step(report, "the page says what a step costs that fetches or runs this; again for more")
+
     explore = _command(commands, "explore")
     _add_graph(explore, LOG_HELP, shown=True)
     _add_session_options(explore)
@@ -212,6 +216,41 @@ def build_parser() -> argparse.ArgumentParser:
     explore.add_argument("-o", "--output", metavar="FILE", help="keep the notebook, or the page, as FILE")
     explore.add_argument("--port", type=int, help="of the server")
     explore.add_argument("--no-browser", action="store_true", help="open no browser")
+
+    calibrate = _command(commands, "calibrate")
+    calibrate.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to write; default: GPUPLACE_COST_MODEL, else gpuplace/cost_model.json in XDG_CONFIG_HOME "
+        "(~/.config), where it is found again",
+    )
+    estimate = _command(commands, "estimate")
+    estimate.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."
+    estimate.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
+    _add_part(estimate)
+    _add_step(estimate, "what is fetched or run; again for more; default: what trains")
+    estimate.add_argument("--batch", metavar="N,N,...", help="the batches to foretell")
+    estimate.add_argument(
+        "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
+    )
+    estimate.add_argument("--machine", action="append", dest="machines", metavar="MACHINE", help=MACHINE_HELP)
+    estimate.add_argument(
+        "--gpu-machine", action="append", metavar="MACHINE", help="a further machine; again for more"
+    )
+    _add_release(estimate)
+    _add_config(estimate)
+    estimate.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    estimate.add_argument(
+        "--visible-devices",
+        metavar="IDS",
+        help="which of the machine's GPUs TensorFlow sees, as CUDA_VISIBLE_DEVICES has them; default: all",
+    )
+    estimate.add_argument(
+        "--table", choices=("nodes", "devices", "copies", "memory", "ops"), help="list these instead"
+    )
+    estimate.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
+    _add_rows(estimate)
 
     devices = _command(commands, "devices")
     _add_machine(devices)
@@ -235,6 +274,17 @@ def _add_graph(
 ) -> None:
     parser.add_argument("--graph" if option else "graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
     _add_part(parser, shown=shown)
+
+
+def _add_step(parser: argparse.ArgumentParser, fetched: str) -> None:
+    """Options that say which step's cost is foretold."""
+    parser.add_argument("--fetch", action="append", metavar="NAME", help=fetched)
+    parser.add_argument(
+        "--feed",
+        action="append",
+        metavar="NAME=SIZES",
+        help="a shape that is fed, such as images=64,224,224,3; ? is the batch",
+    )
 
 
 def _add_part(parser: argparse.ArgumentParser, *, shown: bool = False) -> None:

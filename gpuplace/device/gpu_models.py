@@ -44,10 +44,18 @@ class GPUModel:
     """Streaming multiprocessors."""
     clock_hz: float = 0.0
     """Highest clock that ``cudaDeviceProp::clockRate`` reports, in hertz."""
+    sustained_clock_hz: float = 0.0
+    """Clock that long work runs at, in hertz: cooling and power limits change it."""
     memory_bandwidth: float = 0.0
     """Bytes a second between the GPU and its own memory."""
     fp32_flops: float = 0.0
     """Single-precision operations a second, outside the tensor cores."""
+    fp64_flops: float = 0.0
+    """Double-precision operations a second, outside the tensor cores."""
+    tensor_flops: float = 0.0
+    """Operations a second of the tensor cores on float16, dense, with sums in float32; 0 without tensor cores."""
+    tf32_flops: float = 0.0
+    """Operations a second of the tensor cores on float32 that is rounded to TF32; 0 where there is no TF32."""
     pcie_bandwidth: float = 0.0
     """Bytes a second each way over the PCIe slot, by the PCIe generation."""
     nvlink_bandwidth: float = 0.0
@@ -61,6 +69,12 @@ class GPUModel:
         return self.memory_bytes - self.context_bytes
 
     @property
+    def sustained(self) -> float:
+        """What long work keeps of the data sheet's rates of arithmetic, which may count a higher clock."""
+        cores = _CORES.get(self.compute_capability) or _CORES.get(self.compute_capability[:1], 128)
+        return 2 * cores * self.sm_count * self.sustained_clock_hz / self.fp32_flops
+
+    @property
     def has_peer_access(self) -> bool:
         """True when two of these in one machine reach each other's memory without the host."""
         return bool(self.nvlink_bandwidth) or not self.name.startswith(("GeForce", "NVIDIA GeForce"))
@@ -70,6 +84,11 @@ class GPUModel:
         """Bytes a second each way between two of these: NVLink if there is any, else PCIe."""
         return self.nvlink_bandwidth or self.pcie_bandwidth
 
+
+_CORES = {(3,): 192, (6, 0): 64, (7,): 64, (8, 0): 64}
+"""Compute capability, or its major number, -> single-precision cores of a multiprocessor, where they are not 128.
+
+Source: CUDA C++ Programming Guide, section Compute Capabilities."""
 
 _SOURCES = {
     "deviceQuery": "deviceQuery of the CUDA samples, run on the device",
@@ -95,6 +114,8 @@ def _model(block: str) -> GPUModel:
         "compute_capability": "CUDA C++ Programming Guide, section Compute Capabilities",
         "pcie_bandwidth": "PCI Express Base Specification, 16 lanes each way",
     }
+    if "sustained_clock_hz" in facts:
+        sources["sustained_clock_hz"] = facts["source of sustained_clock_hz"]
     return GPUModel(
         name,
         aliases=tuple(facts["aliases"].split(", ")) if "aliases" in facts else (),
@@ -103,8 +124,12 @@ def _model(block: str) -> GPUModel:
         compute_capability=(int(major), int(minor)),
         sm_count=int(facts["sm_count"]),
         clock_hz=float(facts["clock_hz"]),
+        sustained_clock_hz=float(facts.get("sustained_clock_hz", facts["clock_hz"])),
         memory_bandwidth=float(facts["memory_bandwidth"]),
         fp32_flops=float(facts["fp32_flops"]),
+        fp64_flops=float(facts["fp64_flops"]),
+        tensor_flops=float(facts.get("tensor_flops", 0)),
+        tf32_flops=float(facts.get("tf32_flops", 0)),
         pcie_bandwidth=_PCIE[facts["pcie"]],
         nvlink_bandwidth=float(facts.get("nvlink_bandwidth", 0)),
         sources=MappingProxyType(sources),

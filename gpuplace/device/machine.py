@@ -8,7 +8,8 @@
 
 The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device
 name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot:
-``Tesla K40c @ 0000:07:00.0``.
+``Tesla K40c @ 0000:07:00.0``. What connects them can be said in a part of its own, ``links pcie=3x16 switch=2``: see
+`gpuplace.device.links`.
 
 Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward
 on the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
@@ -19,13 +20,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model, is_model
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
+from gpuplace.device.links import Links, Wiring
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, ignored_by, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, visible_gpus
@@ -60,6 +62,8 @@ class Machine:
     """Full names of further devices; CUDA options do not touch them."""
     type_priority: Mapping[str, int] = field(default_factory=dict)
     """Priorities of device types that replace or add to TensorFlow's."""
+    wiring: Wiring = Wiring()
+    """What is said of the links between the GPUs and the host; the rest follows from the GPUs."""
 
     @classmethod
     def parse(cls, text: str) -> Machine:
@@ -138,6 +142,11 @@ class Machine:
         devices = DeviceSet([DeviceAttributes(name) for name in names], type_priority)
         return cls(cpus=0, extra_devices=tuple(devices.names), type_priority=dict(type_priority or {}))
 
+    @property
+    def links(self) -> Links:
+        """What connects the GPUs with the host and each other, and how fast."""
+        return Links(self.gpus, self.wiring)
+
     def visibility(self, environ: Mapping[str, str] | None = None) -> Visibility:
         """Returns what CUDA shows a process.
 
@@ -199,7 +208,7 @@ class Machine:
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
         seen = visibility or self.visibility(environ)
-        devices += gpu_devices(self.virtual_gpus(settings, environ, seen, release), PREFIX)
+        devices += gpu_devices(self.virtual_gpus(settings, environ, seen, release), self.links, PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]
         return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
 
@@ -240,10 +249,12 @@ class Machine:
             parts.append(
                 "priority " + " ".join(f"{kind}={value}" for kind, value in self.type_priority.items())
             )
+        if self.wiring != Wiring():
+            parts.append(f"links {self.wiring}")
         return ", ".join(part for part in parts if part)
 
     def __hash__(self) -> int:
-        return hash((self.gpus, self.cpus, self.is_local, self.extra_devices))
+        return hash((self.gpus, self.cpus, self.is_local, self.extra_devices, self.wiring))
 
     def __repr__(self) -> str:
         return f"Machine({str(self)!r})"
@@ -368,6 +379,7 @@ def _parse(text: str) -> Machine:
     names: list[str] = []
     xla: dict[str, int] = {}
     priority: dict[str, int] = {}
+    wiring = Wiring()
     for part in (piece.strip() for piece in re.split(r"[,+]", text)):
         if not part:
             raise _not_understood(text, "an empty part")
@@ -376,6 +388,9 @@ def _parse(text: str) -> Machine:
             continue
         if part.startswith("priority "):
             priority = _parse_priority(part, text)
+            continue
+        if part.startswith("links "):
+            wiring = Wiring.parse(part.removeprefix("links "))
             continue
         count, name = _split_count(part)
         if _CPU.fullmatch(name):
@@ -389,7 +404,7 @@ def _parse(text: str) -> Machine:
             check_count(count + len(wanted), "GPU", MAX_GPUS)
             wanted += [(find_model(model.strip()), slot.strip() or None)] * count
     if names and cpus is None and not wanted and not xla:
-        return Machine.from_devices(names, priority)
+        return replace(Machine.from_devices(names, priority), wiring=wiring)
     if cpus == 0:
         raise _not_understood(text, "a machine without a CPU")
     check_count(cpus or 1, "CPU", MAX_DEVICES)
@@ -402,6 +417,7 @@ def _parse(text: str) -> Machine:
         cpus=1 if cpus is None else cpus,
         extra_devices=tuple(extra),
         type_priority=priority,
+        wiring=wiring,
     )
 
 
@@ -425,7 +441,7 @@ def _not_understood(text: str, what: str) -> InvalidArgumentError:
         f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
-            "a full device name",
+            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube'",
             "models": ", ".join(model.name for model in GPU_MODELS),
         },
         hint="4x Tesla K20m",

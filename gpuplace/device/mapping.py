@@ -29,6 +29,7 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocal
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.ignored import IgnoredGPU, ignored_gpus
 from gpuplace.device.limits import MAX_GPUS, check_count, number_of
+from gpuplace.device.links import Links
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
 from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
@@ -246,9 +247,9 @@ def _check_virtual(settings: GPUSettings, count: int, valid: int) -> None:
 
 
 def gpu_devices(
-    devices: Sequence[VirtualGPU], prefix: str = "/job:localhost/replica:0/task:0"
+    devices: Sequence[VirtualGPU], links: Links, prefix: str = "/job:localhost/replica:0/task:0"
 ) -> list[DeviceAttributes]:
-    """The devices as a session knows them."""
+    """The devices as a session knows them; ``links`` are those of their machine."""
     return [
         DeviceAttributes(
             name=f"{prefix}/device:GPU:{device.tf_id}",
@@ -256,7 +257,9 @@ def gpu_devices(
             memory_limit=device.memory_limit,
             physical_device_desc=device.gpu.describe(device.visible_id),
             locality=DeviceLocality(
-                bus_id=device.gpu.numa_node + 1, numa_node=device.gpu.numa_node, links=_links(device, devices)
+                bus_id=device.gpu.numa_node + 1,
+                numa_node=device.gpu.numa_node,
+                links=_links(device, devices, links),
             ),
             physical_id=device.gpu.index,
             visible_id=device.visible_id,
@@ -266,14 +269,14 @@ def gpu_devices(
     ]
 
 
-def _links(device: VirtualGPU, devices: Sequence[VirtualGPU]) -> tuple[DeviceLink, ...]:
+def _links(device: VirtualGPU, devices: Sequence[VirtualGPU], machine: Links) -> tuple[DeviceLink, ...]:
     links = []
     for other in devices:
         if other.tf_id == device.tf_id:
             continue
         if other.gpu.index == device.gpu.index:
             links.append(DeviceLink(other.tf_id, "SAME_DEVICE", _SAME_DEVICE_STRENGTH))
-        elif device.gpu.has_peer_access(other.gpu):
+        elif machine.is_peer(device.gpu.index, other.gpu.index):
             links.append(DeviceLink(other.tf_id, "StreamExecutor", 1))
     return tuple(links)
 

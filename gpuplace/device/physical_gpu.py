@@ -87,13 +87,6 @@ class PhysicalGPU:
         """Name as the driver reports it."""
         return self.model.name
 
-    def has_peer_access(self, other: PhysicalGPU) -> bool:
-        """True when the two GPUs reach each other's memory without the host: NVLink, or PCIe under one socket."""
-        if not (self.model.has_peer_access and other.model.has_peer_access):
-            return False
-        has_nvlink = bool(self.model.nvlink_bandwidth and other.model.nvlink_bandwidth)
-        return has_nvlink or self.numa_node == other.numa_node
-
     def describe(self, visible_id: int) -> str:
         """TensorFlow's description of the GPU; ``visible_id`` is its number after CUDA_VISIBLE_DEVICES."""
         major, minor = self.model.compute_capability

@@ -66,8 +66,23 @@ class _Search(threading.local):
 _search = _Search()
 
 
+class Evaluated(Tensor):
+    """A tensor of which somebody else works out what is known of its value.
+
+    Attributes:
+        evaluate: gives the value with -1 for unknown sizes, and which elements are unknown (None: all are known); None
+            where nothing is known of it.
+    """
+
+    __slots__ = ("evaluate",)
+    evaluate: Callable[[], tuple[Array, Array | None] | None]
+
+
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
+    if isinstance(tensor, Evaluated):
+        known = tensor.evaluate()
+        return None if known is None or known[1] is not None else known[0]
     function = _evaluations.get(tensor.op.type)
     if function is None:
         return None
@@ -130,6 +145,8 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         if value is not None and int(value) == -1:
             return UNKNOWN_SHAPE
         raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
+    if isinstance(tensor, Evaluated) and (known := tensor.evaluate()) is not None:
+        return TensorShape.of(tuple(None if size < 0 else int(size) for size in known[0].tolist()))
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape

@@ -145,3 +145,70 @@ RANDOM_OPS = frozenset(
 
 CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
 """Activations of whose inputs a summary says what share is below zero."""
+
+PASSING_ON = (
+    CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}
+)
+"""Ops whose results are their inputs' memory."""
+
+INLINE_OPS = (
+    CONTROL_FLOW_OPS
+    | CONSTANT_OPS
+    | PLACEHOLDERS
+    | METADATA_OPS
+    | VARIABLE_OPS
+    | {
+        "Identity",
+        "RefIdentity",
+        "IdentityN",
+        "NoOp",
+        "ReadVariableOp",
+        "ShapeN",
+        "ExpandDims",
+        "Reshape",
+        "Squeeze",
+    }
+    | {"StopGradient", "PreventGradient", "_Retval"}
+)
+"""Ops of the CPU that TensorFlow's executor runs on the thread that made them ready: cheap ones (``IsExpensive``).
+
+Source: tensorflow/core/framework/op_kernel.h and the kernels that override it, release 1.15.
+"""
+
+NOT_FOR_THEIR_RESULTS = (
+    SAVE_AND_RESTORE_OPS
+    | PLACEHOLDERS
+    | ASSIGNMENTS
+    | VARIABLE_OPS
+    | {
+        "Const",
+        "NoOp",
+        "PlaceholderWithDefault",
+        "ReadVariableOp",
+        "VarIsInitializedOp",
+        "IsVariableInitialized",
+    }
+    | {"Assert", "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary"}
+    | {"MergeV2Checkpoints", "ShardedFilename", "ReportUninitializedResources"}
+)
+"""Ops that are not what a step is run for, though nothing takes their results."""
+
+BATCH_NORMALIZATIONS = frozenset(
+    f"FusedBatchNorm{part}{version}" for part in ("", "Grad") for version in ("", "V2", "V3")
+)
+"""Normalisations of batches by one kernel, and their gradients."""
+
+KEEPING_WITHIN_A_STEP = ("TensorArray", "Stack", "TemporaryVariable", "DestroyTemporaryVariable")
+"""How the types of ops begin that keep tensors within a step."""
+
+UPDATES_OF_VARIABLES = (
+    *("Apply", "SparseApply", "ResourceApply", "ResourceSparseApply", "AssignAdd", "AssignSub"),
+    *("ScatterAdd", "ScatterSub", "ScatterUpdate", "ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax"),
+    *("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"),
+)
+"""How the types of ops begin that put new values in place of variables' old ones."""
+
+NEW_WHEN_LARGE = frozenset(
+    {"Tile", "Pad", "PadV2", "MirrorPad", "LRNGrad", "StridedSliceGrad", "Roll", "ScatterNd", "DynamicStitch"}
+)
+"""Ops whose results are new arrays where they are large, and may be their inputs where they are small."""

@@ -35,15 +35,23 @@ def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
     return register
 
 
+def shape_function_of(op_type: str) -> ShapeFunction | None:
+    """The function that tells the shapes of an op's outputs; None for an op without one.
+
+    Args:
+        op_type: the op.
+    """
+    function = _functions.get(op_type)
+    return _functions.get(op_type) if function is None and import_waiting() else function
+
+
 def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
     """The shape of each output of ``op``, of which only inputs and attributes are set.
 
     Raises:
         ValueError: the inputs' shapes do not fit the op or each other.
     """
-    function = _functions.get(op.type)
-    if function is None and import_waiting():
-        function = _functions.get(op.type)
+    function = shape_function_of(op.type)
     if function is None:
         return (UNKNOWN_SHAPE,) * num_outputs
     try:

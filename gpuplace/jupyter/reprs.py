@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import CancelledError, OpError
 from gpuplace.graph.graph import Graph
@@ -29,6 +30,7 @@ from gpuplace.tables import html
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.rows import mapping_cells
+from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted, placement_text, table_text
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.svg import timeline_svg
@@ -43,6 +45,7 @@ _MOST_MOVES = 12
 _MOST_LINES = 200
 _MOST_LEFT = 100
 _ROWS_OF_LOG = 20
+_LINES_OF_ESTIMATE = 20
 _BOXES_OF_LOG = 24
 _BOXES_IN_SIGHT = 6
 """So many boxes beside each other fit a page."""
@@ -75,6 +78,39 @@ def _shown(obj: Any) -> tuple[str, str] | None:
 def _placement(placement: Placement) -> tuple[str, str]:
     picture = placement_picture(placement)._repr_mimebundle_()
     return html.summary(placement) + picture["text/html"], placement_text(placement)
+
+
+@_shown.register
+def _estimate(step: StepEstimate) -> tuple[str, str]:
+    """What a step takes in sentences, devices, the ops that take longest, and the timeline to unfold."""
+    columns = ("device", "hardware", "busy", "of the step", "peak of memory", "copies to it", "bytes")
+    peaks = step.peak_memory
+    rows = [
+        (
+            row.device,
+            row.hardware,
+            time_text(row.busy * 1e6),
+            f"{row.share:.0%}",
+            bytes_text(peaks.get(row.device)),
+            row.copies_in,
+            bytes_text(int(row.bytes_in)),
+        )
+        for row in step.rows("devices")
+    ]
+    ops = [
+        (row.op, row.device_type, row.nodes, time_text(row.time * 1e6), f"{row.share:.1%}", row.model)
+        for row in step.rows("ops")[:_MOST_TYPES]
+    ]
+    text = step.explain()
+    shown = "".join(f"<p>{html.escape(line)}</p>" for line in text.splitlines()[:_LINES_OF_ESTIMATE])
+    shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
+    slowest = html.table(("op", "kind", "nodes", "time", "share", "model"), ops)
+    shown += f"<details><summary>The ops that take longest</summary>{slowest}</details>"
+    if len(step.flow.flow) <= _PICTURE_NODES:
+        found = step.timeline()
+        drawn = html.image(timeline_svg(found), f"Timeline. {found.text}", timeline_svg(found, "dark"))
+        shown += f"<details><summary>Timeline</summary>{drawn}</details>"
+    return shown, text
 
 
 @_shown.register

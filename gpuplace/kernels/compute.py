@@ -72,7 +72,7 @@ class KernelContext:
 class OpTraits:
     """What an op is like wherever it is computed. Of an op that declares nothing those who make plans assume nothing.
 
-    Whether an op is stateful, or takes references, says its ``OpDef``.
+    Whether an op is stateful, or takes references, says its ``OpDef``; how much it has to do, ``kernels.work``.
     """
 
     fresh: bool = False
@@ -96,8 +96,6 @@ class OpTraits:
     """It may wait for what another op does, in this step or another one."""
     reads_outside: bool = False
     """Its result depends on what is outside of the program, such as files."""
-    flops: Callable[[Any], float] | None = None
-    """How many multiplications and additions an operation takes, for known shapes (see ``numerics.flops``)."""
 
     def __post_init__(self) -> None:
         if self.elementwise:

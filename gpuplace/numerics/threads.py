@@ -101,6 +101,10 @@ def _share(piece: Callable[[int], Any], count: int) -> None:
     job.wait()
 
 
+def _nothing(index: int) -> None:
+    """What is left of a job that is done."""
+
+
 class _Job:
     """Pieces that several threads take from."""
 
@@ -132,8 +136,12 @@ class _Job:
                     self._finished.release()
 
     def wait(self) -> None:
-        """Returns when every piece is done; raises what the first failing one raised."""
+        """Returns when every piece is done; raises what the first failing one raised.
+
+        A thread that has not come to the job yet finds nothing left to do, and nothing that keeps arrays alive.
+        """
         self._finished.acquire()
+        self._piece = _nothing
         if self._errors:
             raise self._errors.pop(min(self._errors))
 

@@ -24,12 +24,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.page.bodies import bodies_of
+from gpuplace.page.cost_blocks import cost_blocks
 from gpuplace.page.data import page_data
 from gpuplace.tables.html import error_html, escape, summary, table
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted
+from gpuplace.timelines.beside import beside
 from gpuplace.timelines.page import timeline_page, timeline_tables
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.step_timeline import StepTimeline
@@ -45,25 +48,43 @@ _PLAIN_ROWS = 200
 """Rows that a browser without scripts shows."""
 
 
-def page_html(placement: Any, *, title: str = "Placement", run_metadata: Any = None, **options: Any) -> str:
+def page_html(
+    placement: Any,
+    *,
+    title: str = "Placement",
+    run_metadata: Any = None,
+    estimate: StepEstimate | None = None,
+    **options: Any,
+) -> str:
     """The page as text.
 
     Args:
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
         title: its heading.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
+        estimate: what a step costs, said below the picture; its timeline, beside that of ``run_metadata`` if given.
         **options: for `gpuplace.page.data.page_data`.
     """
-    data = page_data(placement, run_metadata=run_metadata, **options)
+    stats = run_metadata
+    if stats is None and estimate is not None:
+        stats = estimate.run_metadata()
+    data = page_data(placement, run_metadata=stats, **options)
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
     bodies = {name: page_data(body, **shared) for name, body in bodies_of(placement).items()}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
+    heading = "Measured step"
+    if estimate is not None:
+        heading = "Foretold step" if timeline is None else "Foretold and measured step"
+        measured = () if timeline is None else (("measured", timeline),)
+        timeline = beside(("foretold", estimate.timeline()), *measured)
     if timeline is not None:
         data["step"] = timeline_page(timeline).as_json()
+    if estimate is not None:
+        data["cost"] = cost_blocks(estimate)
     body = f"""<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
-{_timeline_section(timeline)}<section id="tables" aria-labelledby="tables-title">
+{_cost_section(estimate)}{_timeline_section(timeline, heading)}<section id="tables" aria-labelledby="tables-title">
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
@@ -87,12 +108,24 @@ def timeline_page_html(
     return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
-def _timeline_section(timeline: StepTimeline | None) -> str:
+def _cost_section(estimate: StepEstimate | None) -> str:
+    """Where the cost of a step goes; its sentences where there are no scripts."""
+    if estimate is None:
+        return ""
+    return f"""<section id="cost" aria-labelledby="cost-title">
+<h2 id="cost-title">What a step costs</h2>
+<div id="cost-blocks"></div>
+<noscript><p>{escape(estimate.explain())}</p></noscript>
+</section>
+"""
+
+
+def _timeline_section(timeline: StepTimeline | None, heading: str = "Measured step") -> str:
     """Where the timeline goes, and its tables."""
     if timeline is None:
         return ""
     return f"""<section id="step" aria-labelledby="step-title">
-<h2 class="gp-unseen" id="step-title">Measured step</h2>
+<h2 class="gp-unseen" id="step-title">{heading}</h2>
 <div id="lanes"></div>
 <div class="gp-step-tables">{timeline_tables(timeline)}</div>
 </section>

@@ -127,10 +127,17 @@ class PlanMaker:
         self._is_closed = False
         self._codes: weakref.WeakSet[PlanCode] = weakref.WeakSet()
         self._most_lanes = most_lanes
-        in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
+        self.limit_threads(int(getattr(config, "intra_op_parallelism_threads", 0) or 0))
+        self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
+
+    def limit_threads(self, in_an_op: int) -> None:
+        """Decides for the process how many threads a kernel has, unless an earlier session has.
+
+        Args:
+            in_an_op: the wanted number; 0 leaves it to the environment and the machine.
+        """
         threads.configure(in_an_op)
         blas_threads.limit(in_an_op)
-        self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:
         """Gives up all constants, and cancels what runs; threads of its own end."""
@@ -247,12 +254,21 @@ class PlanMaker:
     def _code(
         self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm, resources: Any = None
     ) -> PlanCode:
-        environment = Environment(backends, resources or self._resources, self._constant)
+        environment = self.environment(backends, resources or self._resources)
         code = plan_code(schedule, environment, form)
         self._codes.add(code)
         if form.lane is None and any(backend.memory is not None for backend in backends.values()):
             code.function = accounted(code.function)
         return code
+
+    def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
+        """What the code of a plan is bound to.
+
+        Args:
+            backends: full device name to the device.
+            resources: for kernels.
+        """
+        return Environment(backends, resources, self._constant)
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}

@@ -148,6 +148,24 @@ def place_for(
     )
 
 
+def graph_to_place(graph: GraphLike, catalogue: Catalogue, release: str | None = None) -> PlacementGraph:
+    """The graph that `place` would place: lowered, with what the placer leaves out of a call inlined.
+
+    Args:
+        graph: as of `place`; of a `Placement`, the graph that was placed.
+        catalogue: op definitions and kernels.
+        release: which TensorFlow to behave like; the process's release if None.
+
+    Raises:
+        As `place`.
+    """
+    if isinstance(graph, Placement):
+        return graph.placer.graph
+    return _placement_graph(
+        graph, catalogue, releases.resolve(release), _Choice(None, None, None, False, False)
+    )
+
+
 def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
     """Whether soft placement is allowed.
 

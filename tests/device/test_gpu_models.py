@@ -10,7 +10,7 @@ from gpuplace.errors import InvalidArgumentError
 FIGURES = [
     field.name
     for field in dataclasses.fields(GPU_MODELS[0])
-    if field.name not in ("name", "aliases", "nvlink_bandwidth", "sources")
+    if field.name not in ("name", "aliases", "nvlink_bandwidth", "sources", "tensor_flops", "tf32_flops")
 ]
 
 
@@ -24,6 +24,11 @@ FIGURES = [
         ("K4000", "Quadro K4000"),
         ("GTX 1050", "GeForce GTX 1050"),
         ("1080 Ti", "GeForce GTX 1080 Ti"),
+        ("M40", "Tesla M40"),
+        ("TITAN X", "GeForce GTX TITAN X"),
+        ("GTX TITAN X", "GeForce GTX TITAN X"),
+        ("NVIDIA TITAN X (Pascal)", "TITAN X (Pascal)"),
+        ("titan xp", "TITAN Xp"),
         ("NVIDIA GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
         ("P100", "Tesla P100-PCIE-16GB"),
         ("V100", "Tesla V100-SXM2-16GB"),
@@ -63,6 +68,24 @@ def test_flops_follow_from_cores_and_clock(model):
     if model.compute_capability == (8, 0):
         cores = 64
     assert model.fp32_flops == pytest.approx(2 * cores * model.sm_count * model.clock_hz, rel=0.12)
+
+
+@pytest.mark.parametrize("model", GPU_MODELS, ids=lambda model: model.name)
+def test_rates_of_other_types_are_in_proportion(model):
+    """Double rates of 1/64 to 1/2; tensor cores from Volta on, TF32 from Ampere on."""
+    assert model.fp32_flops / 65 < model.fp64_flops <= model.fp32_flops * 0.52
+    assert (model.tensor_flops > model.fp32_flops) == (model.compute_capability >= (7, 0))
+    assert (model.tf32_flops >= model.fp32_flops) == (model.compute_capability >= (8, 0))
+    assert 0.55 < model.sustained < 1.2
+    assert (model.sustained_clock_hz != model.clock_hz) == ("sustained_clock_hz" in model.sources)
+
+
+def test_long_work_runs_at_its_own_clock():
+    assert find_model("K80").sustained == pytest.approx(
+        823.5 / 875, rel=1e-3
+    )  # its data sheet counts 875 MHz
+    assert find_model("T4").sustained == pytest.approx(964 / 1590, rel=0.01)
+    assert find_model("A100").sustained == pytest.approx(1.0, abs=0.01)
 
 
 def test_memory_is_what_the_driver_reports_not_what_the_box_says():
@@ -113,6 +136,7 @@ def test_a_source_is_a_word_or_written_out():
             "clock_hz: 810.5e6",
             "memory_bandwidth: 134e9",
             "fp32_flops: 1.246e12",
+            "fp64_flops: 0.0519e12",
             "pcie: 2",
             "sheet: Quadro Test, data sheet: page 2",
             "source of memory_bytes: the data sheet: 3 GB",
@@ -122,6 +146,7 @@ def test_a_source_is_a_word_or_written_out():
     model = _model(text)
     assert (model.memory_bytes, model.aliases, model.nvlink_bandwidth) == (3 << 30, (), 0.0)
     assert (model.compute_capability, model.pcie_bandwidth) == ((3, 0), 8.0e9)
+    assert (model.sustained_clock_hz, model.tensor_flops, model.tf32_flops) == (810.5e6, 0.0, 0.0)
     assert model.sources["*"] == "Quadro Test, data sheet: page 2"
     assert model.sources["memory_bytes"] == "the data sheet: 3 GB"
     assert model.sources["context_bytes"] == "deviceQuery of the CUDA samples, run on the device"

@@ -37,8 +37,8 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
 LESSONS = [path for path in NOTEBOOKS if "01" <= path.stem[:2] <= "09"]
-SEQUEL = ROOT / "notebooks" / "13-several-gpus.ipynb"
-"""A longer lesson, after the nine."""
+SEQUELS = [ROOT / "notebooks" / name for name in ("13-several-gpus.ipynb", "14-what-does-it-cost.ipynb")]
+"""Longer lessons, after the nine."""
 TIMEOUT_S = 180
 LIVE = ("application/vnd.jupyter.widget-view+json",)
 """Outputs that mean nothing without the kernel that made them."""

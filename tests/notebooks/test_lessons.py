@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from tests.notebooks.notebook_runs import ANSWER, LESSONS, ROOT, SEQUEL, code_cell, pictures, texts
+from tests.notebooks.notebook_runs import ANSWER, LESSONS, ROOT, SEQUELS, code_cell, pictures, texts
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 pytestmark = pytest.mark.notebook
@@ -34,7 +34,7 @@ def test_links_lead_to_files(path):
     assert [name for name in named if not (path.parent / name).is_file()] == []
 
 
-@pytest.mark.parametrize("path", [*LESSONS, SEQUEL], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*LESSONS, *SEQUELS], ids=lambda path: path.stem)
 def test_form_of_a_lesson(path):
     """A title, a machine in the first cell of code, a picture, and at the end things to try with answers."""
     notebook = nbformat.read(path, as_version=4)

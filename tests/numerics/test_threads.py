@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -121,3 +122,18 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         check=True,
     )
     assert done.stdout == "0\n"
+
+
+def test_a_job_that_is_done_keeps_nothing_alive_for_threads_that_come_late(monkeypatch):
+    kept = []
+    monkeypatch.setattr(threads, "_jobs", type("Late", (), {"put": staticmethod(kept.append)}))
+    array = np.ones(10)
+    alive = weakref.ref(array)
+
+    def piece(index, array=array):
+        array[index] += 1
+
+    threads.share(piece, 3)
+    del piece, array
+    assert len(kept) == 2 and alive() is None
+    kept[0].work()  # finds nothing left

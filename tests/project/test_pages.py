@@ -11,6 +11,7 @@ import pytest
 
 import gpuplace
 from gpuplace.cli import main, parser
+from gpuplace.cost import calibrate
 from gpuplace.release import RELEASES
 from tests.project.page_examples import PAGES, ROOT, commands, folder_with_files, has_examples, run
 
@@ -31,6 +32,9 @@ def test_commands_work(words, monkeypatch, capfd):
     if words[0] == OPENS_A_SERVER:
         assert parser.build_parser().parse_args(words).command == OPENS_A_SERVER
         return
+    if words[0] == "calibrate":  # one quick measurement instead of all
+        monkeypatch.setattr(calibrate, "PROBES", calibrate.PROBES[:1])
+        monkeypatch.setattr(calibrate, "_SECONDS_OF_RUNS", 0.0)
     monkeypatch.setenv("GPUPLACE_MACHINE", "2x V100")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with folder_with_files() as folder:

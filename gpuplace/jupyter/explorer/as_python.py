@@ -52,12 +52,16 @@ def settings_code(
     lines.append(f"tf.use_machine({_quoted(str(settings.machine))})")
     lines.append(f"config = {config_code(settings)}")
     options = {} if parts is None else {**parts.options(settings), **(pins or {})}
+    path = parts.model.path if parts is not None and parts.model is not None else ""
+    graph = _quoted(path) if path else "graph"
     if parts is not None and options:
-        path = parts.model.path if parts.model is not None else ""
-        graph = _quoted(path) if path else "graph"
         words = [graph, "config=config", *(f"{name}={_literal(value)}" for name, value in options.items())]
         note = "" if path else "  # graph: what is explored"
         lines.append(f"placement = tf.place({', '.join(words)}){note}")
+    if settings.fetches or settings.feeds:
+        fetches = json.dumps(list(settings.fetches)) if settings.fetches else "None"
+        step = [graph if not options else "placement", fetches, _literal(settings.feeds), "config=config"]
+        lines.append(f"step = tf.estimate({', '.join(step)})")
     return "\n".join(lines)
 
 

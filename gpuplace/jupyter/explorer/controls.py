@@ -16,9 +16,9 @@ from typing import Any
 
 from gpuplace import release as releases
 from gpuplace.device.mapping import MappingRow
-from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.parts import Parts, setting_of_label
 from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_fraction
+from gpuplace.tables.blocks import error_card
 
 PRESETS = (
     "cpu",
@@ -229,16 +229,7 @@ def setting_of(name: str, value: Any, settings: Settings) -> tuple[str, Any]:
         return base, checked_fraction(value)
     if base in (
         *("soft_placement", "machine", "release", "colour", "cuda_visible_devices", "cuda_device_order"),
-        *("visible_device_list", "allow_growth", "tags", "clear_devices"),
+        *("visible_device_list", "allow_growth", "tags", "clear_devices", "fetches", "feeds"),
     ):
         return base, value
     raise ValueError(f"There is no control {name!r}")
-
-
-def error_card(error: BaseException) -> dict[str, Any]:
-    """An error for the page: its class, TensorFlow's sentence and the facts."""
-    facts = [[label, str(text)] for label, text in getattr(error, "facts", {}).items()]
-    if hint := getattr(error, "hint", None):
-        facts.append(["try", str(hint)])
-    title = type(error).__name__ if isinstance(error, OpError) else "Not accepted"
-    return {"title": title, "message": getattr(error, "message", str(error)), "facts": facts}

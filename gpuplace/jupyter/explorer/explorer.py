@@ -13,6 +13,7 @@
     explorer.view = "devices"                    # a lane for each device
     explorer.compare(release="2.21")
     explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
+    explorer.feeds = {"images": (64, 224, 224, 3)}; explorer.estimate  # what a step costs; also fetches
     explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
     explorer.frame
     print(explorer.as_python())
@@ -34,6 +35,7 @@ import ipywidgets
 import traitlets
 
 from gpuplace.callers import OwnFramesHidden
+from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
@@ -189,6 +191,15 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._show_light()
 
     @property
+    def estimate(self) -> StepEstimate:
+        """What a step costs under the current settings; `fetches` and `feeds` say which step.
+
+        Raises:
+            OpError: the graph cannot be placed, or a fetch or feed is not one of it.
+        """
+        return self._views.costs.estimate()
+
+    @property
     def remedies(self) -> tuple[str, ...]:
         """What the buttons beside an error do, in words; `apply_remedy` does it."""
         return tuple(remedy.label for remedy in self._views.remedies)
@@ -219,12 +230,13 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         error = "" if self._what_if.error is None else html.error_html(self._what_if.error)
         if self.placement is None:
             return {**bundle, "text/html": error, "text/plain": repr(self)}
+        colour, stats = self._views.colouring(self.colour)
         drawn = placement_picture(
             self.placement,
             open=self.opened,
-            colour=self.colour,
+            colour=colour,
             against=self._comparison.before,
-            run_metadata=self.run_metadata,
+            run_metadata=stats,
             **self._as_marks(),
         )
         picture = drawn._repr_mimebundle_()
@@ -469,8 +481,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self.find(text, back=content.get("back") is True)
                 case {"type": "light"}:
                     self._light_heard(content)
+                case {"type": "set", "name": "cost_machines" | "cost_batches" as name, "value": str(value)}:
+                    setattr(self._views.costs, name.removeprefix("cost_"), value)
+                    self._views.show_cost(is_compared=True)
                 case {"type": "set", "name": str(name), "value": value}:
                     self._set(name, value)
+                    if name in ("fetches", "feeds"):
+                        self._views.refused = self._refused
+                        self._views.show_tab()
                 case {"type": "undo"}:
                     self.undo()
                 case {"type": "redo"}:
@@ -508,6 +526,11 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         elif kind == "trail" and rest.isdigit():
             functions = self._what_if.settings.functions[: int(rest)]
             self._step(lambda: self._what_if.change(functions=functions))
+        elif action == "cost:grid":
+            self._views.show_cost(is_compared=True)
+        elif action == "cost:beside":
+            self._views.is_beside = not self._views.is_beside
+            self._views.show_tab()
         elif kind == "compare":
             try:
                 self._compare(lambda: self._comparison.act(action))

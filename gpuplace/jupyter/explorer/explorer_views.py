@@ -5,16 +5,19 @@ A view behind another tab is filled when it comes to the front.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import ipywidgets
 
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.errors import OpError
 from gpuplace.jupyter import render
 from gpuplace.jupyter.explorer import panels
 from gpuplace.jupyter.explorer.as_python import config_code
 from gpuplace.jupyter.explorer.comparison import Comparison
-from gpuplace.jupyter.explorer.controls import error_card
+from gpuplace.jupyter.explorer.cost_fields import grid_fields, step_fields
+from gpuplace.jupyter.explorer.costs import Costs
 from gpuplace.jupyter.explorer.details import box_of_name, detail_of
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.jupyter.explorer.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
@@ -24,24 +27,29 @@ from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.memory.process_state import session_allocators
+from gpuplace.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
 from gpuplace.picture.colouring import COLOURINGS
 from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.lanes import scene
 from gpuplace.picture.lighting import Lit
+from gpuplace.tables.blocks import error_card, text_block
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import counted, summary_text
+from gpuplace.timelines.beside import beside
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.web.rules import words
 
 __all__ = ["LOOKS", "TABS", "Views"]
 
-TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
+TABS = ("Table", "Copies", "Cost", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
 """Views that share a place, in order."""
 
 
 LOOKS = ("graph", "devices")
 """Ways to show the picture: as the graph, or a lane for each device."""
+FORETOLD_TIME = "foretold time"
+"""The colouring by what the estimate says."""
 CANVAS = (760.0, 540.0)
 """Width and height in points of the picture, until the page says how large it is."""
 
@@ -76,14 +84,26 @@ class Views:
         self.copies = TableModel(CopyRows.columns, "Copies between devices", on_select)
         self.moves = TableModel(MoveRows.columns, "Nodes that moved", on_select)
         self.log = TableModel(LogRows.columns, "Placement log", on_select, plain=True)
-        self.memory, self.errors, self.compare, self.devices = (PanelView() for _ in range(4))
+        self.cost, self.memory, self.errors, self.compare, self.devices = (PanelView() for _ in range(5))
+        self.costs = Costs(what_if)
+        self.refused: Mapping[str, tuple[Any, BaseException]] = {}
         self.timeline = TimelineView(on_select=on_select)
-        self._timed: tuple[Any, Any] = (None, None)
-        for view in (self.graph, self.status, self.memory, self.errors, self.compare, self.devices):
+        self.is_beside = False  # whether the timeline shows the foretold step beside the measured one
+        self._timed: tuple[Any, ...] = ()
+        for view in (
+            self.graph,
+            self.status,
+            self.cost,
+            self.memory,
+            self.errors,
+            self.compare,
+            self.devices,
+        ):
             view.on_msg(on_message)
         pages = [
             self.nodes.view,
             self.copies.view,
+            self.cost,
             self.memory,
             self.timeline,
             self.errors,
@@ -117,12 +137,13 @@ class Views:
                 graph.svg, graph.scene, graph.legend, graph.notes = "", {}, [], []
             return
         is_by_device = view == "devices"
+        colour, stats = self.colouring(colour)
         sheet = picture_sheet(
             placement,
             opened,
             colour=colour,
             against=self.comparison.before,
-            run_metadata=self.run_metadata,
+            run_metadata=stats,
             canvas=self.canvas,
             lanes=is_by_device,
         )
@@ -151,7 +172,16 @@ class Views:
     def colours(self) -> tuple[str, ...]:
         """The colourings there are something for."""
         found = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
+        if not self.what_if.is_fixed:
+            found.append(FORETOLD_TIME)
         return (*found, "moved") if self.comparison.before is not None else tuple(found)
+
+    def colouring(self, colour: str) -> tuple[str, Any]:
+        """How pictures are coloured for a name of `colours`: the colouring, and the step that it is of."""
+        if colour != FORETOLD_TIME:
+            return colour, self.run_metadata
+        step = self._foretold()
+        return ("assigned", None) if step is None else ("time", step.run_metadata())
 
     def show_selection(self, name: str) -> str:
         """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""
@@ -229,7 +259,9 @@ class Views:
         front, state = self.front, self.what_if
         for name, table in self.tables.items():
             table.front(name == front)
-        if front == "Memory":
+        if front == "Cost":
+            self.show_cost()
+        elif front == "Memory":
             self.memory.blocks = self._memory()
         elif front == "Timeline":
             self._show_timeline()
@@ -246,19 +278,63 @@ class Views:
                 state.mapping, state.settings.environ, f"config = {config_code(state.settings)}"
             )
 
+    def show_cost(self, is_compared: bool = False) -> None:
+        """Foretells the step; with the machines beside each other, if they are to be compared anew."""
+        state, costs = self.what_if, self.costs
+        if state.is_fixed:
+            self.cost.blocks = [
+                text_block("A log says where nodes were, not what they do: explore its graph.", "status")
+            ]
+            return
+        blocks = [step_fields(state.settings, self.refused)]
+        try:
+            step = costs.estimate()
+        except (OpError, ValueError, TypeError) as error:
+            self.cost.blocks = [*blocks, *cost_error_blocks(error)]
+            return
+        blocks += cost_blocks(step, costs.before)
+        if self.run_metadata is not None:
+            try:
+                blocks += compared_blocks(step.compare(self.run_metadata), self.is_beside)
+            except ValueError as error:  # of another graph
+                blocks += cost_error_blocks(error)
+        machines, batches = costs.suggested()
+        blocks += grid_fields(costs.machines or machines, costs.batches or batches)
+        try:
+            if is_compared:
+                costs.compare()
+            if costs.grid is not None:
+                blocks += grid_blocks(costs.grid)
+        except (OpError, ValueError) as error:
+            blocks += cost_error_blocks(error)
+        self.cost.blocks = blocks
+
     def _show_timeline(self) -> None:
         """Shows the measured step; hints are of the current placement, where the step ran so."""
-        placement = self.what_if.placement
-        if self._timed[0] is not self.run_metadata or self._timed[1] is not placement:
-            self._timed = (self.run_metadata, placement)
-            step = self.run_metadata
-            self.timeline.show(None if step is None else step_timeline(step, placement))
+        placement, measured = self.what_if.placement, self.run_metadata
+        foretold = None if measured is not None and not self.is_beside else self._foretold()
+        if self._timed != (measured, placement, foretold):
+            self._timed = (measured, placement, foretold)
+            steps = [] if foretold is None else [("foretold", foretold.timeline())]
+            if measured is not None:
+                steps.append(("measured", step_timeline(measured, placement)))
+            if measured is not None and foretold is None:
+                self.timeline.show(steps[0][1])
+            else:
+                self.timeline.show(beside(*steps) if steps else None)
             self.timeline.select(self._selected)
+
+    def _foretold(self) -> StepEstimate | None:
+        """The estimate; None where there is none, which the tab of the cost says."""
+        try:
+            return None if self.what_if.is_fixed else self.costs.estimate()
+        except (OpError, ValueError, TypeError):
+            return None
 
     def _memory(self) -> list[dict[str, Any]]:
         state = self.what_if
         if state.placement is None:
-            return [panels.text_block("Nothing could be placed.", "status")]
+            return [text_block("Nothing could be placed.", "status")]
         stats = {
             name: allocator.stats()
             for name, allocator in session_allocators(state.settings.machine, state.session).items()

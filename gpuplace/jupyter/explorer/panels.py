@@ -1,19 +1,14 @@
-"""What the explorer says in words and small tables, as blocks that its page draws.
-
-A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code``, ``buttons``, ``nodes``
-or ``table``. A cell of a table is a text, the look of a device, ``{"node": name}``, ``{"strong": text}`` or
-``{"bar": [[share, part, label], ...], "text": ...}``.
-"""
+"""What the explorer says in words and small tables, as blocks that its page draws (`gpuplace.tables.blocks`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuplace.jupyter.explorer.controls import error_card
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.placer.placed import AnyFault
+from gpuplace.tables.blocks import Block, error_card, text_block
 from gpuplace.tables.memory import MemoryRow
 from gpuplace.tables.moves import Moves
 from gpuplace.tables.palette import chip_look
@@ -31,13 +26,6 @@ _WITHOUT = ("No devices can be made with these settings", "This part of the grap
 """What came of other settings, and of these."""
 _FIRST = 2
 """Remedies that are offered beside the error; all of them are among the errors."""
-
-Block = dict[str, Any]
-
-
-def text_block(text: str, tone: str = "") -> Block:
-    """A paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
-    return {"kind": "text", "text": text, "tone": tone}
 
 
 def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[Block]:

@@ -58,6 +58,10 @@ class Settings:
     """For each of them, the node from which it was opened, `""` for none: where its arguments are follows from it."""
     clear_devices: bool = False
     """Whether the nodes lose the devices that they ask for."""
+    fetches: tuple[str, ...] = ()
+    """What the step fetches whose cost is foretold; none for what a training step would fetch."""
+    feeds: Mapping[str, str] = field(default_factory=dict)
+    """What is fed to it: name of a tensor to the shape, such as ``64,224,224,3``."""
     base: Any = field(default=None, compare=False, repr=False)
     """The ``ConfigProto`` that everything else is taken from."""
 
@@ -201,6 +205,47 @@ def checked_fraction(value: Any) -> float:
             f"per_process_gpu_memory_fraction is a part of each GPU's memory, for example 0.4; got {value!r}"
         )
     return number
+
+
+def checked_fetches(value: Any) -> tuple[str, ...]:
+    """Names of what is fetched, of a list or a text with commas.
+
+    >>> checked_fetches("loss, train_op"), checked_fetches(None)
+    (('loss', 'train_op'), ())
+    """
+    names = value.replace(";", ",").split(",") if isinstance(value, str) else value or ()
+    return tuple(dict.fromkeys(name for name in (str(name).strip() for name in names) if name))
+
+
+def checked_feeds(value: Any) -> dict[str, str]:
+    """Shapes of what is fed, of names and shapes or a text; ValueError where it is neither.
+
+    >>> checked_feeds("images=64,224,224,3; labels=64"), checked_feeds({"images:0": (64, None)})
+    ({'images': '64,224,224,3', 'labels': '64'}, {'images:0': '64,?'})
+    >>> checked_feeds("images")
+    Traceback (most recent call last):
+    ...
+    ValueError: A feed is a name and a shape, for example images=64,224,224,3; got 'images'
+    """
+    if isinstance(value, str):
+        pairs = [part.partition("=")[::2] for part in value.split(";") if part.strip()]
+        wrong = [
+            part for part, (name, shape) in zip(value.split(";"), pairs, strict=False) if "=" not in part
+        ]
+        if wrong:
+            raise ValueError(
+                f"A feed is a name and a shape, for example images=64,224,224,3; got {wrong[0].strip()!r}"
+            )
+        value = {name.strip(): shape for name, shape in pairs}
+    feeds = {}
+    for name, shape in dict(value or {}).items():
+        sizes = shape.strip("()[] ").split(",") if isinstance(shape, str) else shape
+        sizes = [str("?" if size is None else size).strip() for size in sizes]
+        sizes = ["?" if size in ("None", "-1") else size for size in sizes if size]
+        if any(not (size == "?" or size.isdecimal()) for size in sizes):
+            raise ValueError(f"The shape of {name} is whole numbers, for example 64,224,224,3; got {shape!r}")
+        feeds[str(name)] = ",".join(sizes)
+    return feeds
 
 
 def checked_count(value: Any) -> dict[str, int]:

@@ -11,10 +11,8 @@ from typing import Any
 
 import traitlets
 
-from gpuplace import release as releases
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.controls import setting_of
-from gpuplace.jupyter.explorer.settings import checked_count, checked_fraction
 from gpuplace.jupyter.explorer.what_if import WhatIf
 
 _SETTINGS = {
@@ -32,6 +30,8 @@ _SETTINGS = {
     "signature": "signature",
     "function": "function",
     "clear_devices": "clear_devices",
+    "fetches": "fetches",
+    "feeds": "feeds",
 }
 """Trait -> setting of `WhatIf`."""
 
@@ -67,6 +67,9 @@ class Switches(traitlets.HasTraits):
     function = traitlets.Unicode("", help="The function whose body is placed alone; empty for none.")
     clear_devices = traitlets.Bool(False, help="Whether the nodes lose the devices that they ask for.")
 
+    fetches: Any = traitlets.Any((), help="What the step fetches whose cost is foretold; () for training.")
+    feeds: Any = traitlets.Any({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}.")
+
     def undo(self) -> bool:
         """Takes the last change of a setting back; says whether there was one."""
         return self._step(self._what_if.undo)
@@ -83,16 +86,8 @@ class Switches(traitlets.HasTraits):
             return value
         if name == "visible_devices":
             return self._what_if.checked_visible(value)
-        if name == "machine":
-            return str(self._what_if.changed(machine=value).machine)
-        if name == "release":
-            return releases.resolve(value)
-        if name == "device_count":
-            return checked_count(value)
-        if name == "per_process_gpu_memory_fraction":
-            return checked_fraction(value)
         made = self._what_if.changed(**{_SETTINGS[name]: value})
-        return getattr(made, name) if name in ("tags", "signature", "function") else value
+        return str(made.machine) if name == "machine" else getattr(made, name)
 
     @traitlets.observe(*_SETTINGS)
     def _setting_changed(self, change: Any) -> None:

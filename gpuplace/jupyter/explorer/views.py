@@ -100,6 +100,8 @@ class PanelView(anywidget.AnyWidget):
 
     blocks: Any = traitlets.List().tag(sync=True)
     """What to show; see `gpuplace.jupyter.explorer.panels`."""
+    level = traitlets.Int(4).tag(sync=True)
+    """Of its headings."""
     live = traitlets.Bool(False).tag(sync=True)
     """Whether a screen reader says what changes."""
 

@@ -26,7 +26,14 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.load import open_model
 from gpuplace.graphdef.model import Part, PlacedPart
 from gpuplace.jupyter.explorer.parts import Parts
-from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_count, checked_fraction
+from gpuplace.jupyter.explorer.settings import (
+    ORDERS,
+    Settings,
+    checked_count,
+    checked_feeds,
+    checked_fetches,
+    checked_fraction,
+)
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
@@ -199,6 +206,10 @@ class WhatIf:
             )
         if "device_count" in wanted:
             wanted["device_count"] = checked_count(wanted["device_count"])
+        if "fetches" in wanted:
+            wanted["fetches"] = checked_fetches(wanted["fetches"])
+        if "feeds" in wanted:
+            wanted["feeds"] = checked_feeds(wanted["feeds"])
         if not _PARTS.isdisjoint(wanted):
             asked = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
             wanted |= self.parts.changed(made, **asked)

@@ -17,7 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import no_outputs, scalar_shape, shape_of_second, unknown_shape
+from gpuplace.ops.support import no_outputs, shape_of_second, unknown_shape
 from gpuplace.shapes import TensorShape
 
 _numbers = itertools.count()
@@ -69,11 +69,9 @@ def _close(xp: Any, handle: Any) -> Any:
     return ()
 
 
-shape_function("StackV2")(scalar_shape)
-
-
-@shape_function("Stack")
-def _old_stack_shape(op: Operation) -> Any:
+@shape_function("StackV2", "Stack")
+def _stack_shape(op: Operation) -> Any:
+    """Of handles by reference and others alike, as TensorFlow has it."""
     return (TensorShape.of((2,)),)
 
 

@@ -570,10 +570,12 @@ def _barrier_size(xp: Any, handle: Any, *, ctx: KernelContext) -> Any:
 
 
 shape_function("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")(scalar_shape)
-shape_function("BarrierReadySize", "BarrierIncompleteSize", "ResourceConditionalAccumulator")(scalar_shape)
+shape_function("BarrierReadySize", "BarrierIncompleteSize")(scalar_shape)
 
 
-@shape_function("Barrier", "ConditionalAccumulator", "SparseConditionalAccumulator")
+@shape_function(
+    "Barrier", "ConditionalAccumulator", "SparseConditionalAccumulator", "ResourceConditionalAccumulator"
+)
 def _pair(op: Operation) -> Any:
     return (TensorShape.of((2,)),)
 

@@ -16,7 +16,6 @@ from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
@@ -73,7 +72,7 @@ def _wide(matrices: Any) -> Any:
     return matrices.astype("float32") if matrices.dtype.itemsize == 2 else matrices
 
 
-@compute("Qr", fresh=True, flops=cubic_flops(4))
+@compute("Qr", fresh=True)
 def _qr(xp: Any, matrices: Any, *, full_matrices: bool) -> tuple[Any, Any]:
     q, r = xp.linalg.qr(_wide(matrices), mode="complete" if full_matrices else "reduced")
     return q.astype(matrices.dtype, copy=False), r.astype(matrices.dtype, copy=False)
@@ -154,7 +153,7 @@ def _eig_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*batch, size)), vectors]
 
 
-@compute("SelfAdjointEigV2", fresh=True, flops=cubic_flops(9))
+@compute("SelfAdjointEigV2", fresh=True)
 def _eig(xp: Any, matrices: Any, *, compute_v: bool) -> tuple[Any, Any]:
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise InvalidArgumentError.of(f"Input matrix must be square, got {list(matrices.shape)}")
@@ -230,7 +229,7 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of(shape) for shape in shapes]
 
 
-@compute("Svd", fresh=True, flops=cubic_flops(10))
+@compute("Svd", fresh=True)
 def _svd(xp: Any, matrices: Any, *, compute_uv: bool, full_matrices: bool) -> tuple[Any, Any, Any]:
     dtype = matrices.dtype
     if not compute_uv:

@@ -223,7 +223,7 @@ def _bessel_values(xp: Any, x: Any, order: int) -> Any:
 # Ops
 
 
-def _register(op_type: str, function: Callable[..., Any], cost: int, shape: Any = broadcast_shape) -> None:
+def _register(op_type: str, function: Callable[..., Any], shape: Any = broadcast_shape) -> None:
     def make(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
             with np.errstate(all="ignore"):
@@ -232,22 +232,17 @@ def _register(op_type: str, function: Callable[..., Any], cost: int, shape: Any 
         return run
 
     make.__qualname__ = f"{function.__qualname__}_{op_type}"
-    binder(
-        op_type,
-        fresh=True,
-        slow=True,
-        flops=lambda op: float(cost * (op.outputs[0].shape.num_elements() or 0)),
-    )(make)
+    binder(op_type, fresh=True, slow=True)(make)
     shape_function(op_type)(shape)
 
 
-_register("Zeta", zeta_values, 200)
-_register("Polygamma", polygamma_values, 300)
-_register("Igamma", lambda xp, a, x: _gammas(xp, a, x)[0], 400)
-_register("Igammac", lambda xp, a, x: _gammas(xp, a, x)[1], 400)
-_register("IgammaGradA", lambda xp, a, x: _gammas(xp, a, x)[2], 400)
-_register("BesselI0e", lambda xp, x: _bessel_values(xp, x, 0), 400, same_shape)
-_register("BesselI1e", lambda xp, x: _bessel_values(xp, x, 1), 400, same_shape)
+_register("Zeta", zeta_values)
+_register("Polygamma", polygamma_values)
+_register("Igamma", lambda xp, a, x: _gammas(xp, a, x)[0])
+_register("Igammac", lambda xp, a, x: _gammas(xp, a, x)[1])
+_register("IgammaGradA", lambda xp, a, x: _gammas(xp, a, x)[2])
+_register("BesselI0e", lambda xp, x: _bessel_values(xp, x, 0), same_shape)
+_register("BesselI1e", lambda xp, x: _bessel_values(xp, x, 1), same_shape)
 
 
 def _betainc_shape(op: Operation) -> Any:
@@ -258,7 +253,7 @@ def _betainc_shape(op: Operation) -> Any:
     return (shape,)
 
 
-_register("Betainc", betainc_values, 400, _betainc_shape)
+_register("Betainc", betainc_values, _betainc_shape)
 
 
 def _of_second(op: Operation, make: Callable[[], Tensor]) -> tuple[None, Tensor]:

@@ -14,7 +14,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
@@ -65,7 +64,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
     return new("MatrixInverse", name, input=input, adjoint=adjoint)
 
 
-@compute("MatrixInverse", fresh=True, flops=cubic_flops(2))
+@compute("MatrixInverse", fresh=True)
 def _matrix_inverse(xp: Any, input: Any, *, adjoint: bool) -> Any:
     _check_square(input)
     source = xp.conjugate(xp.swapaxes(input, -1, -2)) if adjoint else input
@@ -105,7 +104,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     return new("MatrixDeterminant", name, input=input)
 
 
-@compute("MatrixDeterminant", fresh=True, flops=cubic_flops(1))
+@compute("MatrixDeterminant", fresh=True)
 def _matrix_determinant(xp: Any, input: Any) -> Any:
     _check_square(input)
     return xp.asarray(xp.linalg.det(input)).astype(input.dtype)
@@ -142,7 +141,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     return new("Cholesky", name, input=input)
 
 
-@compute("Cholesky", fresh=True, flops=cubic_flops(1))
+@compute("Cholesky", fresh=True)
 def _cholesky(xp: Any, input: Any) -> Any:
     _check_square(input)
     try:
@@ -207,7 +206,7 @@ def matrix_solve(
     return new("MatrixSolve", name, matrix=matrix, rhs=rhs, adjoint=adjoint)
 
 
-@compute("MatrixSolve", fresh=True, flops=cubic_flops(1))
+@compute("MatrixSolve", fresh=True)
 def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _check_square(matrix)
     if rhs.ndim < 2 or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
@@ -266,7 +265,7 @@ def matrix_triangular_solve(
     return new("MatrixTriangularSolve", name, matrix=matrix, rhs=rhs, lower=lower, adjoint=adjoint)
 
 
-@compute("MatrixTriangularSolve", fresh=True, flops=cubic_flops(1))
+@compute("MatrixTriangularSolve", fresh=True)
 def _matrix_triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
     _check_square(matrix)
     if rhs.ndim != matrix.ndim or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
@@ -334,7 +333,7 @@ def log_matrix_determinant(input: TensorLike, name: str | None = None) -> tuple[
     return sign, logarithm
 
 
-@compute("LogMatrixDeterminant", fresh=True, flops=cubic_flops(1))
+@compute("LogMatrixDeterminant", fresh=True)
 def _log_matrix_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     _check_square(input)
     sign, logarithm = xp.linalg.slogdet(input)

@@ -18,7 +18,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.numerics.flops import product_flops
 from gpuplace.numerics.pieces import is_large_product, multiply, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
@@ -130,7 +129,7 @@ def _incompatible(a: Any, b: Any) -> str:
     return f"Matrix size-incompatible: In[0]: {one}, In[1]: {other}"
 
 
-@binder("MatMul", fresh=True, flops=product_flops)
+@binder("MatMul", fresh=True)
 def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     """The bare ``matmul`` where the shapes were checked when the graph was built."""
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
@@ -153,7 +152,7 @@ def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     return multiply
 
 
-@compute("SparseMatMul", fresh=True, flops=product_flops)
+@compute("SparseMatMul", fresh=True)
 def _sparse_matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
     left, right = a.astype(xp.float32), b.astype(xp.float32)
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
@@ -234,7 +233,7 @@ def _adjoint(xp: Any, x: Any) -> Any:
     return xp.conjugate(turned) if x.dtype.kind == "c" else turned
 
 
-@compute("BatchMatMul", "BatchMatMulV2", fresh=True, flops=product_flops)
+@compute("BatchMatMul", "BatchMatMulV2", fresh=True)
 def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if x.ndim < 2 or y.ndim < 2:
         index, wrong = (0, x) if x.ndim < 2 else (1, y)

@@ -15,7 +15,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.numerics.flops import transform_flops
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, shape_tensor
@@ -120,7 +119,7 @@ def _real_shape(op: Operation) -> list[TensorShape]:
 for _dimensions, _end in _ENDS.items():
     for _prefix, _make in (("", _complex), ("I", _complex), ("R", _real), ("IR", _back_to_real)):
         _op_type = f"{_prefix}FFT{_end}"
-        binder(_op_type, fresh=True, slow=True, flops=transform_flops(_dimensions))(_make)
+        binder(_op_type, fresh=True, slow=True)(_make)
         shape_function(_op_type)(same_shape if _make is _complex else _real_shape)
 
 

@@ -18,7 +18,6 @@ from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.numerics.flops import convolution_flops
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv_arithmetic import convolve, filter_gradient, images_gradient
 from gpuplace.ops.nn.windows import (
@@ -159,7 +158,7 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     return [image_shape(op, images, rows, columns, filters)]
 
 
-@compute("Conv2D", fresh=True, flops=convolution_flops(kernel=1))
+@compute("Conv2D", fresh=True)
 def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2D")
     data_format = format_of(ctx.op.attrs)
@@ -300,7 +299,7 @@ def _backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[0]), 4)]
 
 
-@compute("Conv2DBackpropInput", fresh=True, flops=convolution_flops(windows=2, kernel=1))
+@compute("Conv2DBackpropInput", fresh=True)
 def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropInput")
     data_format = format_of(ctx.op.attrs)
@@ -398,7 +397,7 @@ def _backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[1]), 4)]
 
 
-@compute("Conv2DBackpropFilter", fresh=True, flops=convolution_flops(windows=2))
+@compute("Conv2DBackpropFilter", fresh=True)
 def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropFilter")
     data_format = format_of(ctx.op.attrs)

@@ -12,7 +12,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.numerics.flops import windows_flops
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, conv2d, image_sizes
@@ -182,7 +181,7 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
     return [image_shape(op, images, rows, columns, filters)]
 
 
-@compute("DepthwiseConv2dNative", fresh=True, flops=windows_flops(None, 1))
+@compute("DepthwiseConv2dNative", fresh=True)
 def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
     data_format = format_of(ctx.op.attrs)
@@ -190,7 +189,7 @@ def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     return from_nhwc(xp, depthwise(xp, to_nhwc(images, data_format), filter, window), data_format)
 
 
-@compute("DepthwiseConv2dNativeBackpropInput", fresh=True, flops=windows_flops(2, 1))
+@compute("DepthwiseConv2dNativeBackpropInput", fresh=True)
 def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     data_format = format_of(ctx.op.attrs)
     shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
@@ -198,7 +197,7 @@ def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: 
     return from_nhwc(xp, depthwise_images_gradient(xp, shape, filter, grad, window), data_format)
 
 
-@compute("DepthwiseConv2dNativeBackpropFilter", fresh=True, flops=windows_flops(2, None))
+@compute("DepthwiseConv2dNativeBackpropFilter", fresh=True)
 def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
     data_format = format_of(ctx.op.attrs)
     shape = tuple(int(size) for size in filter_sizes)

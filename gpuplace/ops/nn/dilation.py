@@ -15,7 +15,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.numerics.flops import windows_flops
 from gpuplace.ops.array.sequence import reverse
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.unary import negative
@@ -205,7 +204,7 @@ def _largest(xp: Any, images: Any, filter: Any, window: _Window) -> tuple[Any, A
     return best.astype(images.dtype, copy=False), chosen
 
 
-@compute("Dilation2D", fresh=True, flops=windows_flops(None, 1))
+@compute("Dilation2D", fresh=True)
 def _dilation(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     _check(images, filter, ctx)
     return _largest(xp, images, filter, _Window(ctx.op, images, filter))[0]
@@ -220,7 +219,7 @@ def _check_gradient(images: Any, window: _Window, grad: Any, ctx: KernelContext)
         )
 
 
-@compute("Dilation2DBackpropInput", fresh=True, flops=windows_flops(2, 1))
+@compute("Dilation2DBackpropInput", fresh=True)
 def _backprop_input(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)
@@ -233,7 +232,7 @@ def _backprop_input(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: Kernel
     return xp.ascontiguousarray(back[window.inner(*images.shape[1:3])])
 
 
-@compute("Dilation2DBackpropFilter", fresh=True, flops=windows_flops(2, 1))
+@compute("Dilation2DBackpropFilter", fresh=True)
 def _backprop_filter(xp: Any, images: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     _check(images, filter, ctx)
     window = _Window(ctx.op, images, filter)

@@ -14,7 +14,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.numerics.flops import convolution_flops
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import for_axes
@@ -357,7 +356,7 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     return [_inferred(op, volumes, sizes[:3], sizes[4])]
 
 
-@compute("Conv3D", fresh=True, flops=convolution_flops(kernel=1))
+@compute("Conv3D", fresh=True)
 def _conv(xp: Any, volumes: Any, filter: Any, *, ctx: KernelContext) -> Any:
     _check_convolution(ctx)
     layout = _format(ctx.op)
@@ -404,7 +403,7 @@ def _check_gradient(ctx: KernelContext, block: Block, sizes: Any, grad: Any) -> 
         )
 
 
-@compute("Conv3DBackpropInputV2", fresh=True, flops=convolution_flops(windows=2, kernel=1))
+@compute("Conv3DBackpropInputV2", fresh=True)
 def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     _check_convolution(ctx)
     layout = _format(ctx.op)
@@ -433,7 +432,7 @@ def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
     ]
 
 
-@compute("Conv3DBackpropFilterV2", fresh=True, flops=convolution_flops(windows=2))
+@compute("Conv3DBackpropFilterV2", fresh=True)
 def _backprop_filter(xp: Any, volumes: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
     _check_convolution(ctx)
     layout = _format(ctx.op)

@@ -15,7 +15,6 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.numerics.flops import weights_flops
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.slicing import slice as slice_of
@@ -221,7 +220,7 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
         raise InvalidArgumentError.of(f"w has shape {list(w.shape)} where {list(wanted)} is needed")
 
 
-@compute("LSTMBlockCell", fresh=True, flops=weights_flops(0, 3))
+@compute("LSTMBlockCell", fresh=True)
 def _lstm(
     xp: Any,
     x: Any,
@@ -254,7 +253,7 @@ def _lstm(
     return tuple(one.astype(dtype, copy=False) for one in (i, cs, f, o, ci, co, o * co))
 
 
-@compute("LSTMBlockCellGrad", fresh=True, flops=weights_flops(0, 3))
+@compute("LSTMBlockCellGrad", fresh=True)
 def _lstm_grad(
     xp: Any,
     x: Any,
@@ -356,7 +355,7 @@ def _lstm_gradient(op: Operation, *grads: Any) -> tuple[Any, ...]:
 # GRUBlockCell
 
 
-@compute("GRUBlockCell", fresh=True, flops=weights_flops(0, 2, 3))
+@compute("GRUBlockCell", fresh=True)
 def _gru(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> tuple[Any, ...]:
     _require_sizes(x, h_prev, w_ru, 2)
     _require_sizes(x, h_prev, w_c, 1)
@@ -366,7 +365,7 @@ def _gru(xp: Any, x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any)
     return r, u, c, u * h_prev + (1 - u) * c
 
 
-@compute("GRUBlockCellGrad", fresh=True, flops=weights_flops(0, 2, 3))
+@compute("GRUBlockCellGrad", fresh=True)
 def _gru_grad(
     xp: Any,
     x: Any,

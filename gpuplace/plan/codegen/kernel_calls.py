@@ -74,6 +74,8 @@ class Environment:
     """Gives the values of constants."""
     shows_every_op: bool = False
     """Whether every op has a line of its own, as in traces."""
+    bind: Callable[..., Callable[..., Any]] = bind
+    """Gives the function of a node: ``kernels.compute.bind``, or what stands for it where nothing is computed."""
     combining: frozenset[str] = field(init=False)
     """Devices where steps may be computed otherwise than op by op: CPUs, where nothing is measured."""
     retires_early: frozenset[str] = field(init=False)
@@ -246,7 +248,8 @@ class KernelCalls:
         xp = backend.xp
         if xp is not np and is_on_host(step):
             xp = np
-        return bind(op.type, backend.device_type, xp, op, self._environment.resources, step.device)
+        environment = self._environment
+        return environment.bind(op.type, backend.device_type, xp, op, environment.resources, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         source, names = self._source, self._names

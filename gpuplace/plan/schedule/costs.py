@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
+from gpuplace.kernels.work.find import work_of_operation
 
 FLOPS_PER_US = 60_000.0
 """Multiplications and additions of a core in a matrix product."""
@@ -42,12 +43,8 @@ def operation_cost_us(op: Operation) -> float | None:
     """Microseconds to compute a node, None if a shape is not fully known."""
     if not op.inputs:
         return 0.0
-    sizes = [tensor_nbytes(tensor) for tensor in (*op.inputs, *op.outputs)]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
+    work = work_of_operation(op)
+    if work is None:
         return None
-    cost = sum(known) / BYTES_PER_US
-    traits = traits_of(op.type)
-    if traits.slow:
-        cost *= SLOWNESS
-    return cost if traits.flops is None else cost + traits.flops(op) / FLOPS_PER_US
+    moving = work.nbytes / BYTES_PER_US
+    return moving * (SLOWNESS if traits_of(op.type).slow else 1.0) + work.flops / FLOPS_PER_US

@@ -6,7 +6,7 @@ import { download, element } from "gpuplace/dom.js";
 import { DATA, nameOf, nodeAt } from "gpuplace/page/columns.js";
 import { selected } from "gpuplace/page/data.js";
 import { Model } from "gpuplace/page/model.js";
-import { showStep } from "gpuplace/page/step.js";
+import { showBlocks, showStep } from "gpuplace/page/step.js";
 import { showTables } from "gpuplace/page/tables.js";
 import { showTrail } from "gpuplace/page/trail.js";
 import { keepInAddress, showView, viewIn, viewOf } from "gpuplace/page/views.js";
@@ -23,11 +23,13 @@ const wanted = viewIn(selected);
 if (typeof wanted === "string") model.reveal(nodeAt(wanted));
 else if (wanted) showView(model, wanted);
 model.on("view", () => keepInAddress(model));
+const reveal = (name) => {
+  const n = nodeAt(name); // sends, receives and kernels of streams are none
+  if (n >= 0) model.reveal(n);
+};
+if (DATA.cost) showBlocks(DATA.cost, document.getElementById("cost-blocks"), reveal);
 if (DATA.step) {
-  const mark = showStep(DATA.step, document.getElementById("lanes"), (name) => {
-    const n = nodeAt(name); // sends, receives and kernels of streams are none
-    if (n >= 0) model.reveal(n);
-  });
+  const mark = showStep(DATA.step, document.getElementById("lanes"), reveal);
   model.on("selected", (n) => mark(n < 0 ? "" : nameOf(n)));
   mark(model.selected);
 }

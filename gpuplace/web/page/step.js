@@ -1,6 +1,13 @@
-// The timeline of a measured step on a page: the notebook's view, with something else in the kernel's place.
+// The timeline of a step on a page, and what it costs: the notebook's views, with something else in the kernel's place.
 
+import panel from "gpuplace/widgets/panel_view.js";
 import view from "gpuplace/widgets/timeline_view.js";
+
+/** Shows blocks of text, tables and pictures in an element and tells `chosen` the names of nodes that are. */
+export function showBlocks(blocks, el, chosen) {
+  const send = (message) => message.type === "select" && chosen(message.name);
+  panel.render({ model: { get: (name) => ({ blocks, level: 3 })[name], on: () => {}, send }, el });
+}
 
 /** Shows a step in an element and tells `chosen` the names of nodes that are; returns what marks a node. */
 export function showStep({ step, columns }, el, chosen) {

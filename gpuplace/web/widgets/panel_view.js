@@ -56,10 +56,46 @@ function render({ model, el }) {
     );
   }
 
+  // Sent when it is left or Enter is pressed; what is wrong with it is said below it.
+  function fieldOf({ name, label, value, placeholder, size, tip, error }) {
+    const id = `gp-field-${name}-${model.model_id ?? ""}`;
+    const input = element("input", {
+      type: "text",
+      id,
+      size,
+      placeholder,
+      title: tip,
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-invalid": error ? "true" : null,
+      "aria-describedby": error ? `${id}-error` : null,
+      onchange: () => tell(model, el, { type: "set", name, value: input.value }),
+      onkeydown: (event) => {
+        if (event.key !== "Tab" && !(event.ctrlKey || event.metaKey)) event.stopPropagation();
+      },
+    });
+    input.value = value;
+    return element(
+      "div",
+      { class: `gp-field gp-field-text${error ? " gp-wrong" : ""}` },
+      element("span", { class: "gp-row" }, element("label", { for: id }, label), input),
+      error ? element("div", { class: "gp-field-error", id: `${id}-error` }, ...lines(error)) : null,
+    );
+  }
+
+  // A picture of ours, which shows what the tables say too.
+  function pictureOf({ svg, label }) {
+    const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+    const picture = document.importNode(parsed.documentElement, true);
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", label);
+    return picture;
+  }
+
   function blockOf(block) {
     switch (block.kind) {
       case "heading":
-        return element("h4", {}, block.text);
+        return element(`h${model.get("level")}`, {}, block.text);
       case "error":
         return element(
           "div",
@@ -89,6 +125,20 @@ function render({ model, el }) {
               ? element("button", { type: "button", onclick: () => tell(model, el, { type: "act", action }) }, label)
               : element("b", { "aria-current": "page" }, label),
           ]),
+        );
+      case "side":
+        return element(
+          "div",
+          { class: "gp-side" },
+          ...block.parts.map((part) => element("div", {}, ...part.map(blockOf))),
+        );
+      case "picture":
+        return element("div", { class: "gp-plot" }, pictureOf(block));
+      case "fields":
+        return element(
+          "div",
+          { class: "gp-fields", role: "group", "aria-label": block.label },
+          ...block.fields.map(fieldOf),
         );
       case "nodes":
         return element(
@@ -139,9 +189,12 @@ function render({ model, el }) {
   }
 
   function draw() {
-    const held = el.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const active = el.contains(document.activeElement) ? document.activeElement : null;
     el.replaceChildren(...model.get("blocks").map(blockOf));
-    if (held !== null) [...el.querySelectorAll("button")].find((button) => button.textContent === held)?.focus();
+    if (active?.id) el.querySelector(`#${CSS.escape(active.id)}`)?.focus();
+    else if (active) {
+      [...el.querySelectorAll("button")].find((button) => button.textContent === active.textContent)?.focus();
+    }
   }
 
   if (model.get("live")) el.setAttribute("aria-live", "polite");

@@ -567,7 +567,15 @@ def test_an_op_chosen_in_a_table_is_chosen_everywhere(explorer, tab):
 
 
 def test_colours(explorer):
-    assert explorer.colours == ("assigned", "requested", "type", "group", "memory", "cause")
+    assert explorer.colours == (
+        "assigned",
+        "requested",
+        "type",
+        "group",
+        "memory",
+        "cause",
+        "foretold time",
+    )
     assert field(explorer, "colour")["options"] == list(explorer.colours)
     explorer.soft_placement = True
     explorer.visible_devices = (0, 1, 2)

@@ -1,0 +1,174 @@
+"""A foretold step beside a measured one: op type by op type, and the nodes that are furthest off."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gpuplace.display import above, with_safe_text
+from gpuplace.typing import DataFrame
+
+_TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")
+"""Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
+_MOST_SHOWN = 12
+
+
+class ComparedOp(NamedTuple):
+    """What all nodes of an op type took on a kind of device."""
+
+    op: str
+    """Op type."""
+    device_type: str
+    """``"CPU"`` or ``"GPU"``."""
+    nodes: int
+    """Nodes that were measured and foretold."""
+    foretold: float
+    """Seconds."""
+    measured: float
+    """Seconds."""
+    off: float
+    """Foretold less measured, as a part of the measured time."""
+
+
+class ComparedNode(NamedTuple):
+    """What a node took."""
+
+    node: str
+    """Its name."""
+    op: str
+    """Op type."""
+    device: str
+    """Full name."""
+    foretold: float
+    """Seconds."""
+    measured: float
+    """Seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A foretold step beside a measured one."""
+
+    ops: tuple[ComparedOp, ...]
+    """By op type, the largest difference first."""
+    nodes: tuple[ComparedNode, ...]
+    """By node, the largest difference first."""
+    foretold: float
+    """Seconds of the whole step."""
+    measured: float
+    """The same as it was measured: from the begin of its first node to the end of its last."""
+    only_measured: tuple[str, ...] = field(default=())
+    """Nodes that were measured and are not in the estimate: of another step, or made by the runtime."""
+    only_foretold: tuple[str, ...] = field(default=())
+    """Nodes that were foretold and not measured: folded, or not traced."""
+
+    @property
+    def off(self) -> float:
+        """How far the whole step is off: foretold less measured, as a part of the measured time."""
+        return self.foretold / self.measured - 1.0 if self.measured else 0.0
+
+    def frame(self, table: str = "ops") -> DataFrame:
+        """The comparison as a ``DataFrame``.
+
+        Args:
+            table: ``"ops"`` or ``"nodes"``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        comparison_frame = above("gpuplace.jupyter.frames.estimate_frames", "comparison_frame")
+
+        return comparison_frame(self, table)
+
+    @with_safe_text
+    def __str__(self) -> str:
+        lines = [
+            f"foretold {self.foretold * 1e3:.3f} ms, measured {self.measured * 1e3:.3f} ms: {self.off:+.0%}",
+            f"{'op':<32}{'device':<8}{'nodes':>7}{'foretold ms':>14}{'measured ms':>14}{'off':>8}",
+        ]
+        for row in self.ops[:_MOST_SHOWN]:
+            lines.append(
+                f"{row.op:<32}{row.device_type:<8}{row.nodes:>7}{row.foretold * 1e3:>14.3f}"
+                f"{row.measured * 1e3:>14.3f}{row.off:>+8.0%}"
+            )
+        if len(self.ops) > _MOST_SHOWN:
+            lines.append(f"and {len(self.ops) - _MOST_SHOWN} more op types")
+        if self.only_measured:
+            lines.append(f"{len(self.only_measured)} nodes were measured and not foretold")
+        if self.only_foretold:
+            lines.append(f"{len(self.only_foretold)} nodes were foretold and not measured")
+        return "\n".join(lines)
+
+    @with_safe_text
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.nodes)} nodes: foretold {self.off:+.0%} of measured>"
+
+
+def compare(step: Any, run_metadata: Any) -> Comparison:
+    """Puts an estimate beside what was measured.
+
+    Args:
+        step: the estimate.
+        run_metadata: ``RunMetadata`` or ``StepStats``.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: nothing of the graph was measured.
+    """
+    stats = getattr(run_metadata, "step_stats", run_metadata)
+    devices = getattr(stats, "dev_stats", None)
+    if devices is None:
+        raise TypeError(f"run_metadata is a RunMetadata or a StepStats, not {type(run_metadata).__name__}")
+    rows = {row.node: row for row in step.rows("nodes")}
+    measured: dict[str, float] = {}
+    kernels: dict[str, float] = {}
+    other: dict[str, None] = {}
+    begin, end = float("inf"), 0.0
+    for device in devices:
+        is_stream = "/stream:" in device.device
+        if _TRACED.search(device.device) and not is_stream:
+            continue
+        for node in device.node_stats:
+            seconds = (node.all_end_rel_nanos / 1e9) or (node.all_end_rel_micros / 1e6)
+            start = (node.all_start_nanos / 1e9) or (node.all_start_micros / 1e6)
+            if node.node_name not in ("_SOURCE", "_SINK"):
+                begin, end = min(begin, start), max(end, start + seconds)
+            name = node.node_name
+            if is_stream:
+                name = name.partition(":")[0]
+                if name in rows and "MEMCPY" not in node.node_name:
+                    kernels[name] = kernels.get(name, 0.0) + seconds
+            elif name in rows:
+                measured[name] = measured.get(name, 0.0) + seconds
+            elif name not in ("_SOURCE", "_SINK"):
+                other[name] = None
+    measured |= {name: max(seconds, measured.get(name, 0.0)) for name, seconds in kernels.items()}
+    if not measured:
+        raise ValueError(
+            "The step_stats hold none of this step's nodes: was trace_level FULL_TRACE, and is it this graph?"
+        )
+    sums: dict[tuple[str, str], list[float]] = {}
+    nodes = []
+    for name, seconds in measured.items():
+        row = rows[name]
+        nodes.append(ComparedNode(name, row.op, row.device, row.time, seconds))
+        kind = "GPU" if "GPU" in row.device else "CPU"
+        found = sums.setdefault((row.op, kind), [0, 0.0, 0.0])
+        found[0] += 1
+        found[1] += row.time
+        found[2] += seconds
+    ops = [
+        ComparedOp(op, kind, int(count), foretold, seconds, foretold / seconds - 1.0 if seconds else 0.0)
+        for (op, kind), (count, foretold, seconds) in sums.items()
+    ]
+    ops.sort(key=lambda row: (-abs(row.foretold - row.measured), row.op, row.device_type))
+    nodes.sort(key=lambda row: (-abs(row.foretold - row.measured), row.node))
+    return Comparison(
+        tuple(ops),
+        tuple(nodes),
+        step.step_time,
+        end - begin,
+        tuple(other),
+        tuple(name for name in rows if name not in measured),
+    )

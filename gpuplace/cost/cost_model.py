@@ -1,0 +1,411 @@
+"""What times the work of nodes: on the GPUs of the catalogue, and on the CPU at hand.
+
+A model starts from what comes with the package (``kernel_times`` for GPUs, round figures for a CPU) or from what
+``gpuplace calibrate`` found on this machine. Fitting it to measured steps adds to that what they show: lines of the
+CPU, a factor for every type of op on every device, and what the host takes to start a node::
+
+    seconds(work, device, op type) = base(work, device) * factor(device, op type)
+
+A factor is the median of measured over foretold times, drawn towards 1 where few kernels were measured. Nothing in the
+package is fitted to times of whole steps: GPUs rest on single library calls, the CPU on single kernels.
+
+>>> from gpuplace.device.gpu_models import find_model
+>>> work = Work("float32", flops=2.0 * 4096**3, bytes_read=2.0 * 4 * 4096**2, bytes_written=4.0 * 4096**2)
+>>> 0.005 < CostModel().kernel_seconds(work, find_model("V100")) < 0.05
+True
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import Any, Self
+
+from gpuplace.cost.cpu_times import CLASSES, DEFAULT_LINES, Line, class_of, cpu_seconds, fitted_line
+from gpuplace.cost.kernel_times.generations import check_library
+from gpuplace.cost.kernel_times.gpu_times import KernelTimes
+from gpuplace.cost.samples import Sample, host_times, samples_of
+from gpuplace.cost.work import Work
+from gpuplace.device.gpu_models import GPUModel
+from gpuplace.device.machine import Machine
+from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.typing import GraphLike
+from gpuplace.writing import write_file
+
+__all__ = ["ENVIRONMENT_VARIABLE", "CostModel", "calibrated_path"]
+
+ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
+"""Environment variable with the file that ``CostModel()`` starts from; empty: it starts from the package alone."""
+
+_FORMAT = "gpuplace.CostModel"
+_VERSION = 1
+_CPU = "CPU"
+_DOUBTS = 2.0
+"""Kernels that must be measured for a factor to count for half."""
+_FURTHEST = math.log(20.0)
+_CACHE_SIZE = 200_000
+
+
+def calibrated_path() -> Path:
+    """Where ``gpuplace calibrate`` writes: below ``XDG_CONFIG_HOME``, or what ``GPUPLACE_COST_MODEL`` names."""
+    named = os.environ.get(ENVIRONMENT_VARIABLE)
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return Path(home) / "gpuplace" / "cost_model.json"
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """All that a saved model holds."""
+
+    library: str | None = None
+    lines: Mapping[str, Line] = field(default_factory=lambda: dict(DEFAULT_LINES))
+    factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    executor_seconds: float = 3e-6
+    launch_seconds: float = 5e-6
+    source: str = "what comes with gpuplace; not calibrated on this machine"
+
+
+class CostModel:
+    """Seconds of kernels, and of the host that starts them.
+
+    ``CostModel()`` is what ``gpuplace calibrate`` saved, or, where nothing was saved, what comes with the package.
+    """
+
+    def __init__(self, library: str | None = None) -> None:
+        """Makes a model.
+
+        Args:
+            library: release of CUDA on the GPUs, such as ``"10.0"``; None: that of each GPU's time.
+
+        Raises:
+            InvalidArgumentError: no such release is known, or the saved calibration is damaged.
+        """
+        check_library(library)
+        figures = _calibrated()
+        self._begin(figures if library is None else replace(figures, library=library))
+
+    def _begin(self, figures: _Figures) -> None:
+        self._figures = figures
+        self._gpu_times = KernelTimes(figures.library)
+        self._known: dict[GPUModel, dict[Work, float]] = {}
+
+    @classmethod
+    def _of(cls, figures: _Figures) -> Self:
+        model = cls.__new__(cls)
+        model._begin(figures)
+        return model
+
+    @classmethod
+    def uncalibrated(cls) -> Self:
+        """What comes with the package, whatever was calibrated."""
+        return cls._of(_Figures())
+
+    @property
+    def source(self) -> str:
+        """In words: what the model rests on."""
+        return self._figures.source
+
+    @property
+    def library(self) -> str | None:
+        """Release of CUDA on the GPUs; None: that of each GPU's time."""
+        return self._figures.library
+
+    def __repr__(self) -> str:
+        return f"<CostModel: {self.source}>"
+
+    def kernel_seconds(self, work: Work, gpu: GPUModel | None, op_type: str | None = None) -> float:
+        """Returns the seconds that a device computes, what starting its kernels takes there included.
+
+        For many works ``kernel_times`` is quicker.
+
+        Args:
+            work: what the kernel of a node has to do.
+            gpu: the GPU; None for the CPU.
+            op_type: type of the node's op, for what was fitted to it; None: without that.
+        """
+        return self.kernel_times([work], gpu, None if op_type is None else [op_type])[0]
+
+    def kernel_times(
+        self, works: Sequence[Work], gpu: GPUModel | None, op_types: Sequence[str] | None = None
+    ) -> list[float]:
+        """Returns the seconds of many works; equal works are computed once.
+
+        Args:
+            works: what the kernels of nodes have to do.
+            gpu: the GPU; None for the CPU.
+            op_types: types of the nodes' ops, for what was fitted to them; None: without that.
+        """
+        if gpu is None:
+            lines = self._figures.lines
+            base = [cpu_seconds(work, lines) for work in works]
+        else:
+            base = self._on_gpu(works, gpu)
+        factors = self._figures.factors.get(_CPU if gpu is None else gpu.name)
+        if not factors or op_types is None:
+            return base
+        return [seconds * factors.get(op_type, 1.0) for seconds, op_type in zip(base, op_types)]
+
+    def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
+        known = self._known.setdefault(gpu, {})
+        if len(known) > _CACHE_SIZE:
+            known.clear()
+        alike = {
+            id(work): work for work in works
+        }  # equal works of a graph are one object, and hashing takes longer
+        times = {number: known.get(work) for number, work in alike.items()}
+        new = [number for number, seconds in times.items() if seconds is None]
+        if new:
+            computed = self._gpu_times.seconds([alike[number] for number in new], gpu).tolist()
+            times.update(zip(new, computed))
+            known.update(zip(map(alike.__getitem__, new), computed))
+        return [times[id(work)] or 0.0 for work in works]
+
+    def host_seconds(self, op_type: str, work: Work, gpu: GPUModel | None) -> float:
+        """Returns the seconds of the thread of the executor that starts a node, beside those of its kernel.
+
+        Args:
+            op_type: type of the node's op.
+            work: what the kernel of the node has to do.
+            gpu: the GPU that computes it; None for the CPU.
+        """
+        figures = self._figures
+        return figures.executor_seconds + (
+            figures.launch_seconds * (work.launches + work.gpu_launches) if gpu is not None else 0.0
+        )
+
+    @classmethod
+    def fit(
+        cls,
+        run_metadatas: Any,
+        graph: GraphLike,
+        feeds: Mapping[Any, Any] | None = None,
+        machine: Machine | str | None = None,
+        base: CostModel | None = None,
+    ) -> Self:
+        """Returns a model fitted to measured steps, TensorFlow's or ours.
+
+        Steps traced while a simulated GPU ran say nothing of that GPU, whose kernels NumPy computed: leave ``machine``
+        out for them.
+
+        Args:
+            run_metadatas: a ``RunMetadata`` or ``StepStats``, or several; of full traces.
+            graph: the graph that ran: ``Graph``, GraphDef, bytes or a path.
+            feeds: name of a placeholder to the shape (or array) that was fed; see ``gpuplace.estimate``.
+            machine: the machine on which TensorFlow ran, for its GPUs' models; None: only the CPU's kernels count.
+            base: the model to start from; None: ``CostModel()``.
+
+        Raises:
+            InvalidArgumentError: the steps hold no kernel of the graph's nodes, or ``feeds`` or ``machine`` are wrong.
+        """
+        from gpuplace.cost.node_work import step_work
+        from gpuplace.cost.shapes.step_shapes import step_shapes
+
+        steps = [run_metadatas] if hasattr(run_metadatas, "SerializeToString") else list(run_metadatas)
+        shapes = step_shapes(graph, feeds)
+        works = {
+            shapes.graph.names[node]: (shapes.graph.op_type(node), work)
+            for node, work in enumerate(step_work(shapes))
+        }
+        on = Machine.parse(machine) if isinstance(machine, str) else machine
+        gpus = {} if on is None else {device.tf_id: device.gpu.model for device in on.virtual_gpus()}
+        found = samples_of(steps, works, gpus)
+        if not found:
+            raise InvalidArgumentError.of(
+                "The steps hold no measured kernel of a node of this graph.",
+                facts={"steps": str(len(steps)), "nodes of the graph": str(len(works))},
+                hint="RunOptions(trace_level=RunOptions.FULL_TRACE), and the graph that ran",
+            )
+        return cls.of_samples(
+            found, base or cls(), f"{len(found)} measured kernels of {len(steps)} steps", steps
+        )
+
+    @classmethod
+    def of_samples(
+        cls, found: Sequence[Sample], base: CostModel, source: str, steps: Iterable[Any] = ()
+    ) -> Self:
+        """Returns a model fitted to measured kernels.
+
+        Args:
+            found: the kernels.
+            base: the model to start from.
+            source: in words: what is measured.
+            steps: the steps that the kernels are from, for what the host takes to start nodes; none: as in ``base``.
+        """
+        figures = base._figures
+        lines = dict(figures.lines)
+        on_cpu = [sample for sample in found if sample.gpu is None and sample.work.launches]
+        for name in CLASSES:
+            members = [sample for sample in on_cpu if class_of(sample.work) == name]
+            lines[name] = fitted_line(
+                [sample.work for sample in members], [sample.seconds for sample in members], lines[name]
+            )
+        host = host_times(steps)
+        plain = cls._of(
+            replace(
+                figures,
+                lines=lines,
+                factors={},
+                executor_seconds=figures.executor_seconds if host.executor is None else host.executor,
+                launch_seconds=figures.launch_seconds if host.launch is None else host.launch,
+                source=source,
+            )
+        )
+        factors = {place: dict(known) for place, known in figures.factors.items()}
+        for place, ratios in plain._ratios(found).items():  # older factors belong to older lines
+            factors[place] = {op_type: math.exp(_shrunk(logs)) for op_type, logs in ratios.items()}
+        return cls._of(replace(plain._figures, factors=factors))
+
+    def scaled(self, start: float, work: float, executor_seconds: float) -> Self:
+        """The model with other times on the host.
+
+        Args:
+            start: what the starts of the CPU's lines are multiplied by.
+            work: what their prices of operations and bytes are multiplied by.
+            executor_seconds: what the executor takes for a node.
+        """
+        lines = {
+            name: Line(start * line.start, *(work * price for price in line[1:]))
+            for name, line in self._figures.lines.items()
+        }
+        return self._of(replace(self._figures, lines=lines, executor_seconds=executor_seconds))
+
+    def _ratios(self, found: Sequence[Sample]) -> dict[str, dict[str, list[float]]]:
+        """Logarithms of measured over foretold times, by device and type of op."""
+        ratios: dict[str, dict[str, list[float]]] = {}
+        for sample in found:
+            foretold = self.kernel_seconds(sample.work, sample.gpu)
+            if foretold > 0:
+                place = _CPU if sample.gpu is None else sample.gpu.name
+                logs = ratios.setdefault(place, {}).setdefault(sample.op_type, [])
+                logs.append(math.log(sample.seconds / foretold))
+        return ratios
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the model as JSON; returns the path.
+
+        Args:
+            path: of the file; its folder exists.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        figures = self._figures
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "source": figures.source,
+            "library": figures.library,
+            "executor_seconds": figures.executor_seconds,
+            "launch_seconds": figures.launch_seconds,
+            "lines": {name: line._asdict() for name, line in figures.lines.items()},
+            "factors": {place: dict(sorted(known.items())) for place, known in figures.factors.items()},
+        }
+        return write_file(path, json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Returns a saved model.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            NotFoundError: there is no such file.
+            InvalidArgumentError: the file holds no cost model, or a damaged one; says what is wrong.
+        """
+        try:
+            with open(path, encoding="utf-8") as stream:
+                text = stream.read()
+        except FileNotFoundError:
+            raise NotFoundError.of(f"There is no file {os.fspath(path)!r}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(path, str(error)) from None
+        return cls._of(_figures_of(text, path))
+
+
+def _shrunk(logs: Sequence[float]) -> float:
+    return max(-_FURTHEST, min(_FURTHEST, median(logs) * len(logs) / (len(logs) + _DOUBTS)))
+
+
+def _calibrated() -> _Figures:
+    """What was saved by a calibration; read again when the file changes."""
+    if os.environ.get(ENVIRONMENT_VARIABLE) == "":
+        return _Figures()
+    path = calibrated_path()
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        if os.environ.get(ENVIRONMENT_VARIABLE):
+            raise NotFoundError.of(f"{ENVIRONMENT_VARIABLE} names a file that is not there: {path}") from None
+        return _Figures()
+    return _read(str(path), changed)
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, changed: int) -> _Figures:
+    return CostModel.load(path)._figures
+
+
+def _damaged(path: str | os.PathLike[str], why: str) -> InvalidArgumentError:
+    return InvalidArgumentError.of(
+        f"{os.fspath(path)!r} is not a cost model: {why}.",
+        hint="gpuplace calibrate, which writes a new one; or remove the file",
+    )
+
+
+def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise _damaged(path, f"no JSON, {error}") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise _damaged(path, f"its format is not {_FORMAT!r}")
+    if content.get("version") != _VERSION:
+        raise _damaged(path, f"its version is {content.get('version')!r}, and this gpuplace reads {_VERSION}")
+    try:
+        library = content["library"]
+        check_library(library)
+        lines = {
+            name: Line(*(_number(content["lines"][name][part], part) for part in Line._fields))
+            for name in CLASSES
+        }
+        factors = {
+            str(place): {
+                str(op_type): _number(factor, op_type, above=0.0) for op_type, factor in known.items()
+            }
+            for place, known in content["factors"].items()
+        }
+        return _Figures(
+            library,
+            lines,
+            factors,
+            _number(content["executor_seconds"], "executor_seconds"),
+            _number(content["launch_seconds"], "launch_seconds"),
+            str(content["source"]),
+        )
+    except KeyError as error:
+        raise _damaged(path, f"{error} is missing") from None
+    except (TypeError, AttributeError, ValueError) as error:
+        raise _damaged(path, str(error)) from None
+
+
+def _number(value: Any, name: str, above: float | None = None) -> float:
+    """A finite number that is not negative."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value < 0
+    ):
+        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
+    if above is not None and value <= above:
+        raise ValueError(f"{name} is {value!r}, not a number above {above:g}")
+    return float(value)

@@ -1,0 +1,421 @@
+"""A step without its arithmetic: the session's own plan, whose kernels hand out arrays that nobody fills.
+
+The plan is compiled as a session compiles it, with its order, its lifetimes and its counting of memory; only what a
+node is bound to differs. What a kernel does with memory is kept:
+
+- ops that are declared to give new arrays get new arrays of the inferred shapes, whose pages are never touched;
+- ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
+  compute nothing, or next to nothing;
+- small integers, which decide about loops and shapes, are computed;
+- whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.backends.numpy_backend import NumpyBackend
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.dtypes import DType, resource, string, variant
+from gpuplace.graph.op_sets import (
+    BATCH_NORMALIZATIONS,
+    BRANCH_OPS,
+    CALL_OPS,
+    KEEPING_WITHIN_A_STEP,
+    METADATA_OPS,
+    NEW_WHEN_LARGE,
+    UPDATES_OF_VARIABLES,
+    VARIABLE_OPS,
+    WHILE_OPS,
+)
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import bind, find_compute, traits_of
+from gpuplace.kernels.resources import LARGE_BYTES, SessionResources, VariableStorage, change
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.device_memory import DeviceMemory
+from gpuplace.memory.simulated_memory import SimulatedMemory
+from gpuplace.plan.codegen.kernel_calls import Environment
+from gpuplace.plan.compile import PlanMaker
+from gpuplace.session.function_runs import SessionFunctions
+
+Shapes = Callable[[str, int], tuple[int | None, ...] | None]
+"""Node and output -> sizes; None where nothing is known."""
+
+SMALL_BYTES = 1 << 14
+"""Up to so many bytes a kernel just runs."""
+UNBOUNDED = 1 << 50
+"""Bytes of a memory that everything fits into."""
+
+_NOT_RESERVED = (
+    mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000 * (sys.platform == "linux"))
+)
+"""Of memory of which only what is touched counts."""
+_METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
+
+
+class MemoryEvent(tuple[str, int, int]):
+    """What changed in a memory: label ("" for bytes that went back), address, bytes taken or given back (negative)."""
+
+    __slots__ = ()
+
+
+class _QuietAllocator(BFCAllocator):
+    """An allocator that logs nothing when it runs out of memory: the estimate says so."""
+
+    def _log_failure(self, nbytes: int) -> None:
+        pass
+
+
+class RecordingMemory(SimulatedMemory):
+    """The tensors of a simulated GPU, with a record of what came and went.
+
+    Args:
+        allocator: the GPU's allocator.
+    """
+
+    def __init__(self, allocator: BFCAllocator) -> None:
+        super().__init__(allocator)
+        self.events: list[MemoryEvent] = []
+
+    def _allocate(
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> int | None:
+        address = super()._allocate(nbytes, label, shape, dtype, device)
+        if address is not None:
+            self.events.append(MemoryEvent((label, address, self.allocator.allocated_size(address))))
+        return address
+
+    def free(self, address: int) -> None:
+        """As `SimulatedMemory.free`."""
+        self.events.append(MemoryEvent(("", address, -self.allocator.allocated_size(address))))
+        super().free(address)
+
+
+class _DryBackend(NumpyBackend):
+    """A device between whose memories nothing is copied but what is small."""
+
+    def from_host(self, value: Any) -> Any:
+        """As `NumpyBackend.from_host`."""
+        return value if self.memory is None else _unfilled(value)
+
+    def to_host(self, value: Any) -> Any:
+        """As `NumpyBackend.to_host`."""
+        return value if self.memory is None else _unfilled(value)
+
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
+        """As `NumpyBackend.copier_from`."""
+        return _unfilled
+
+
+class _Space:
+    """Memory for arrays that nobody fills: all lie in the same bytes, of which hardly any is ever touched.
+
+    To the accounting each is an array of its own: the memory that they show is no array.
+    """
+
+    def __init__(self) -> None:
+        self._memory: Any = None
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    def array(self, sizes: Sequence[int], dtype: Any) -> Any:
+        """A new array.
+
+        Args:
+            sizes: its shape.
+            dtype: NumPy's type.
+        """
+        kind = np.dtype(dtype)
+        nbytes = math.prod(sizes) * kind.itemsize
+        if nbytes <= SMALL_BYTES or kind.hasobject:
+            return np.zeros(sizes, kind)
+        with self._lock:
+            if nbytes > self._nbytes:
+                self._nbytes = max(2 * nbytes, 1 << 28)
+                self._memory = mmap.mmap(-1, self._nbytes, flags=_NOT_RESERVED)
+            return np.ndarray(sizes, kind, self._memory)
+
+    def holds(self, array: Any) -> bool:
+        """Whether nothing but an array itself is its memory: it shows no other array."""
+        return array.base is None or type(array.base) is not np.ndarray
+
+
+_SPACE = _Space()
+
+
+def unfilled(sizes: Sequence[int], dtype: Any) -> Any:
+    """A new array: zeros where it is small, else of whatever numbers.
+
+    Args:
+        sizes: its shape.
+        dtype: NumPy's type.
+    """
+    return _SPACE.array(sizes, dtype)
+
+
+def _unfilled(value: Any) -> Any:
+    """A new array like another one; the same numbers only where there are few."""
+    array = np.asarray(value)
+    if array.nbytes <= SMALL_BYTES or array.dtype == object:
+        return np.array(array)
+    return _SPACE.array(array.shape, array.dtype)
+
+
+class DryRun:
+    """A session's devices and plans for steps that are not computed.
+
+    Args:
+        devices: the devices.
+        kernels: says which arguments are in host memory.
+        config: the ``ConfigProto``.
+        release: whose rules.
+        shapes: what is known of shapes.
+        limits: full name -> bytes that the device's allocator may hand out; `UNBOUNDED` where nothing is to fail.
+        growth: whether allocators take memory as it is needed.
+    """
+
+    def __init__(
+        self,
+        devices: DeviceSet,
+        kernels: Any,
+        config: Any,
+        release: str,
+        shapes: Shapes,
+        limits: Mapping[str, tuple[int, int]],
+        growth: bool,
+    ) -> None:
+        self.shapes = shapes
+        self.resources = SessionResources()
+        self.maker = _DryMaker(self, devices, kernels, config, release)
+        self.resources.functions = SessionFunctions(self.maker)
+        self.memories: dict[str, RecordingMemory] = {}
+        physical: dict[int, DeviceMemory] = {}
+        for device in devices:
+            memory = None
+            if device.name in limits:
+                capacity, limit = limits[device.name]
+                key = -1 - device.id if device.physical_id is None else device.physical_id
+                space = physical.setdefault(key, DeviceMemory(capacity))
+                allocator = _QuietAllocator(
+                    space,
+                    limit,
+                    allow_growth=growth,
+                    name=f"GPU_{device.id}_bfc",
+                    retry_wait_ms=0,
+                    release=release,
+                )
+                memory = self.memories[device.name] = RecordingMemory(allocator)
+            self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
+        self.resources.allocators = {name: memory.allocator for name, memory in self.memories.items()}
+
+    def run(self, signature: Any, device_of: Callable[[Operation], str], values: Sequence[Any]) -> None:
+        """Runs a step.
+
+        Args:
+            signature: fetched tensors, target operations, fed tensors.
+            device_of: the placement.
+            values: what is fed.
+
+        Raises:
+            ResourceExhaustedError: something does not fit.
+            OpError: the step cannot be planned.
+        """
+        plan = self.maker.make(signature, device_of)
+        plan.run(values)
+
+    def close(self) -> None:
+        """Gives up all arrays."""
+        self.resources.is_closed = True
+        self.maker.close()
+        self.resources.clear()
+
+    def bind(
+        self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
+    ) -> Callable[..., Any]:
+        """What stands for an operation; arguments as of ``kernels.compute.bind``."""
+        known = find_compute(op_type, device_type) is not None
+        op_def = op.op_def
+        if op_type in VARIABLE_OPS and known:
+            return bind(op_type, device_type, xp, op, session, device)
+        if op_type in CALL_OPS | WHILE_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"} and known:
+            return bind(op_type, device_type, xp, op, session, device)
+        makes = _Maker(op, self.shapes)
+        is_stateful = op_def is None or op_def.is_stateful
+        traits = traits_of(op_type)
+        keeps_to_step = op_type.startswith(KEEPING_WITHIN_A_STEP) or _has_variables(op)
+        if not known or traits.reads_outside or traits.waits or (is_stateful and not keeps_to_step):
+            return makes.new
+        kernel = bind(op_type, device_type, xp, op, session, device)
+        if op_type.startswith(UPDATES_OF_VARIABLES):
+            return _updating(op, kernel)
+        if keeps_to_step and not traits.fresh:
+            return kernel
+        if op_type in _METADATA:
+            return kernel
+        if op_type in BATCH_NORMALIZATIONS:
+            return makes.probing(kernel)
+        if (traits.fresh or op_type in NEW_WHEN_LARGE) and makes.is_known:
+            return makes.unless_small(kernel)
+        return makes.if_fails(kernel)
+
+
+class _DryMaker(PlanMaker):
+    """Makes plans that compute nothing, in a single line."""
+
+    def __init__(self, owner: DryRun, devices: Any, kernels: Any, config: Any, release: str) -> None:
+        self._owner = owner
+        super().__init__(
+            devices, kernels, config, release, owner.resources, threading.RLock(), {}, most_lanes=0
+        )
+
+    def limit_threads(self, in_an_op: int) -> None:
+        """Leaves the process as it is."""
+
+    def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
+        """As `PlanMaker.environment`, with what stands for kernels."""
+        return Environment(backends, resources, self._constant, bind=self._owner.bind)
+
+
+def _has_variables(op: Operation) -> bool:
+    """Whether an op works on a variable; what has a handle of something else is told by its name."""
+    if any(tensor.dtype.is_ref_dtype for tensor in op.inputs):
+        return not op.type.startswith(("Queue", "Reader", "Barrier", "Accumulator", "Lookup", "SparseAccum"))
+    handles = [tensor for tensor in op.inputs if tensor.dtype.base_dtype is resource]
+    return (
+        bool(handles)
+        and any(
+            part in op.type
+            for part in ("Variable", "VarIs", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
+        )
+        or op.type.startswith(("ResourceGather", "ResourceStridedSliceAssign"))
+    )
+
+
+def _updating(op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of small variables; of large ones what it does with their memory."""
+    gives_reference = bool(op.outputs)
+
+    def run(*inputs: Any) -> Any:
+        storages = [getattr(one, "resource", one) for one in inputs]
+        storages = [one for one in storages if isinstance(one, VariableStorage)]
+        if sum(one.nbytes for one in storages) <= SMALL_BYTES:
+            return kernel(*inputs)
+        change(storages, _unfilled_values)
+        return inputs[0] if gives_reference else ()
+
+    return run
+
+
+def _unfilled_values(values: Sequence[Any], are_own: Sequence[bool]) -> list[Any]:
+    """New values: an array that nobody else has is written over, as by ``kernels.resources.change``."""
+    own = [
+        value.nbytes >= LARGE_BYTES and sys.getrefcount(value) <= _REFERENCES and _SPACE.holds(value)
+        for value in values
+    ]
+    return [value if is_own else _unfilled(value) for value, is_own in zip(values, own, strict=True)]
+
+
+def _references(values: Sequence[Any], are_own: Sequence[bool]) -> int:
+    """References to an item of a list where it is looked at as in `_unfilled_values`."""
+    return max([value.nbytes * 0 + sys.getrefcount(value) for value in values])
+
+
+_REFERENCES = _references([np.zeros(1)], [False])
+
+
+class _Maker:
+    """Makes the outputs of an operation without computing them."""
+
+    def __init__(self, op: Operation, shapes: Shapes) -> None:
+        self.dtypes: list[DType] = [tensor.dtype.base_dtype for tensor in op.outputs]
+        self.sizes = [_sizes(tensor, shapes) for tensor in op.outputs]
+        told = op.attrs.get("data_format", b"NHWC")
+        self.data_format = told.decode() if isinstance(told, bytes) else str(told)
+        self.is_list = op.op_def is not None and bool(op.op_def.outputs) and op.op_def.outputs[0].is_list
+        self.is_known = all(sizes is not None and None not in sizes for sizes in self.sizes)
+        self.nbytes = sum(
+            dtype.size * math.prod([size or 0 for size in sizes or ()])
+            for dtype, sizes in zip(self.dtypes, self.sizes, strict=True)
+        )
+
+    def new(self, *inputs: Any, out: Any = None) -> Any:
+        """New arrays, of the sizes that are known; the array ``out`` where it is given."""
+        if out is not None:
+            return out
+        made = tuple(
+            _empty(tuple(1 if size is None else size for size in sizes or ()), dtype)
+            for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
+        )
+        return made[0] if len(made) == 1 and not self.is_list else made
+
+    def if_fails(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel, which may hand on its inputs; new arrays where it does not take what it gets."""
+
+        def run(*inputs: Any, **options: Any) -> Any:
+            try:
+                return kernel(*inputs, **options)
+            except (
+                ArithmeticError,
+                ValueError,
+                TypeError,
+                IndexError,
+                KeyError,
+                AttributeError,
+                RuntimeError,
+            ):
+                return self.new(*inputs)
+
+        return run
+
+    def unless_small(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel for small arrays, new arrays otherwise."""
+        run, nbytes = self.if_fails(kernel), self.nbytes
+
+        def made(*inputs: Any, **options: Any) -> Any:
+            given = sum([getattr(value, "nbytes", 0) for value in inputs])
+            if given + nbytes <= SMALL_BYTES:
+                return run(*inputs, **options)
+            return self.new(*inputs, **options)
+
+        return made
+
+    def probing(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel for one pixel, with whole arrays in place of results that are as large as images."""
+
+        pixel = (slice(1), slice(None), slice(1), slice(1))
+        if self.data_format != "NCHW":
+            pixel = (slice(1), slice(1), slice(1), slice(None))
+
+        def run(*inputs: Any, **options: Any) -> Any:
+            small = [value[pixel] if getattr(value, "ndim", 0) == 4 else value for value in inputs]
+            found = kernel(*small, **options)
+            whole = list(found)
+            for place, value in enumerate(found):
+                if getattr(value, "ndim", 0) == 4:
+                    whole[place] = _empty(inputs[0].shape, self.dtypes[place])
+            return tuple(whole)
+
+        return run
+
+
+def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
+    known = shapes(tensor.op.name, tensor.value_index)
+    if known is not None and None not in known:
+        return known
+    own = tensor.shape.sizes
+    return known if own is None or None in own else tuple(own)
+
+
+def _empty(sizes: tuple[int, ...], dtype: DType) -> Any:
+    if dtype in (resource, variant):
+        return object()
+    if dtype is string:
+        return np.full(sizes, b"", object)
+    return _SPACE.array(sizes, dtype.as_numpy_dtype)

@@ -1,0 +1,204 @@
+"""`gpuplace.estimate`: what will a step cost, in time and memory? Nothing is run.
+
+>>> from gpuplace.graph.graph import Graph
+>>> from gpuplace.graph.apply_op import apply_op
+>>> from gpuplace.ops.array.constant import placeholder
+>>> with Graph().as_default() as graph:
+...     rows = placeholder("float32", [None, 4096], name="rows")
+...     _ = apply_op("MatMul", "product", a=rows, b=rows, transpose_b=True)
+>>> step = estimate(graph, "product:0", {"rows": (4096, 4096)}, machine="1x V100")
+>>> 0.005 < step.step_time < 0.2, [copy.tensor for copy in step.copies]
+(True, ['rows', 'product'])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.events import run
+from gpuplace.cost.node_work import step_work
+from gpuplace.cost.partition import Machinery, build_flow
+from gpuplace.cost.shapes.step_shapes import step_shapes
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_part import StepPart, feed_name, step_part
+from gpuplace.device.links import Links
+from gpuplace.session.place import place
+from gpuplace.typing import ConfigLike, GraphLike, MachineLike
+from gpuplace.why.placement import Placement
+
+__all__ = ["StepEstimate", "estimate"]
+
+ASSUMED_CORES = 16
+"""Threads of the inter-op pool on a machine that is only imagined."""
+_OFF = 2
+
+
+def estimate(
+    graph: GraphLike,
+    fetches: Any = None,
+    feeds: Mapping[Any, Any] | None = None,
+    machine: MachineLike | None = None,
+    config: ConfigLike | None = None,
+    release: str | None = None,
+    cost_model: CostModel | None = None,
+    trip_counts: Mapping[str, float] | None = None,
+) -> StepEstimate:
+    """Foretells what a step will take on a machine: time, copies and memory. Nothing is run.
+
+    Args:
+        graph: as for `gpuplace.place`: a `Graph`, a GraphDef message, its bytes, a path, a SavedModel folder, or a
+            `Placement`.
+        fetches: what is fetched or run, as for ``Session.run``, by name too; None: what trains, else what nothing
+            takes; ``assumptions`` says what that was.
+        feeds: name of a node or tensor, or the tensor, to the shape that is fed, or an array.
+        machine: a `Machine` or its text; None: that of the `Placement`, else the process's.
+        config: a `ConfigProto`, or anything with its attributes.
+        release: which TensorFlow to place as; the process's if None.
+        cost_model: what times kernels; `CostModel()` if None.
+        trip_counts: name of a loop's frame to how often its body runs.
+
+    Returns:
+        A `StepEstimate`.
+
+    Raises:
+        InvalidArgumentError: the graph cannot be placed, a fetch or feed is not in it, or shapes do not fit.
+        OpError: as for `gpuplace.place`.
+        TypeError: `graph`, `machine` or `fetches` is nothing of the kind.
+    """
+    if isinstance(graph, Placement) and machine is None:
+        placement = place(
+            graph, graph.device_set, config, release or graph.release, soft_placement=graph.soft or None
+        )
+    else:
+        placement = place(graph, machine, config, release)
+    part = step_part(placement, fetches, feeds)
+    fed = {key: shape for key, shape in (feeds or {}).items() if _is_in(part, feed_name(key))}
+    shapes = step_shapes(part.graph, fed, trip_counts=trip_counts, catalogue=placement.placer.catalogue)
+    works = step_work(shapes)
+    arrays = {
+        feed_name(key).partition(":")[0]: value for key, value in fed.items() if isinstance(value, np.ndarray)
+    }
+    question = {
+        "machine": machine,
+        "config": config,
+        "release": release,
+        "machine_set": placement.device_set,
+        "fed": arrays,
+        "feeds": dict(feeds or {}),
+        "fetches": fetches,
+        "graph": graph,
+        "trip_counts": trip_counts,
+    }
+    return _run(placement, part, shapes, works, cost_model or _usual_model(), question)
+
+
+def estimate_again(
+    step: StepEstimate, machine: Any = None, config: Any = None, soft_placement: bool | None = None
+) -> StepEstimate:
+    """The step of an estimate on another machine, or with other options.
+
+    Args:
+        step: the estimate.
+        machine: the machine; None: the same.
+        config: the ``ConfigProto``; None: the same.
+        soft_placement: what goes over the config's ``allow_soft_placement``; None: nothing.
+    """
+    asked = dict(step.question)
+    if machine is not None:
+        asked["machine"] = machine
+    if config is not None:
+        asked["config"] = config
+    given = asked["machine"] if asked["machine"] is not None else asked["machine_set"]
+    placement = place(
+        step.placement, given, asked["config"], step.placement.release, soft_placement=soft_placement
+    )
+    old = step.part
+    part = StepPart(old.graph, old.nodes, placement.devices[old.nodes], old.fetches, old.is_fed, old.assumed)
+    asked["machine_set"] = placement.device_set
+    return _run(placement, part, step.shapes, step.works, step.cost_model, asked)
+
+
+_models: dict[tuple[str, str | None], CostModel] = {}
+
+
+def _usual_model() -> CostModel:
+    """The model of who gives none; what it has computed once it knows."""
+    model = CostModel()
+    return _models.setdefault((model.source, model.library), model)
+
+
+def _is_in(part: StepPart, name: str) -> bool:
+    """Whether what is fed is needed at all: as in a session, a feed that nothing takes does no harm."""
+    return name in part.graph.index or name.rpartition(":")[0] in part.graph.index
+
+
+def _run(
+    placement: Placement,
+    part: StepPart,
+    shapes: Any,
+    works: Any,
+    model: CostModel,
+    question: Mapping[str, Any],
+) -> StepEstimate:
+    config = question["config"]
+    machinery = machinery_of(placement)
+    flow = build_flow(placement, part, shapes, works, machinery, model, _folds(config))
+    threads, said = _threads(config, placement)
+    times = run(flow.flow, threads)
+    assumed = [*part.assumed, *shapes.assumed, *flow.assumed, *said]
+    unknown = [
+        device.name
+        for device, is_gpu in zip(placement.device_set, machinery.is_gpu.tolist(), strict=True)
+        if device.device_type != "CPU" and not is_gpu
+    ]
+    if unknown:
+        assumed.append(
+            f"The hardware of {unknown[0]} is not known: it is as fast as the CPU, and copies to it are free."
+        )
+    if flow.folded.any():
+        assumed.append(
+            f"Constant folding, as by default: {int(flow.folded.sum())} nodes are constants before the step."
+        )
+    return StepEstimate(placement, part, shapes, works, machinery, model, flow, times, question, assumed)
+
+
+def machinery_of(placement: Placement) -> Machinery:
+    """The machine that a graph was placed on, as the executor sees it.
+
+    Args:
+        placement: the placement.
+    """
+    devices = placement.device_set
+    machine = getattr(devices.origin, "machine", None)
+    gpus = () if machine is None else machine.gpus
+    links = Links(()) if machine is None else machine.links
+    is_gpu, physical, models = [], [], []
+    for device in devices:
+        known = device.physical_id is not None and device.physical_id < len(gpus)
+        is_gpu.append(known)
+        physical.append(device.physical_id if known and device.physical_id is not None else -1)
+        models.append(gpus[device.physical_id].model if known and device.physical_id is not None else None)
+    return Machinery(np.array(is_gpu, dtype=bool), physical, models, links, placement.device_labels)
+
+
+def _folds(config: Any) -> bool:
+    """Whether Grappler folds constants, as a ``ConfigProto`` says."""
+    rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
+    is_off = getattr(rewriter, "constant_folding", 0) == _OFF
+    return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)))
+
+
+def _threads(config: Any, placement: Placement) -> tuple[int, list[str]]:
+    """Threads of the inter-op pool, and what was assumed."""
+    asked = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
+    if asked > 0:
+        return asked, []
+    machine = getattr(placement.device_set.origin, "machine", None)
+    if machine is not None and machine.is_local:
+        return os.cpu_count() or 1, []
+    return ASSUMED_CORES, [f"The host has {ASSUMED_CORES} cores: as many threads run ops at a time."]

@@ -1,0 +1,181 @@
+"""Seconds of ``Work`` on GPUs of the catalogue: computed from the data sheet, corrected by measured kernels.
+
+For a matrix product, a convolution or a recurrent layer::
+
+    time(GPU, shape) = computed(GPU, shape) * correction(GPU, shape)
+
+The correction is known where a table has the shape: measured over computed time, for each measured GPU. For another GPU
+it is the mean of theirs, weighted by how alike chips and libraries are (``generations``); for another shape it is
+interpolated between the known shapes (``interpolation``). A measured GPU at a measured shape gives the measured time.
+What else a GPU computes is bound by its memory or by the time that starting a kernel takes.
+
+What was fitted to what: the corrections are the measured tables; lengths in the spaces of shapes and the scales of
+``generations`` were chosen by leaving GPUs and shapes out of these tables. Nothing was fitted to times of whole steps.
+
+>>> from gpuplace.device.gpu_models import find_model
+>>> product = Product(m=64, n=1760, k=1760)
+>>> work = Work("float32", flops=2.0 * 64 * 1760 * 1760, bytes_read=12840960, bytes_written=450560, kernel=product)
+>>> round(1e3 * float(KernelTimes().seconds([work], find_model("M40"))[0]), 2)
+0.26
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.kernel_times import convolutions, products, recurrences
+from gpuplace.cost.kernel_times.generations import check_library, similarity
+from gpuplace.cost.kernel_times.interpolation import Interpolation
+from gpuplace.cost.kernel_times.measured import gpus, measured_table
+from gpuplace.cost.kernel_times.memory_bound import memory_bound_seconds, rearranging_seconds
+from gpuplace.cost.kernel_times.rates import rates_of
+from gpuplace.cost.work import Convolution, Product, Recurrence, Work
+from gpuplace.device.gpu_models import GPUModel, find_model
+from gpuplace.typing import Array
+
+__all__ = ["KernelTimes", "MeasuredKind", "measured_kinds"]
+
+_OTHER_TYPES = 0.5
+"""Share of a correction (its logarithm) that holds for other types than the measured float32."""
+_SWAPPED_NOISE = 0.3
+"""How far (squared logarithm) the time of a transposed product may be off."""
+
+
+@dataclass(frozen=True)
+class MeasuredKind:
+    """A kind of call with its measured table."""
+
+    model: ModuleType
+    """``products``, ``convolutions`` or ``recurrences``."""
+    rows: Array
+    """The measured shapes, ``[row, COLUMNS of the model]``."""
+    times: Array
+    """Measured seconds, ``[row, GPU]``; NaN where there is none."""
+
+    @cached_property
+    def features(self) -> Array:
+        """Where the measured shapes lie, ``[row, feature]``."""
+        return self.model.features(self.rows)
+
+    @cached_property
+    def corrections(self) -> Array:
+        """Logarithm of measured over computed time, ``[row, GPU]``."""
+        computed = [self.model.seconds(self.rows, rates_of(find_model(name), "float32")) for name in gpus()]
+        return np.log(self.times / np.stack(computed, axis=1))
+
+
+@cache
+def measured_kinds() -> dict[type, MeasuredKind]:
+    """Type of a work's kernel -> the model of its times, with the measured table."""
+    gemm = measured_table("gemm")
+    conv = measured_table("conv")
+    rows: dict[tuple[int, ...], Array] = {}
+    for place, cell in enumerate(recurrences.CELLS):
+        table = measured_table(cell)
+        for direction, (hidden, batch, steps), times in zip(table.passes, table.shapes, table.times):
+            row = (place, int(direction != "forward"), hidden, batch, steps, hidden, 1)
+            rows[row] = rows.get(row, 0.0) + times  # the gradients of inputs and weights, one after the other
+    return {
+        Product: MeasuredKind(products, np.array([(*shape, 1) for shape in gemm.shapes], float), gemm.times),
+        Convolution: MeasuredKind(
+            convolutions,
+            np.array(list(map(convolutions.measured_columns, conv.passes, conv.shapes)), float),
+            conv.times,
+        ),
+        Recurrence: MeasuredKind(recurrences, np.array(list(rows), float), np.array(list(rows.values()))),
+    }
+
+
+class KernelTimes:
+    """Times of kernels on GPUs, from the tables measured on some of them."""
+
+    def __init__(self, library: str | None = None, without: Iterable[str] = ()) -> None:
+        """Makes the model; tables are read when first asked for.
+
+        Args:
+            library: release of CUDA on all GPUs, such as ``"10.0"``; None: that of each GPU's time.
+            without: names of GPUs whose measured tables are left out, to judge the model by them.
+
+        Raises:
+            InvalidArgumentError: no such release is known, or no such GPU was measured.
+        """
+        check_library(library)
+        self._library = library
+        self._without = frozenset(find_model(name).name for name in without)
+        self._learned: dict[tuple[GPUModel, type], Interpolation] = {}
+
+    def seconds(self, works: Sequence[Work], gpu: GPUModel) -> Array:
+        """Returns the seconds that a GPU computes each work, ``[work]``.
+
+        Args:
+            works: what the kernels have to do.
+            gpu: the GPU.
+        """
+        times = memory_bound_seconds(works, gpu)
+        groups: dict[tuple[type, str], list[int]] = {}
+        for place, work in enumerate(works):
+            if work.kernel is not None and work.launches and work.flops > 0:
+                groups.setdefault((type(work.kernel), work.dtype), []).append(place)
+        for (kind, dtype), places in groups.items():
+            times[places] = self._calls(kind, dtype, [works[place].kernel for place in places], gpu)
+        return times + rearranging_seconds(works, gpu)
+
+    def correction(self, gpu: GPUModel, kind: type) -> Interpolation:
+        """The logarithm of a GPU's real over computed times, over the shapes of a kind of call.
+
+        Args:
+            gpu: the GPU.
+            kind: ``Product``, ``Convolution`` or ``Recurrence``.
+        """
+        if (gpu, kind) not in self._learned:
+            self._learned[gpu, kind] = self.learn(gpu, kind)
+        return self._learned[gpu, kind]
+
+    def learn(self, gpu: GPUModel, kind: type, rows: Array | None = None) -> Interpolation:
+        """As ``correction``, anew, from the measured shapes or some of them.
+
+        Args:
+            gpu: the GPU.
+            kind: ``Product``, ``Convolution`` or ``Recurrence``.
+            rows: which rows of the measured table to learn from, ``[row]`` of bool; None: all.
+        """
+        measured = measured_kinds()[kind]
+        known = measured.corrections
+        weights = np.array(
+            [
+                0.0 if name in self._without else similarity(gpu, find_model(name), self._library)
+                for name in gpus()
+            ]
+        )
+        weights = np.where(np.isnan(known), 0.0, weights)
+        if rows is not None:
+            weights = weights * rows[:, None]
+        total = weights.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            values = (weights * np.nan_to_num(known)).sum(axis=1) / total
+        if kind is not Product:
+            return Interpolation(measured.features, values)
+        turned = products.features(products.swapped(measured.rows))
+        noise = np.repeat([0.0, _SWAPPED_NOISE], len(values))
+        return Interpolation(np.concatenate([measured.features, turned]), np.tile(values, 2), noise)
+
+    def _calls(self, kind: type, dtype: str, kernels: list[Any], gpu: GPUModel) -> Array:
+        measured = measured_kinds()[kind]
+        columns: Callable[[Any], tuple[int, ...]] = measured.model.columns_of
+        rows = np.maximum(np.array([columns(kernel) for kernel in kernels], float), 0.0)
+        rates = rates_of(gpu, dtype, self._library)
+        computed = measured.model.seconds(rows, rates)
+        share = 1.0 if dtype == "float32" else _OTHER_TYPES
+        times = computed * np.exp(share * self.correction(gpu, kind)(measured.model.features(rows)))
+        if kind is Convolution:
+            groups = rows[:, convolutions.COLUMNS.index("groups")]
+            is_depthwise = (groups > 1) & (rows[:, convolutions.COLUMNS.index("c")] == 1)
+            if is_depthwise.any():
+                times[is_depthwise] = convolutions.depthwise_seconds(rows[is_depthwise], rates)
+        return times

@@ -1,0 +1,62 @@
+"""What a GPU can do at best in a second, by type: the figures from which bases of kernel times are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuplace.cost.kernel_times.generations import LIBRARIES, library_of, memory_share
+from gpuplace.device.gpu_models import GPUModel
+
+__all__ = ["Rates", "rates_of"]
+
+_BYTES = {
+    "float64": 8,
+    "int64": 8,
+    "uint64": 8,
+    "complex64": 8,
+    "complex128": 16,
+    "float32": 4,
+    "int32": 4,
+    "uint32": 4,
+}
+_TENSOR_SHARE = 0.65
+"""What products in tensor cores reach of their rate at best, beside what those outside reach of theirs; assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rates of one GPU for one type."""
+
+    sm_count: int
+    """Streaming multiprocessors."""
+    flops: float
+    """Operations a second of all of them, in a product, at the clock of long work."""
+    bandwidth: float
+    """Bytes a second between the GPU and its memory, in a long copy."""
+    item_bytes: int
+    """Bytes of a number."""
+
+
+def rates_of(gpu: GPUModel, dtype: str, library: str | None = None) -> Rates:
+    """Returns the rates of matrix products and convolutions.
+
+    Tensor cores compute float16 products from CUDA 9 on, and float32 ones as TF32 from CUDA 11 on. Without them,
+    float16 is computed as float32, as TensorFlow asks for.
+
+    Args:
+        gpu: the GPU.
+        dtype: TensorFlow's name of the type.
+        library: release of CUDA; None: see ``library_of``.
+    """
+    place = LIBRARIES[library or library_of(gpu)]
+    flops = gpu.fp32_flops
+    if dtype in ("float64", "complex128"):
+        flops = gpu.fp64_flops
+    elif dtype in ("float16", "bfloat16"):
+        has_type = dtype == "float16" or gpu.tf32_flops
+        if gpu.tensor_flops and has_type and place >= LIBRARIES["9.0"]:
+            flops = _TENSOR_SHARE * gpu.tensor_flops
+    elif dtype == "float32" and gpu.tf32_flops and place >= LIBRARIES["11.0"]:
+        flops = max(flops, _TENSOR_SHARE * gpu.tf32_flops)
+    item_bytes = _BYTES.get(dtype, 2 if dtype.endswith("16") else 1 if dtype.endswith("8") else 4)
+    return Rates(gpu.sm_count, flops * gpu.sustained, gpu.memory_bandwidth * memory_share(gpu), item_bytes)

@@ -1,0 +1,184 @@
+"""A ``Work`` for every node of a step.
+
+>>> from gpuplace.graph.graph import Graph
+>>> from gpuplace.ops.array.constant import placeholder
+>>> from gpuplace.graph.apply_op import apply_op
+>>> from gpuplace.cost.shapes.step_shapes import step_shapes
+>>> with Graph().as_default() as graph:
+...     rows = placeholder("float32", [None, 10], name="rows")
+...     _ = apply_op("MatMul", "product", a=rows, b=rows, transpose_b=True)
+>>> shapes = step_shapes(graph, {"rows": (64, 10)})
+>>> node_work(shapes, shapes.graph.index["product"]).flops
+81920.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpuplace.cost.shapes import calls
+from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.kinds import Kind, Sizes
+from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.work import Work
+from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, WHILE_OPS
+from gpuplace.kernels.work.find import has_model, work_of
+from gpuplace.kernels.work.models import Task
+
+_CALLS = CALL_OPS | BRANCH_OPS | WHILE_OPS
+
+
+def step_work(shapes: StepShapes) -> list[Work]:
+    """What one execution of each node's kernel has to do, by the node's position; equal work is one object.
+
+    Args:
+        shapes: of a graph.
+    """
+    engine, rests_on = shapes.engine, shapes.rests_on
+    sizes, inputs = shapes.sizes, shapes.inputs
+    found: list[Work] = []
+    for node, kind in enumerate(shapes.kinds):
+        outputs = sizes[node]
+        key = (tuple([_of(sizes[source], output) for source, output in inputs[node]]), outputs)
+        made = kind.work.get(key)
+        if made is None:
+            made = kind.work[key] = _work(engine, node, kind, key[0], outputs)
+        because = rests_on.get(node)
+        if because is not None and (made.nbytes or made.flops):
+            given = kind.work.get((key, because))
+            if given is None:
+                given = kind.work[key, because] = replace(made, assumed=(*made.assumed, because))
+            made = given
+        found.append(made)
+    return found
+
+
+def node_work(shapes: StepShapes, node: int) -> Work:
+    """What one execution of one node's kernel has to do.
+
+    Args:
+        shapes: of a graph.
+        node: its position there.
+    """
+    kind = shapes.kinds[node]
+    given = tuple([_of(shapes.sizes[source], output) for source, output in shapes.inputs[node]])
+    made = _work(shapes.engine, node, kind, given, shapes.sizes[node])
+    because = shapes.rests_on.get(node)
+    if because is None or not (made.nbytes or made.flops):
+        return made
+    return replace(made, assumed=(*made.assumed, because))
+
+
+def guessed(shapes: StepShapes) -> dict[str, str]:
+    """The nodes whose work rests on a guess, by name, and why.
+
+    Args:
+        shapes: of a graph.
+    """
+    found = {}
+    for name, kind, work in zip(shapes.graph.names, shapes.kinds, step_work(shapes), strict=True):
+        if work.assumed:
+            found[name] = "; ".join(work.assumed)
+        elif work.is_guess:
+            found[name] = f"{kind.op_type} has no model: its bytes alone are counted"
+    return found
+
+
+def models_of(op_types: list[str]) -> dict[str, bool]:
+    """Whether the work of each of these ops is found by a rule of its own, and not by its bytes alone.
+
+    Args:
+        op_types: ops.
+    """
+    return {op_type: has_model(op_type) for op_type in op_types}
+
+
+def _of(found: tuple[Sizes, ...], output: int) -> Sizes:
+    return found[output] if output < len(found) else None
+
+
+def _counted(sizes: Sizes) -> tuple[int, ...]:
+    return () if sizes is None else tuple([1 if size is None else size for size in sizes])
+
+
+def _work(
+    engine: Engine, node: int, kind: Kind, given: tuple[Sizes, ...], outputs: tuple[Sizes, ...]
+) -> Work:
+    if kind.op_type in _CALLS or kind.op_type in engine.graph.functions:
+        return _work_of_call(engine, node, kind)
+    types = kind.input_types
+    task = Task(
+        kind.op_type,
+        kind.attrs,
+        tuple(map(_counted, given)),
+        tuple(
+            types[at].base_dtype if at < len(types) else engine.kinds[source].dtypes[output]
+            for at, (source, output) in enumerate(engine.inputs[node])
+        ),
+        tuple(map(_counted, outputs)),
+        kind.dtypes,
+    )
+    return work_of(task)
+
+
+def _work_of_call(engine: Engine, node: int, kind: Kind) -> Work:
+    """The sum over a function's body; of the branches of a conditional the longest, of a loop one trip."""
+    first = 1 if kind.op_type in BRANCH_OPS else 0
+    if kind.op_type in BRANCH_OPS:
+        names = calls.branches_of(kind)
+    elif kind.op_type in WHILE_OPS:
+        names = [calls.function_name(kind, "body")]
+    else:
+        names = [calls.function_name(kind, "f") if kind.op_type in CALL_OPS else kind.op_type]
+    arguments = calls.arguments_of(engine, node, first)
+    longest: Work | None = None
+    for name in names:
+        body = calls.inner(engine, name, arguments)
+        if body is None:
+            continue
+        total = _total(body)
+        if longest is None or (total.flops, total.nbytes) > (longest.flops, longest.nbytes):
+            longest = total
+    if longest is None:
+        return replace(
+            work_of(_plain_task(engine, node, kind)), assumed=(f"The body of {kind.op_type} is not known",)
+        )
+    if kind.op_type in WHILE_OPS:
+        return replace(longest, assumed=(*longest.assumed, "One trip of the loop is assumed"))
+    if kind.op_type in BRANCH_OPS and len(names) > 1:
+        return replace(longest, assumed=(*longest.assumed, "The longest branch is assumed to be taken"))
+    return longest
+
+
+def _total(body: Engine) -> Work:
+    """All work of a graph in one."""
+    flops = read = written = gpu_bytes = 0.0
+    launches = gpu_launches = 0
+    dtype, assumed, most = "float32", dict[str, None](), -1.0
+    for node, kind in enumerate(body.kinds):
+        outputs = body.shapes[node] or ()
+        given = tuple([body.sizes(source, output) for source, output in body.inputs[node]])
+        work = _work(body, node, kind, given, outputs)
+        flops, read, written = flops + work.flops, read + work.bytes_read, written + work.bytes_written
+        launches, gpu_launches = launches + work.launches, gpu_launches + work.gpu_launches
+        gpu_bytes += work.gpu_bytes
+        if work.flops > most:
+            dtype, most = work.dtype, work.flops
+        if work.model == "guess" and work.nbytes:
+            assumed[f"{kind.op_type} has no model: its bytes alone are counted"] = None
+        assumed.update(dict.fromkeys(work.assumed))
+    return Work(
+        dtype, flops, read, written, launches,
+        gpu_bytes=gpu_bytes, gpu_launches=gpu_launches, model="call", assumed=tuple(assumed),
+    )  # fmt: skip
+
+
+def _plain_task(engine: Engine, node: int, kind: Kind) -> Task:
+    return Task(
+        kind.op_type,
+        kind.attrs,
+        tuple(_counted(engine.sizes(source, output)) for source, output in engine.inputs[node]),
+        tuple(engine.kinds[source].dtypes[output] for source, output in engine.inputs[node]),
+        tuple(map(_counted, engine.shapes[node] or ())),
+        kind.dtypes,
+    )

@@ -1,0 +1,587 @@
+"""From the nodes of a step to the flow that the executor runs: folded, partitioned, loops unrolled.
+
+Wherever a tensor is needed in a memory that it is not in, one copy goes there for all who take it; where a node only
+waits for one of another device, a signal does. Constants are folded as Grappler does by default, with shapes that the
+graph states. A loop runs as often as its trip count says; of a long one the first iterations stand for all, with
+their times stretched.
+
+Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc (copies within a GPU), executor.cc
+(which kernels are expensive), core/grappler/optimizers/constant_folding.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
+from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_part import StepPart
+from gpuplace.cost.unrolling import Unrolling
+from gpuplace.cost.work import Work
+from gpuplace.device.links import Links
+from gpuplace.errors import OpError
+from gpuplace.graph.op_sets import (
+    CONSTANT_OPS,
+    CONTROL_FLOW_OPS,
+    INLINE_OPS,
+    MERGES,
+    METADATA_OPS,
+    PLACEHOLDERS,
+    SWITCHES,
+)
+from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.why.placement import Placement
+
+MOST_ITEMS = 300_000
+"""Loops are unrolled until there are so many items."""
+MAX_FOLDED_BYTES = 10 << 20
+"""Grappler's limit for what it folds."""
+
+_METADATA = METADATA_OPS | {"ShapeN"}
+_NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
+_TRANSFER = Work("float32", launches=0, model="none")
+
+
+@dataclass(frozen=True, eq=False)
+class CopyTable:
+    """The copies of a step, one for each tensor and memory that needs it."""
+
+    source: list[int]
+    """Node whose output is copied."""
+    output: list[int]
+    """Which output; -1 for a signal."""
+    sender: list[int]
+    """Device."""
+    receiver: list[int]
+    """Device."""
+    to_host: list[bool]
+    """Whether it is needed in host memory."""
+    nbytes: list[int]
+    """Bytes."""
+    way: list[str]
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"host memory"`` or ``"signal"``."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True, eq=False)
+class Machinery:
+    """The machine as the executor sees it."""
+
+    is_gpu: np.ndarray
+    """[devices] bool."""
+    physical: list[int]
+    """[devices] position of the GPU in the machine; -1 for a CPU."""
+    models: list[Any]
+    """[devices] the `GPUModel`; None for a CPU."""
+    links: Links
+    """What connects them."""
+    labels: tuple[str, ...]
+    """Short names of the devices."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepFlow:
+    """A flow, and what its items are of."""
+
+    flow: Flow
+    item_node: np.ndarray
+    """[items] node; ``nodes + c`` for copy ``c``, and what is fetched from then on."""
+    item_weight: np.ndarray
+    """[items] float64: how many executions it stands for."""
+    copies: CopyTable
+    folded: np.ndarray
+    """[nodes] bool: constants, not run."""
+    dead: np.ndarray
+    """[nodes] bool: in a branch that is not taken, or needed by nothing that runs."""
+    device: np.ndarray
+    """[items] device; of a copy the receiving one."""
+    on_host: np.ndarray
+    """[nodes] bool: nodes of GPUs whose kernels run on the host."""
+    assumed: tuple[str, ...]
+
+
+def build_flow(
+    placement: Placement,
+    part: StepPart,
+    shapes: StepShapes,
+    works: Sequence[Work],
+    machinery: Machinery,
+    model: CostModel,
+    folds: bool = True,
+) -> StepFlow:
+    """The flow of a step.
+
+    Args:
+        placement: of the whole graph.
+        part: what runs.
+        shapes: of what runs.
+        works: of what runs.
+        machinery: the machine.
+        model: what times the work.
+        folds: whether constants are folded.
+    """
+    return _Builder(placement, part, shapes, works, machinery, model, folds).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        placement: Placement,
+        part: StepPart,
+        shapes: StepShapes,
+        works: Sequence[Work],
+        machinery: Machinery,
+        model: CostModel,
+        folds: bool,
+    ) -> None:
+        self.placement, self.part, self.shapes, self.works = placement, part, shapes, works
+        self.machinery, self.model, self.folds = machinery, model, folds
+        self.graph = part.graph
+        self.types = [signature.op_type for signature in self.graph.signatures]
+        self.signature = self.graph.signature.tolist()
+        self.device = np.where(part.is_fed, 0, np.maximum(part.device, 0))
+        self.assumed: list[str] = []
+
+    def of_types(self, chosen: Any) -> np.ndarray:
+        """[nodes] bool: nodes of some op types."""
+        return np.array([name in chosen for name in self.types] or [False], dtype=bool)[self.graph.signature]
+
+    def build(self) -> StepFlow:
+        graph = self.graph
+        count = len(graph)
+        dead = self.dead()
+        folded = self.folded(dead) if self.folds else np.zeros(count, dtype=bool)
+        runs = self.running(dead, folded)
+        src, dst = graph.src.astype(np.int64), graph.dst.astype(np.int64)
+        output = graph.src_output.astype(np.int64)
+        chosen = runs[src] & runs[dst] & ~folded[dst]
+        src, dst, output, position = (
+            src[chosen],
+            dst[chosen],
+            output[chosen],
+            graph.dst_input[chosen].astype(np.int64),
+        )
+        # what is fetched goes to the client
+        fetched = [
+            (node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and runs[node]
+        ]
+        in_host, out_host, self.on_host = self.host_memory(src, dst, output, position)
+        if fetched:
+            ends = np.arange(count, count + len(fetched))
+            src = np.concatenate((src, [node for node, _ in fetched]))
+            dst = np.concatenate((dst, ends))
+            output = np.concatenate((output, [port for _, port in fetched]))
+            in_host = np.concatenate((in_host, np.ones(len(fetched), dtype=bool)))
+            out_host = np.concatenate((out_host, self.out_host_of(fetched)))
+        device = np.concatenate((self.device, np.zeros(len(fetched), dtype=np.int64)))
+        live = np.flatnonzero(np.concatenate((runs, np.ones(len(fetched), dtype=bool))))
+        copies, edges, first_copy = self.cross(
+            src, dst, output, in_host, out_host, device, count + len(fetched)
+        )
+        item_source, item_index, weight, item_edges = self.unroll(live, edges, copies, first_copy, fetched)
+        return self.items(
+            copies, first_copy, fetched, device, item_source, weight, item_edges, folded, dead | ~runs
+        )
+
+    # What does not run
+
+    def dead(self) -> np.ndarray:
+        """[nodes] bool: nodes in branches of conditionals that are not taken."""
+        graph, shapes = self.graph, self.shapes
+        count = len(graph)
+        dead = np.zeros(count, dtype=bool)
+        is_switch = self.of_types(SWITCHES)
+        if not is_switch.any():
+            return dead
+        merges, types, signature = MERGES, self.types, self.signature
+        start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
+        stack: list[tuple[int, int]] = []
+        unknown = 0
+        for node in np.flatnonzero(is_switch).tolist():
+            predicate = src[start[node] + 1] if start[node + 1] - start[node] > 1 else -1
+            if predicate >= 0 and types[signature[predicate]] == "LoopCond":
+                continue
+            taken = shapes.taken.get(node)
+            if taken is None:
+                taken, unknown = True, unknown + 1
+            stack.append((node, 0 if taken else 1))
+        if unknown:
+            self.assumed.append(
+                f"The predicates of {unknown} Switch nodes are not known: the branch for True is taken to run."
+            )
+        order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
+        left: dict[int, int] = {}
+        while stack:
+            node, gone = stack.pop()
+            for edge in order[first[node] : first[node + 1]]:
+                other = after[edge]
+                if dead[other] or (gone >= 0 and port[edge] != gone):
+                    continue
+                if types[signature[other]] in merges and port[edge] != CONTROL:
+                    if other not in left:
+                        left[other] = sum(
+                            port[one] != CONTROL for one in range(start[other], start[other + 1])
+                        )
+                    left[other] -= 1
+                    if left[other]:
+                        continue
+                dead[other] = True
+                stack.append((other, -1))
+        return dead
+
+    def folded(self, dead: np.ndarray) -> np.ndarray:
+        """[nodes] bool: what is a constant before the step runs."""
+        graph, shapes = self.graph, self.shapes
+        types, catalogue = self.types, self.placement.placer.catalogue
+        may: list[bool] = []
+        for name in types:
+            op_def = catalogue.ops.get(name)
+            may.append(op_def is not None and not op_def.is_stateful and name not in _NEVER_FOLDED)
+        is_metadata = [name in _METADATA for name in types]
+        is_const = [name in CONSTANT_OPS for name in types]
+        constant = [is_const[number] for number in self.signature]
+        start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
+        info = graph.tensor_info
+        signature, fed = self.signature, self.part.is_fed.tolist()
+        found: list[int] = []
+        for node in graph.order.tolist():
+            number = signature[node]
+            if constant[node] or not may[number] or fed[node]:
+                continue
+            begin, end = start[node], start[node + 1]
+            if begin == end:
+                continue
+            is_constant = True
+            for edge in range(begin, end):
+                if port[edge] == CONTROL:
+                    is_constant = False  # Grappler folds it too, and keeps the edge: it still runs after
+                    break
+                if not constant[src[edge]]:
+                    is_constant = False
+                    break
+            if not is_constant and is_metadata[number] and info is not None:
+                is_constant = all(
+                    port[edge] != CONTROL and _is_known(info(src[edge], port[edge]).shape)
+                    for edge in range(begin, end)
+                )
+            if is_constant and shapes.nbytes(node, 0) <= MAX_FOLDED_BYTES:
+                constant[node] = True
+                found.append(node)
+        folded = np.zeros(len(graph), dtype=bool)
+        folded[found] = True
+        return folded & ~dead
+
+    def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """[nodes] bool: what is needed by the fetches, through what is not folded."""
+        if not folded.any() and not dead.any():
+            return np.ones(len(self.graph), dtype=bool)
+        start, src = self.graph.in_start.tolist(), self.graph.src.tolist()
+        seen = [False] * len(self.graph)
+        gone, cut = dead.tolist(), folded.tolist()
+        stack = []
+        for node, _ in self.part.fetches:
+            if not seen[node] and not gone[node]:
+                seen[node] = True
+                stack.append(node)
+        while stack:
+            node = stack.pop()
+            if cut[node]:
+                continue
+            for other in src[start[node] : start[node + 1]]:
+                if not seen[other] and not gone[other]:
+                    seen[other] = True
+                    stack.append(other)
+        return np.array(seen, dtype=bool)
+
+    # Partition
+
+    def host_sets(self) -> list[tuple[frozenset[int], frozenset[int]]]:
+        """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU."""
+        catalogue = self.placement.placer.catalogue
+        used = set(np.unique(self.graph.signature[self.machinery.is_gpu[self.device]]).tolist())
+        found: list[tuple[frozenset[int], frozenset[int]]] = []
+        for number, signature in enumerate(self.graph.signatures):
+            op_def = catalogue.ops.get(signature.op_type)
+            if number not in used or op_def is None:
+                found.append((frozenset(), frozenset()))
+                continue
+            attrs = {**op_def.defaults, **dict(signature.attrs)}
+            try:
+                kernels = catalogue.kernels
+                found.append(
+                    (
+                        kernels.host_memory_inputs(op_def, attrs, "GPU"),
+                        kernels.host_memory_outputs(op_def, attrs, "GPU"),
+                    )
+                )
+            except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
+                found.append((frozenset(), frozenset()))
+        return found
+
+    def host_memory(
+        self, src: np.ndarray, dst: np.ndarray, output: np.ndarray, position: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Which edges end, and begin, in host memory; and which nodes of GPUs work there."""
+        is_gpu = self.machinery.is_gpu[self.device]
+        in_host, out_host = ~is_gpu[dst], ~is_gpu[src]
+        signature = self.graph.signature
+        on_host = np.zeros(len(self.graph), dtype=bool)
+        self._sets = self.host_sets()
+        to, of = signature[dst], signature[src]
+        first_of: dict[int, int] = {}
+        for node, number in zip(range(len(self.signature) - 1, -1, -1), self.signature[::-1], strict=True):
+            first_of[number] = node
+        for number, (inputs, outputs) in enumerate(self._sets):
+            if inputs:
+                in_host |= (to == number) & np.isin(position, list(inputs))
+            if outputs:
+                out_host |= (of == number) & np.isin(output, list(outputs))
+                if number in first_of and len(outputs) == len(self.shapes.dtypes(first_of[number])):
+                    on_host |= (signature == number) & is_gpu
+        return in_host, out_host, on_host
+
+    def out_host_of(self, tensors: Sequence[tuple[int, int]]) -> list[bool]:
+        is_gpu = self.machinery.is_gpu
+        return [
+            not is_gpu[self.device[node]] or port in self._sets[self.signature[node]][1]
+            for node, port in tensors
+        ]
+
+    def cross(
+        self,
+        src: np.ndarray,
+        dst: np.ndarray,
+        output: np.ndarray,
+        in_host: np.ndarray,
+        out_host: np.ndarray,
+        device: np.ndarray,
+        first_copy: int,
+    ) -> tuple[CopyTable, tuple[np.ndarray, np.ndarray, np.ndarray], int]:
+        """The copies, and the edges with them in between."""
+        sender, receiver = device[src], device[dst]
+        is_control = output == CONTROL
+        crosses = (sender != receiver) | (~is_control & (in_host != out_host) & self.machinery.is_gpu[sender])
+        chosen = np.flatnonzero(crosses)
+        if len(chosen):
+            to_host = np.where(is_control, True, in_host)[chosen]
+            keys = np.stack((src[chosen], output[chosen], receiver[chosen], to_host), axis=1)
+            unique, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+            inverse = inverse.reshape(-1)
+        else:
+            unique = np.zeros((0, 4), dtype=np.int64)
+            index = inverse = np.zeros(0, dtype=np.int64)
+        source, ports = unique[:, 0].tolist(), unique[:, 1].tolist()
+        nbytes_of = self.shapes.nbytes
+        nbytes = [
+            0 if port == CONTROL else int(nbytes_of(node, port))
+            for node, port in zip(source, ports, strict=True)
+        ]
+        senders = device[unique[:, 0]].tolist()
+        self.from_host = out_host[chosen][index].tolist()
+        copies = CopyTable(
+            source,
+            ports,
+            senders,
+            unique[:, 2].tolist(),
+            [bool(host) for host in unique[:, 3].tolist()],
+            nbytes,
+            [],
+        )
+        number = first_copy + inverse
+        new_src = src.copy()
+        new_src[chosen] = number
+        edges = (
+            np.concatenate((new_src, unique[:, 0])),
+            np.concatenate((dst, first_copy + np.arange(len(unique)))),
+            np.concatenate((output, unique[:, 1])),
+        )
+        return copies, edges, first_copy
+
+    # Loops
+
+    def unroll(
+        self,
+        live: np.ndarray,
+        edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+        copies: CopyTable,
+        first_copy: int,
+        fetched: Sequence[tuple[int, int]],
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Items of every node and copy, how many executions each stands for, and the edges between items."""
+        src, dst, _ = edges
+        total = first_copy + len(copies)
+        present = np.zeros(total, dtype=bool)
+        present[live] = True
+        present[first_copy:] = True
+        if not any(self.shapes.frames):
+            number = np.cumsum(present) - 1
+            sources = np.flatnonzero(present)
+            return (
+                sources,
+                np.zeros(len(sources), dtype=np.int64),
+                np.ones(len(sources)),
+                (number[src], number[dst]),
+            )
+        unrolling = Unrolling(self.graph, self.shapes, self.types, copies.source, first_copy, MOST_ITEMS)
+        self.assumed += unrolling.assumed
+        return unrolling.items(present, src, dst)
+
+    # Items
+
+    def items(
+        self,
+        copies: CopyTable,
+        first_copy: int,
+        fetched: Sequence[tuple[int, int]],
+        device: np.ndarray,
+        sources: np.ndarray,
+        weight: np.ndarray,
+        edges: tuple[np.ndarray, np.ndarray],
+        folded: np.ndarray,
+        dead: np.ndarray,
+    ) -> StepFlow:
+        graph, machinery, model = self.graph, self.machinery, self.model
+        count = len(graph)
+        total = first_copy + len(copies)
+        kind, host, kernel = [ON_CPU] * total, [0.0] * total, [0.0] * total
+        stream, nbytes, expensive = [0] * total, [0.0] * total, [False] * total
+        is_gpu, models = machinery.is_gpu.tolist(), machinery.models
+        of_device, on_host = device.tolist(), self.on_host.tolist()
+        cheap = [name in INLINE_OPS for name in self.types]
+        cuts = (folded | self.part.is_fed).tolist()
+        works, signature, types = self.works, self.signature, self.types
+        gone, physical = dead.tolist(), machinery.physical
+        is_const = [name in CONSTANT_OPS for name in types]
+        # nodes of one op type, work and kind of device take the same time
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for node in range(count):
+            if gone[node]:
+                continue
+            where = of_device[node]
+            gpu = models[where] if is_gpu[where] and not on_host[node] else None
+            number = signature[node]
+            if gpu is not None:
+                kind[node] = ON_GPU
+                stream[node] = physical[where]
+            else:
+                expensive[node] = not (cheap[number] or is_gpu[where])
+            key = types[number], id(works[node]), None if gpu is None else id(gpu)
+            found = groups.get(key)
+            if found is None:
+                groups[key] = [node]
+            else:
+                found.append(node)
+        by_gpu: dict[int | None, list[list[int]]] = {}
+        for (_, _, gpu_id), nodes in groups.items():
+            by_gpu.setdefault(gpu_id, []).append(nodes)
+        for members in by_gpu.values():
+            first = [nodes[0] for nodes in members]
+            where = of_device[first[0]]
+            gpu = models[where] if kind[first[0]] == ON_GPU else None
+            op_types = [types[signature[node]] for node in first]
+            kernels = model.kernel_times([works[node] for node in first], gpu, op_types)
+            for nodes, op_type, seconds in zip(members, op_types, kernels, strict=True):
+                work = works[nodes[0]]
+                starts = model.host_seconds(op_type, work, gpu)
+                is_empty = not (work.launches or work.nbytes or work.flops)
+                for node in nodes:
+                    host[node] = starts
+                    if not (is_empty or cuts[node] or is_const[signature[node]]):
+                        kernel[node] = seconds
+        send = model.host_seconds("_Send", _TRANSFER, None)
+        receive = model.host_seconds("_Recv", _TRANSFER, None)
+        ways, numbers = self.ways(copies)
+        for copy, number in enumerate(numbers):
+            item = first_copy + copy
+            kind[item], stream[item], nbytes[item] = COPY, number, float(copies.nbytes[copy])
+            host[item] = send + receive
+            expensive[item] = not is_gpu[copies.sender[copy]]
+        src, dst = edges
+        order = np.argsort(src, kind="stable")
+        items = len(sources)
+        first = np.concatenate(([0], np.cumsum(np.bincount(src, minlength=items)))).tolist()
+        waits = np.bincount(dst, minlength=items)
+        place = sources.tolist()
+        flat = weight.tolist()
+        flow = Flow(
+            kind=[kind[one] for one in place],
+            host=[host[one] * more for one, more in zip(place, flat, strict=True)],
+            kernel=[kernel[one] * more for one, more in zip(place, flat, strict=True)],
+            stream=[stream[one] for one in place],
+            nbytes=[nbytes[one] * more for one, more in zip(place, flat, strict=True)],
+            is_expensive=[expensive[one] for one in place],
+            waits=waits.tolist(),
+            first=first,
+            after=dst[order].tolist(),
+            ways=ways,
+            streams=4 * max(len(machinery.links.gpus), 1),
+            links=len(machinery.links.links),
+        )
+        receivers = np.concatenate((device, np.array(copies.receiver, dtype=np.int64)))
+        return StepFlow(
+            flow, sources, weight, copies, folded, dead, receivers[sources], self.on_host, tuple(self.assumed)
+        )
+
+    def ways(self, copies: CopyTable) -> tuple[list[CopyWay], list[int]]:
+        """The ways of the copies, and which each takes."""
+        machinery, links = self.machinery, self.machinery.links
+        gpus = max(len(links.gpus), 1)
+        found: dict[tuple[int, int, bool], int] = {}
+        ways: list[CopyWay] = []
+        numbers: list[int] = []
+        fed = self.part.is_fed
+        for copy in range(len(copies)):
+            sender, receiver = copies.sender[copy], copies.receiver[copy]
+            is_signal = copies.output[copy] == CONTROL
+            begin = -1 if self.from_host[copy] and not is_signal else machinery.physical[sender]
+            end = -1 if copies.to_host[copy] else machinery.physical[receiver]
+            node = copies.source[copy]
+            pinned = not (begin < 0 and node < len(fed) and fed[node])
+            key = begin, end, pinned
+            number = found.get(key)
+            if number is None:
+                number = found[key] = len(ways)
+                ways.append(self.way(begin, end, pinned, gpus))
+            if is_signal:
+                copies.way.append("signal")
+            elif begin < 0 and end < 0:
+                copies.way.append("host memory")
+            else:
+                copies.way.append(
+                    links.route(None if begin < 0 else begin, None if end < 0 else end, pinned=pinned).kind
+                )
+            numbers.append(number)
+        return ways, numbers
+
+    def way(self, begin: int, end: int, pinned: bool, gpus: int) -> CopyWay:
+        links = self.machinery.links
+        if begin < 0 and end < 0:
+            return CopyWay(-1, (), (), (), 1.0, 0.0, False)
+        route = links.route(None if begin < 0 else begin, None if end < 0 else end, pinned=pinned)
+        after = tuple(sorted({gpu for gpu in (begin, end) if gpu >= 0}))
+        if begin < 0:
+            stream = gpus + end
+        elif end < 0:
+            stream = 2 * gpus + begin
+        else:
+            stream = 3 * gpus + begin
+        return CopyWay(
+            stream,
+            after,
+            route.links,
+            tuple(links.links[number].bandwidth for number in route.links),
+            route.bandwidth,
+            route.latency,
+            not pinned and begin < 0,
+        )
+
+
+def _is_known(shape: tuple[int | None, ...] | None) -> bool:
+    return shape is not None and None not in shape

@@ -1,0 +1,132 @@
+"""Measured kernels out of a step's statistics, TensorFlow's or ours: what a cost model is fitted to.
+
+A CPU's kernel takes the time from the op's start to its end in its thread. A GPU's kernel takes what the lane of all
+streams shows of it, under ``node:Op``; the lane of the device itself shows only how long the host took to start it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from gpuplace.cost.work import Work
+from gpuplace.device.gpu_models import GPUModel
+
+__all__ = ["HostTimes", "Sample", "host_times", "samples_of"]
+
+_CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
+_STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
+_LONGEST_GAP = 100e-6
+"""Seconds between two nodes of a thread from which on it waited for something."""
+
+
+class Sample(NamedTuple):
+    """One measured kernel."""
+
+    op_type: str
+    """Type of the op."""
+    work: Work
+    """What it had to do."""
+    gpu: GPUModel | None
+    """Where; None for the CPU."""
+    seconds: float
+    """What it took."""
+
+
+class HostTimes(NamedTuple):
+    """What starting a node takes, in seconds, or None where nothing was measured."""
+
+    executor: float | None
+    """From the end of a kernel on the CPU to the start of the next in the thread."""
+    launch: float | None
+    """In the host's thread for a kernel on a GPU."""
+
+
+def samples_of(
+    run_metadatas: Iterable[Any],
+    works: Mapping[str, tuple[str, Work]],
+    gpus: Mapping[int, GPUModel],
+    pick: Callable[[Sequence[float]], float] = median,
+) -> list[Sample]:
+    """Returns the measured kernels, a sample for every node and device.
+
+    Args:
+        run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
+        works: name of a node -> type of its op, and what it has to do; other nodes are left out.
+        gpus: index of a GPU device -> its model; kernels of others are left out.
+        pick: what counts of the times of a node that ran several times.
+    """
+    times: dict[tuple[str, int | None], list[float]] = {}
+    for stats in map(_step_stats, run_metadatas):
+        for device in stats.dev_stats:
+            gpu = _gpu_index(device.device)
+            if gpu is None and not _CPU.search(device.device):
+                continue
+            executions: dict[tuple[str, int], float] = {}
+            for index, node in enumerate(device.node_stats):
+                name = _name(node) if gpu is None else node.node_name.split(":")[0]
+                if name in works:
+                    key = (name, index if gpu is None else 0)  # a GPU's op may be several kernels
+                    executions[key] = executions.get(key, 0.0) + _kernel_seconds(node)
+            for (name, _), seconds in executions.items():
+                times.setdefault((name, gpu), []).append(seconds)
+    return [
+        Sample(*works[name], None if gpu is None else gpus[gpu], pick(seconds))
+        for (name, gpu), seconds in times.items()
+        if (gpu is None or gpu in gpus) and pick(seconds) > 0
+    ]
+
+
+def host_times(run_metadatas: Iterable[Any]) -> HostTimes:
+    """Returns what the host takes to start nodes, by the median over all of them.
+
+    Args:
+        run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
+    """
+    gaps: list[float] = []
+    launches: list[float] = []
+    for stats in map(_step_stats, run_metadatas):
+        for device in stats.dev_stats:
+            if _CPU.search(device.device):
+                threads: dict[int, list[Any]] = {}
+                for node in device.node_stats:
+                    threads.setdefault(node.thread_id, []).append(node)
+                for nodes in threads.values():
+                    ends = sorted((_start(node), _end(node)) for node in nodes)
+                    between = [later[0] - earlier[1] for earlier, later in zip(ends, ends[1:])]
+                    gaps += [max(0.0, gap) for gap in between if gap < _LONGEST_GAP]
+            elif re.search(r"/(?:device:)?gpu:\d+$", device.device, re.IGNORECASE):
+                launches += [_kernel_seconds(node) for node in device.node_stats]
+    return HostTimes(median(gaps) if gaps else None, median(launches) if launches else None)
+
+
+def _step_stats(run_metadata: Any) -> Any:
+    return getattr(run_metadata, "step_stats", run_metadata)
+
+
+def _gpu_index(device: str) -> int | None:
+    found = _STREAMS.search(device)
+    return int(found[1]) if found else None
+
+
+def _name(node: Any) -> str:
+    """Name of the node: TensorFlow's label begins with it, and node names may carry a suffix."""
+    return str(node.node_name)
+
+
+def _kernel_seconds(node: Any) -> float:
+    nanos = node.op_end_rel_nanos - node.op_start_rel_nanos
+    return float(nanos / 1e9 if nanos > 0 else (node.op_end_rel_micros - node.op_start_rel_micros) / 1e6)
+
+
+def _start(node: Any) -> float:
+    return float(node.all_start_nanos / 1e9 if node.all_start_nanos else node.all_start_micros / 1e6)
+
+
+def _end(node: Any) -> float:
+    start = _start(node)
+    return start + float(
+        node.all_end_rel_nanos / 1e9 if node.all_end_rel_nanos else node.all_end_rel_micros / 1e6
+    )

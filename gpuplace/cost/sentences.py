@@ -1,0 +1,147 @@
+"""What an estimate says in sentences: what the step waits for, how busy devices are, what fits, what is guessed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gpuplace.cost.events import COPY, ON_GPU, POLL_SECONDS
+
+_MOST = 4
+_MOST_ASSUMED = 12
+_WORTH_SAYING = 0.01
+"""Parts of a step below which nothing is said of what waits."""
+
+
+def seconds_text(seconds: float) -> str:
+    """A time in its unit.
+
+    >>> seconds_text(0.0381), seconds_text(2.5), seconds_text(7e-6)
+    ('38.1 ms', '2.5 s', '7 µs')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns" if seconds else "0 s"
+
+
+def size_text(nbytes: float) -> str:
+    """Bytes in their unit.
+
+    >>> size_text(1.3 * 2**30), size_text(512)
+    ('1.3 GiB', '512 B')
+    """
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if nbytes >= 1 << shift:
+            return f"{nbytes / (1 << shift):.4g} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def waits(step: Any) -> dict[str, float]:
+    """Seconds of the critical path, by what the step waited for; they add up to its length."""
+    flow, times, names = step.flow, step.times, step.machinery.labels
+    first = len(step.part.graph) + len(step._fetched)
+    found: Counter[str] = Counter()
+    reached = 0.0
+    for item, on_host, begin, end in step.path:
+        kind = flow.flow.kind[item]
+        if begin > reached:
+            late = begin - reached
+            found["hearing that copies are over" if late <= 1.01 * POLL_SECONDS else "free threads"] += late
+        lasted = max(end - max(begin, reached), 0.0)
+        reached = max(reached, end)
+        if on_host:
+            found["the host's launches and executor"] += lasted
+        elif kind == ON_GPU:
+            found["kernels of GPUs"] += lasted
+        elif kind == COPY:
+            table, copy = flow.copies, int(flow.item_node[item]) - first
+            sender, receiver = table.sender[copy], table.receiver[copy]
+            way = f"copies over {table.way[copy]}, {names[sender]} to {names[receiver]}"
+            if table.way[copy] == "signal":
+                way = "signals between devices"
+            elif sender == receiver:
+                way = "copies between a GPU's own memory and its host memory"
+            else:
+                way = _kind_of_way(way)
+            found[way] += lasted
+        else:
+            found["kernels of the CPU"] += lasted
+    if times.total > reached:
+        found["free threads"] += times.total - reached
+    return dict(found.most_common())
+
+
+def _kind_of_way(text: str) -> str:
+    """``copies over PCIe, GPU:0 to CPU:0`` without the GPU's number: all towers are one."""
+    head, _, ends = text.rpartition(", ")
+    source, _, target = ends.partition(" to ")
+    return f"{head}, {source.partition(':')[0]} to {target.partition(':')[0]}"
+
+
+def explanation(step: Any, *, memory: bool = True) -> str:
+    """An estimate in sentences.
+
+    Args:
+        step: the estimate.
+        memory: whether to say what the memory holds.
+    """
+    total = step.step_time
+    lines = [f"The step takes {seconds_text(total)}."]
+    if total:
+        parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
+        for what, lasted in parts[: _MOST + 2]:
+            lines.append(f"It waits {seconds_text(lasted)} of {seconds_text(total)} for {what}.")
+        lines += _gpu_lines(step)
+    moved = [copy for copy in step.copies if copy.way not in ("signal", "host memory")]
+    if moved:
+        nbytes = sum(copy.bytes for copy in moved)
+        longest = max(moved, key=lambda copy: (copy.time, copy.tensor))
+        latest = max(moved, key=lambda copy: (copy.wait, copy.tensor))
+        lines.append(
+            f"{len(moved):,} tensors are copied between memories, {size_text(nbytes)}; the longest copy, "
+            f"{longest.tensor} to {_label(step, longest.target)}, takes {seconds_text(longest.time)}."
+        )
+        if latest.wait >= _WORTH_SAYING * total:
+            lines.append(
+                f"{latest.tensor} waits longest to be copied to {_label(step, latest.target)}: "
+                f"{seconds_text(latest.wait)} for kernels and copies queued before."
+            )
+    if memory:
+        lines += step.memory.sentences()
+    if step.guessed:
+        ops = Counter(row.op for row in step.rows("nodes") if row.guessed)
+        named = ", ".join(f"{op} ({count})" for op, count in ops.most_common(_MOST))
+        lines.append(f"{step.guessed:.1%} of the kernels' time is guessed: {named}.")
+    else:
+        lines.append("None of the kernels' time is guessed.")
+    shown = step.assumptions[:_MOST_ASSUMED]
+    lines += [f"Assumed: {sentence}" for sentence in shown]
+    if len(step.assumptions) > len(shown):
+        lines.append(f"Assumed: {len(step.assumptions) - len(shown)} sentences more, see assumptions.")
+    return "\n".join(lines)
+
+
+def _label(step: Any, device: str) -> str:
+    names = step.device_names
+    return step.machinery.labels[names.index(device)] if device in names else device
+
+
+def _gpu_lines(step: Any) -> list[str]:
+    """How busy the GPUs are, those alike in one sentence."""
+    total = step.step_time
+    shares = [
+        (label, step.busy[name] / total)
+        for label, name, is_gpu in zip(
+            step.machinery.labels, step.device_names, step.machinery.is_gpu.tolist(), strict=True
+        )
+        if is_gpu
+    ]
+    if not shares:
+        return []
+    low, high = min(share for _, share in shares), max(share for _, share in shares)
+    if len(shares) == 1:
+        return [f"{shares[0][0]} computes in {high:.0%} of it."]
+    if high - low < 0.1:
+        return [f"Each of {len(shares)} GPUs computes in {low:.0%} to {high:.0%} of it."]
+    return [f"{label} computes in {share:.0%} of it." for label, share in shares]

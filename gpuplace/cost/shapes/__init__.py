@@ -1,0 +1,1 @@
+"""The shape of every tensor of a step, from the graph alone."""

@@ -1,0 +1,295 @@
+"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks and queues, variables.
+
+A read is shaped like what was written through the same handle. Handles are followed from the node that makes them
+through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls; elements of several shapes give the least general
+shape of which all are instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.handle import merged_sizes
+from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, is_known
+from gpuplace.shapes import TensorShape
+
+Rule = Callable[[Engine, int, Kind], Sequence[Sizes] | None]
+"""The shapes of a node's outputs from what its handles point at; None: ask the op's shape function."""
+
+RULES: dict[str, Rule] = {}
+"""The rules of ops that read or write through a handle, by op type."""
+
+
+def _rule(*op_types: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(op_types, function))
+        return function
+
+    return register
+
+
+def _sizes_attr(kind: Kind, name: str) -> Sizes:
+    shape = kind.attrs.get(name)
+    return shape.sizes if isinstance(shape, TensorShape) else None
+
+
+def _rest(sizes: Sizes) -> Sizes:
+    return None if not sizes else sizes[1:]
+
+
+# TensorArrays
+
+_HANDLE_PAIR: Sequence[Sizes] = ((2,), ())
+
+
+@_rule("TensorArrayV3", "TensorArrayV2", "TensorArray")
+def _make_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.own_handle(node, kind)
+    handle.count = engine.value_of_input(node, 0)
+    declared = _sizes_attr(kind, "element_shape" if "element_shape" in kind.attrs else "elem_shape")
+    if declared is not None and None not in declared:
+        handle.write(engine, [declared])
+    return _HANDLE_PAIR if kind.op_type == "TensorArrayV3" else [(2,)]
+
+
+@_rule("TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGrad", "TensorArrayGradWithShape")
+def _make_gradient_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    forward = engine.handle_at(node, 0)
+    handle = engine.own_handle(node, kind)
+    if forward is not None:
+        handle.count = forward.count
+        elements = forward.read(engine, node)
+        if elements and kind.op_type != "TensorArrayGradWithShape":
+            handle.write(engine, elements)
+    return _HANDLE_PAIR if len(kind.dtypes) == 2 else [(2,)]
+
+
+@_rule("TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite")
+def _write_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        handle.write(engine, [engine.input_sizes(node, 2)])
+    return [()]
+
+
+@_rule("TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter")
+def _scatter_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        handle.write(engine, [_rest(engine.input_sizes(node, 2))])
+    return [()]
+
+
+@_rule("TensorArrayUnpack")
+def _unpack_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        handle.write(engine, [_rest(engine.input_sizes(node, 1))])
+    return [()]
+
+
+@_rule("TensorArraySplitV3", "TensorArraySplitV2", "TensorArraySplit")
+def _split_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    whole, lengths = engine.input_sizes(node, 1), engine.value_of_input(node, 2)
+    if handle is not None and whole:
+        first = None
+        if (
+            lengths is not None
+            and lengths[1] is None
+            and lengths[0].size
+            and (lengths[0] == lengths[0].flat[0]).all()
+        ):
+            first = int(lengths[0].flat[0])
+        handle.write(engine, [(first, *whole[1:])])
+    return [()]
+
+
+@_rule("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead")
+def _read_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    return [None if handle is None else handle.read_one(engine, node)]
+
+
+@_rule("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather", "TensorArrayPack")
+def _gather_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    declared = _sizes_attr(kind, "element_shape")
+    element = merged_sizes(None if handle is None else handle.read_one(engine, node), declared)
+    if element is None:
+        return [None]
+    if kind.op_type == "TensorArrayPack":
+        return [(_scalar(None if handle is None else handle.count), *element)]
+    indices = engine.input_sizes(node, 1)
+    return [(indices[0] if indices else None, *element)]
+
+
+@_rule("TensorArrayConcatV3", "TensorArrayConcatV2", "TensorArrayConcat")
+def _concat_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    element = None if handle is None else handle.read_one(engine, node)
+    count = _scalar(None if handle is None else handle.count)
+    if not element:
+        rest = _sizes_attr(kind, "element_shape_except0")
+        return [None if rest is None else (None, *rest), (count,)]
+    first = None if count is None or element[0] is None else count * element[0]
+    return [(first, *element[1:]), (count,)]
+
+
+def _scalar(value: Value | None) -> int | None:
+    return None if value is None or value[1] is not None or value[0].ndim else int(value[0])
+
+
+# Lists of tensors
+
+
+@_rule("EmptyTensorList", "TensorListReserve")
+def _make_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.own_handle(node, kind)
+    if kind.op_type == "TensorListReserve":
+        handle.count = engine.value_of_input(node, 1)
+    declared = engine.shape_from_input(node, 0)
+    if declared is not None and None not in declared:
+        handle.write(engine, [declared])
+    return [()]
+
+
+@_rule("TensorListFromTensor", "TensorListScatter", "TensorListScatterV2")
+def _list_of(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.own_handle(node, kind)
+    whole = engine.input_sizes(node, 0)
+    handle.write(engine, [_rest(whole)])
+    if kind.op_type == "TensorListFromTensor" and whole and whole[0] is not None:
+        handle.count = np.asarray(whole[0], np.int32), None
+    return [()]
+
+
+@_rule("TensorListSetItem", "TensorListPushBack")
+def _set_in_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        at = 2 if kind.op_type == "TensorListSetItem" else 1
+        if not kind.input_types[at].name == "variant":
+            handle.write(engine, [engine.input_sizes(node, at)])
+        if kind.op_type == "TensorListPushBack":
+            handle.count = None
+        engine.hand_on(node, 0, handle)
+    return [()]
+
+
+@_rule("TensorListResize", "TensorListScatterIntoExistingList")
+def _same_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        if kind.op_type != "TensorListResize":
+            handle.write(engine, [_rest(engine.input_sizes(node, 1))])
+        engine.hand_on(node, 0, handle)
+    return [()]
+
+
+@_rule("TensorListGetItem", "TensorListPopBack", "TensorListStack", "TensorListGather", "TensorListConcatV2")
+def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    shape_at = {"TensorListGetItem": 2, "TensorListGather": 2}.get(kind.op_type, 1)
+    declared = engine.shape_from_input(node, shape_at)
+    element = merged_sizes(None if handle is None else handle.read_one(engine, node), declared)
+    if kind.op_type == "TensorListGetItem":
+        return [element]
+    if kind.op_type == "TensorListPopBack":
+        if handle is not None:
+            engine.hand_on(node, 0, handle)
+        return [(), element]
+    count = _scalar(None if handle is None else handle.count)
+    if kind.op_type == "TensorListConcatV2":
+        if not element:
+            return [None, (count,)]
+        first = None if count is None or element[0] is None else count * element[0]
+        return [(first, *element[1:]), (count,)]
+    if kind.op_type == "TensorListGather":
+        indices = engine.input_sizes(node, 1)
+        count = indices[0] if indices else None
+    elif kind.attrs.get("num_elements", -1) >= 0:
+        count = kind.attrs["num_elements"]
+    return [None if element is None else (count, *element)]
+
+
+# Stacks
+
+
+@_rule("StackV2", "Stack")
+def _make_stack(engine: Engine, node: int, kind: Kind) -> None:
+    engine.own_handle(node, kind)
+
+
+@_rule("StackPushV2", "StackPush")
+def _push(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle, sizes = engine.handle_at(node, 0), engine.input_sizes(node, 1)
+    if handle is not None:
+        handle.write(engine, [sizes])
+        if (engine, node) not in handle.pushed:
+            handle.pushed.append((engine, node))
+    return [sizes]
+
+
+@_rule("StackPopV2", "StackPop")
+def _pop(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    return [None if handle is None else handle.read_one(engine, node)]
+
+
+# Queues and staging areas
+
+
+@_rule("QueueEnqueueV2", "QueueEnqueue", "QueueEnqueueManyV2", "QueueEnqueueMany")
+def _enqueue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None and kind.attrs.get("shapes") is None and not handle.kind.attrs.get("shapes"):
+        count = len(engine.inputs[node]) - 1
+        written = [engine.input_sizes(node, at + 1) for at in range(count)]
+        handle.write(engine, list(map(_rest, written)) if "Many" in kind.op_type else written)
+    return []
+
+
+@_rule("QueueDequeueV2", "QueueDequeue", "QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2")
+def _dequeue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    outputs = len(kind.dtypes)
+    if handle is None:
+        return [None] * outputs
+    declared = handle.kind.attrs.get("shapes") or ()
+    elements: Sequence[Sizes] = [shape.sizes for shape in declared] or handle.read(engine, node) or []
+    if handle.kind.op_type.startswith("PriorityQueue") and declared:
+        elements = [(), *elements]
+    if len(elements) != outputs:
+        return [None] * outputs
+    if kind.op_type.startswith(("QueueDequeueMany", "QueueDequeueUpTo")):
+        count = _scalar(engine.value_of_input(node, 1)) if "Many" in kind.op_type else None
+        return [None if sizes is None else (count, *sizes) for sizes in elements]
+    return elements
+
+
+# Variables
+
+
+@_rule("VarHandleOp")
+def _variable(engine: Engine, node: int, kind: Kind) -> None:
+    engine.own_handle(node, kind)
+
+
+@_rule("AssignVariableOp")
+def _assign(engine: Engine, node: int, kind: Kind) -> None:
+    handle = engine.handle_at(node, 0)
+    if handle is not None and not is_known(_sizes_attr(handle.kind, "shape")):
+        handle.write(engine, [engine.input_sizes(node, 1)])
+
+
+@_rule("ReadVariableOp")
+def _read_variable(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is None:
+        return [None]
+    handle.read(engine, node)
+    return [handle.variable_sizes()]

@@ -1,0 +1,622 @@
+"""Shapes of all outputs of a graph, to a fixpoint where it has loops.
+
+Nodes are visited in the order in which TensorFlow visits them. A node's shapes follow from those of its inputs, by the
+shape function that the op library registers (what is found for one kind of node with inputs of certain shapes is kept),
+and what a shape function asks about values is worked out when it asks::
+
+    i = Merge(Enter, NextIteration) ──> Switch ──> body ──> NextIteration
+          ▲                                                      │
+          └──────────────────────────────────────────────────────┘
+
+A ``Merge`` of a loop begins with the shape of what enters. When the body has been visited, what comes round may differ:
+the merge then gets the least general shape that fits both, and what hangs on it is visited again, until nothing
+changes. Shapes only get more general on the way, so there are few rounds; a node that is still not at rest after
+``_MOST_VISITS`` of them keeps what all its visits have in common.
+
+Source: tensorflow/core/common_runtime/shape_refiner.cc and tensorflow/core/grappler/costs/graph_properties.cc, release
+1.15 (which values are followed).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.shapes import calls, handles, values
+from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.handle import Handle
+from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, Value, is_known, joined, shape_of
+from gpuplace.cost.shapes.order import dependency_order
+from gpuplace.graph.constant_value import Evaluated, constant_value_as_shape
+from gpuplace.graph.op_sets import (
+    ENTERS,
+    IDENTITY_OPS,
+    MERGES,
+    NEXT_ITERATIONS,
+    SWITCHES,
+)
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import infer_shapes, shape_function_of
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+_MOST_VISITS = 12
+"""Visits of a node; after more its shapes are what they have in common."""
+
+Given = Mapping[tuple[int, int], tuple[Sizes, Value | None]]
+"""What is fed: shape and value of outputs, by node and output."""
+
+
+class Inference:
+    """The shapes of one graph.
+
+    Attributes:
+        graph: the graph.
+        kinds: the kind of each node.
+        inputs: (node, output) of each data input of each node.
+        shapes: the shape of each output of each node; None before a node is visited.
+        faults: nodes whose shapes do not fit, with the sentence of their shape function.
+
+    Args:
+        graph: the graph.
+        kinds: where kinds of nodes are kept; functions of the graph share them.
+        given: what is fed.
+        assume: gives, for a node and its shapes, those with what stands for unknown sizes; None: sizes stay unknown.
+        library: the functions that may be called.
+        arguments: in a function's body: what each ``_Arg`` node is.
+        use_hints: whether shapes that the graph says it has count.
+    """
+
+    def __init__(
+        self,
+        graph: PlacementGraph,
+        kinds: Kinds,
+        given: Given | None = None,
+        assume: Callable[[Inference, int, tuple[Sizes, ...]], tuple[Sizes, ...]] | None = None,
+        library: calls.Library | None = None,
+        arguments: Sequence[calls.Argument] = (),
+        use_hints: bool = True,
+    ) -> None:
+        self.graph = graph
+        self.all_kinds = kinds
+        self.kinds = kinds.of_nodes(graph)
+        self.given = given or {}
+        self.library = library or calls.Library(graph, kinds.catalogue)
+        self.arguments = arguments
+        self._given_nodes = {node for node, _ in self.given}
+        self._assume = assume
+        self._use_hints = use_hints and graph.tensor_info is not None
+        self.inputs = _data_inputs(graph)
+        self.shapes: list[tuple[Sizes, ...] | None] = [None] * len(graph)
+        self.faults: dict[int, str] = {}
+        self._handles: dict[tuple[int, int], Handle] = {}
+        self._values: dict[int, list[Value | None]] = {}
+        self._visits: dict[int, int] = {}
+        self._again: list[tuple[int, int]] = []
+        self._queued: set[int] = set()
+        self._consumers: list[list[int]] | None = None
+        self.attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
+
+    def feed(self, given: Given) -> None:
+        """Says what is fed, before ``run``."""
+        self.given = given
+        self._given_nodes = {node for node, _ in given}
+
+    def body(self, graph: PlacementGraph, arguments: Sequence[calls.Argument]) -> Engine:
+        """The shapes of a function's body, inferred."""
+        made = Inference(graph, self.all_kinds, library=self.library, arguments=arguments)
+        made.run()
+        return made
+
+    def run(self) -> None:
+        """Infers all shapes."""
+        order = self.order
+        shapes, kinds, visit = self.shapes, self.kinds, self._visit
+        looped = []
+        for node in order:
+            shapes[node] = visit(node, kinds[node])
+            if kinds[node].op_type in NEXT_ITERATIONS:
+                looped.append(node)
+        if not looped and not self._again:
+            return
+        consumers = self.consumers
+        for node in looped:
+            for consumer in consumers[node]:
+                self.look_again(consumer)
+        again = self._again
+        while again:
+            _, node = heapq.heappop(again)
+            self._queued.discard(node)
+            if shapes[node] is None:
+                continue
+            old_values = self._values.pop(node, None)
+            found = visit(node, kinds[node])
+            visits = self._visits[node] = self._visits.get(node, 0) + 1
+            old = shapes[node]
+            if visits > _MOST_VISITS and old is not None and len(old) == len(found):
+                found = tuple(map(joined, old, found))
+            changed = found != old
+            shapes[node] = found
+            if old_values is not None and not changed:
+                changed = not _same_values(old_values, self.node_values(node))
+            if changed:
+                for consumer in consumers[node]:
+                    self.look_again(consumer)
+
+    def look_again(self, node: int) -> None:
+        """Has a node visited once more."""
+        if node not in self._queued:
+            self._queued.add(node)
+            heapq.heappush(self._again, (self.rank[node], node))
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The nodes, each after what it needs; InvalidArgumentError for a cycle that is no loop."""
+        return dependency_order(self.graph)
+
+    @cached_property
+    def rank(self) -> list[int]:
+        """The place of each node in ``order``."""
+        found = [0] * len(self.graph)
+        for place, node in enumerate(self.order):
+            found[node] = place
+        return found
+
+    @property
+    def consumers(self) -> list[list[int]]:
+        """The nodes that take an output of each node."""
+        if self._consumers is None:
+            self._consumers = [[] for _ in self.inputs]
+            for node, sources in enumerate(self.inputs):
+                for source in dict.fromkeys(source for source, _ in sources):
+                    self._consumers[source].append(node)
+        return self._consumers
+
+    # One node
+
+    def _visit(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
+        found = self._inferred(node, kind)
+        if node in self._given_nodes:
+            found = tuple(
+                self.given[node, output][0] if (node, output) in self.given else sizes
+                for output, sizes in enumerate(found)
+            )
+        for sizes in found:
+            if sizes is None or None in sizes:
+                return self._completed(node, kind, found)
+        return found
+
+    def _inferred(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
+        rule = _rules.get(kind.op_type)
+        if rule is not None:
+            made = rule(self, node, kind)
+            if made is not None:
+                return tuple(made)
+        elif kind.op_def is not None and kind.op_type in self.graph.functions:
+            return tuple(calls.call(self, node, kind))
+        if kind.handles:
+            self._follow_handles(node, kind)
+        elif kind.makes_handle:
+            self.own_handle(node, kind)
+        shapes = self.shapes
+        key: Any = tuple([_of(shapes[source], output) for source, output in self.inputs[node]])
+        if kind.handles:
+            key = (key, *[self._handle_key(node, at) for at in kind.handles])
+        found = kind.found.get(key)
+        if found is None:
+            return self._by_function(node, kind, key, {})
+        if type(found) is dict:
+            known = tuple([self._digest(node, at) for at in kind.asked])
+            made = found.get(known)
+            return self._by_function(node, kind, key, found) if made is None else made
+        return found
+
+    def _by_function(self, node: int, kind: Kind, key: Any, by_value: dict[Any, Any]) -> tuple[Sizes, ...]:
+        asked: set[int] = set()
+        op = self._operation(node, kind, asked)
+        try:
+            shapes = infer_shapes(op, len(kind.dtypes))
+        except ValueError as error:
+            self.faults[node] = str(error)
+            return (None,) * len(kind.dtypes)
+        except KeyError as error:
+            self.faults[node] = (
+                f"NodeDef missing attr {error} from Op<{kind.op_def}>; NodeDef: {{{{node {op.name}}}}}"
+            )
+            return (None,) * len(kind.dtypes)
+        self.faults.pop(node, None)
+        made = tuple([shape.sizes for shape in shapes])
+        if shape_function_of(kind.op_type) is None:
+            made = tuple([_HANDLES.get(dtype.name) for dtype in kind.output_types])
+        if not asked and not by_value:
+            kind.found[key] = made
+            return made
+        if not asked.issubset(kind.asked):
+            kind.asked = tuple(sorted(asked.union(kind.asked)))
+            for old in [old for old, found in kind.found.items() if type(found) is dict]:
+                del kind.found[old]
+            by_value = {}
+        kind.found[key] = by_value
+        by_value[tuple([self._digest(node, at) for at in kind.asked])] = made
+        return made
+
+    def _operation(self, node: int, kind: Kind, asked: set[int]) -> Operation:
+        """What a shape function looks at."""
+        op = Operation(None, self.graph.names[node], kind.op_type, kind.op_def, (), (), kind.attrs)  # type: ignore[arg-type]
+        if kind.op_type == "Const":
+            op.attrs = self.attrs_of(node)  # type: ignore[assignment]
+        made: list[Tensor] = []
+        types = kind.input_types
+        for at, (source, output) in enumerate(self.inputs[node]):
+            dtype = types[at] if at < len(types) else self.kinds[source].dtypes[output]
+            handle = self._handles.get((source, output))
+            maker = _NO_OP if handle is None else _maker(handle)
+            tensor = Evaluated(maker, output, dtype, shape_of(_of(self.shapes[source], output)))
+            tensor.evaluate = self._evaluation(node, at, asked)
+            made.append(tensor)
+        op.inputs = tuple(made)
+        op.outputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes))
+        return op
+
+    def _evaluation(self, node: int, at: int, asked: set[int]) -> Callable[[], Value | None]:
+        def evaluate() -> Value | None:
+            asked.add(at)
+            return self.value_of_input(node, at)
+
+        return evaluate
+
+    def _digest(self, node: int, at: int) -> Any:
+        """A value as part of a key."""
+        known = self.value_of_input(node, at) if at < len(self.inputs[node]) else None
+        if known is None:
+            return None
+        array, unknown = known
+        content = array.tobytes() if array.dtype != object else tuple(array.ravel().tolist())
+        return array.dtype.char, array.shape, content, None if unknown is None else unknown.tobytes()
+
+    def _completed(self, node: int, kind: Kind, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+        """Shapes with what values tell, with what the graph itself says, and with what is assumed."""
+        if values.decide_shapes(self, node, kind):
+            self.shapes[node] = found
+            made = self.node_values(node)
+            if None not in made:
+                return tuple([value[0].shape for value in made if value is not None])
+        if self._use_hints and node < len(self.graph):
+            hint = self.graph.tensor_info
+            assert hint is not None
+            found = tuple(
+                sizes if is_known(sizes) else _filled(sizes, _hinted(hint, node, output))
+                for output, sizes in enumerate(found)
+            )
+        if len(found) == _RESERVING and found[-1] is None and kind.op_type in _WITH_RESERVE:
+            found = (*found[:-1], ())
+        if self._assume is not None and not all(map(is_known, found)):
+            found = self._assume(self, node, found)
+        return found
+
+    # What rules ask
+
+    def sizes(self, node: int, output: int) -> Sizes:
+        """The shape of an output as far as it is known by now."""
+        return _of(self.shapes[node], output)
+
+    def input_sizes(self, node: int, at: int) -> Sizes:
+        """The shape of an input."""
+        sources = self.inputs[node]
+        return self.sizes(*sources[at]) if at < len(sources) else None
+
+    def value_of_input(self, node: int, at: int) -> Value | None:
+        """What is known of the value of an input."""
+        sources = self.inputs[node]
+        return self.known_value(*sources[at]) if at < len(sources) else None
+
+    def shape_from_input(self, node: int, at: int) -> Sizes:
+        """The shape that an input describes by its value."""
+        if at >= len(self.inputs[node]):
+            return None
+        source, output = self.inputs[node][at]
+        tensor = Evaluated(
+            _NO_OP, output, self.kinds[source].dtypes[output], shape_of(self.sizes(source, output))
+        )
+        tensor.evaluate = lambda: self.known_value(source, output)
+        try:
+            return constant_value_as_shape(tensor).sizes
+        except ValueError:  # a scalar that is not known
+            return None
+
+    def handle_at(self, node: int, at: int) -> Handle | None:
+        """What an input points at."""
+        sources = self.inputs[node]
+        return self._handles.get(sources[at]) if at < len(sources) else None
+
+    def handle_of(self, node: int, output: int) -> Handle | None:
+        """What an output points at."""
+        return self._handles.get((node, output))
+
+    def own_handle(self, node: int, kind: Kind) -> Handle:
+        """What a node makes and points at."""
+        handle = self._handles.get((node, 0))
+        if handle is None:
+            in_sizes = tuple([self.sizes(source, output) for source, output in self.inputs[node]])
+            handle = self._handles[node, 0] = Handle(kind, in_sizes)
+        return handle
+
+    def hand_on(self, node: int, output: int, handle: Handle) -> None:
+        """Says what an output points at."""
+        self._handles[node, output] = handle
+
+    def _handle_key(self, node: int, at: int) -> Any:
+        handle = self.handle_at(node, at)
+        return None if handle is None else handle.key
+
+    def _follow_handles(self, node: int, kind: Kind) -> None:
+        """Hands on what the first input points at, where a node gives it out again."""
+        if kind.makes_handle:
+            for at, (source, output) in enumerate(self.inputs[node]):
+                handle = self._handles.get((source, output))
+                if handle is not None and at < max(1, len(kind.dtypes)):
+                    outputs = range(len(kind.dtypes)) if len(self.inputs[node]) == 1 else (at,)
+                    for own in outputs:
+                        self._handles.setdefault((node, own), handle)
+        elif kind.op_type in MERGES | SWITCHES | IDENTITY_OPS:
+            self._pass_handle(node, len(kind.dtypes))
+
+    def _pass_handle(self, node: int, outputs: int) -> None:
+        for source in self.inputs[node]:
+            handle = self._handles.get(source)
+            if handle is not None:
+                for output in range(outputs):
+                    self._handles.setdefault((node, output), handle)
+                return
+
+    def argument(self, kind: Kind) -> calls.Argument | None:
+        """What a function's ``_Arg`` node is; None where that is not known."""
+        index = kind.attrs.get("index", 0)
+        return self.arguments[index] if index < len(self.arguments) else None
+
+    # Values
+
+    def known_value(self, node: int, output: int) -> Value | None:
+        """What is known of the value of an output."""
+        fed = self.given.get((node, output))
+        if fed is not None:
+            return fed[1]
+        found = self.node_values(node)
+        return found[output] if output < len(found) else None
+
+    def node_values(self, node: int) -> list[Value | None]:
+        """What is known of the values of a node's outputs, which what feeds it is evaluated for."""
+        found = self._values.get(node)
+        if found is not None:
+            return found
+        pending, under_way = [node], set()
+        while pending:
+            current = pending[-1]
+            if current in self._values:
+                pending.pop()
+                continue
+            kind = self.kinds[current]
+            missing = []
+            if current not in under_way:
+                under_way.add(current)
+                missing = [
+                    source for source in self._value_sources(current, kind) if source not in self._values
+                ]
+                missing = [source for source in missing if source not in under_way]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            self._values[current] = self._evaluated(current, kind)
+        return self._values[node]
+
+    def _evaluated(self, node: int, kind: Kind) -> list[Value | None]:
+        if self.shapes[node] is None:
+            return [None] * len(kind.dtypes)
+        if kind.op_type == "_Arg" and self.arguments:
+            argument = self.argument(kind)
+            return [None if argument is None else argument.value]
+        return values.evaluate(self, node, kind)
+
+    def _value_sources(self, node: int, kind: Kind) -> list[int]:
+        if not values.inputs_to_evaluate(kind):
+            return []
+        if kind.op_type in MERGES:
+            return [source for source, _ in self.merged_sources(node)]
+        if not all(self._is_small(source, output) for source, output in self.inputs[node]):
+            return []
+        return [source for source, output in self.inputs[node] if (source, output) not in self.given]
+
+    def _is_small(self, node: int, output: int) -> bool:
+        sizes = self.sizes(node, output)
+        if sizes is None:
+            return True
+        count = 1
+        for size in sizes:
+            count *= 1 if size is None else size
+        return count <= values.MAX_ELEMENTS
+
+    def merged_sources(self, node: int) -> list[tuple[int, int]]:
+        """The inputs whose values a ``Merge`` may have; none of a loop's variable, that changes on the way."""
+        sources = self.inputs[node]
+        looped = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
+        if not looped:
+            return sources
+        entering = [source for source in sources if source not in looped]
+        return entering if all(self._comes_back(source[0], node) for source in looped) else []
+
+    def _comes_back(self, node: int, merge: int) -> bool:
+        """Whether a ``NextIteration`` gives just what the merge has given."""
+        source, output = self.inputs[node][0]
+        for _ in range(_LONGEST_WAY):
+            if source == merge:
+                return output == 0
+            op_type = self.kinds[source].op_type
+            if op_type not in IDENTITY_OPS and op_type not in SWITCHES and op_type not in ENTERS:
+                return False
+            source, output = self.inputs[source][0]
+        return False
+
+
+_WITH_RESERVE, _RESERVING = ("FusedBatchNormV3", "_FusedBatchNormEx"), 6
+"""Ops whose last output is what the library wants to keep for the gradient: one number, where it needs no more."""
+
+_HANDLES: dict[str, Sizes] = {"resource": (), "variant": (), "string_ref": (2,)}
+"""Shapes of handles, which ops without a shape function have as any other."""
+
+_LONGEST_WAY = 100
+"""Nodes that hand a value on unchanged."""
+
+_NO_OP = Operation(None, "", "", None, (), (), {})  # type: ignore[arg-type]
+
+
+def _maker(handle: Handle) -> Operation:
+    """The operation that made a handle, as shape functions look at it."""
+    kind = handle.kind
+    op = Operation(None, "", kind.op_type, kind.op_def, (), (), kind.attrs)  # type: ignore[arg-type]
+    op.inputs = tuple(
+        Tensor(_NO_OP, 0, dtype, shape_of(sizes))
+        for dtype, sizes in zip(kind.input_types, handle.in_sizes, strict=False)
+    )
+    return op
+
+
+def _of(found: tuple[Sizes, ...] | None, output: int) -> Sizes:
+    return found[output] if found is not None and output < len(found) else None
+
+
+def _filled(sizes: Sizes, hint: Sizes) -> Sizes:
+    """A shape with what another program found for it, where that does not contradict it."""
+    if hint is None or sizes == hint:
+        return sizes
+    if sizes is None:
+        return hint
+    if len(sizes) != len(hint) or any(
+        a is not None and b is not None and a != b for a, b in zip(sizes, hint, strict=True)
+    ):
+        return sizes
+    return tuple([b if a is None else a for a, b in zip(sizes, hint, strict=True)])
+
+
+def _hinted(hint: Callable[[int, int], Any], node: int, output: int) -> Sizes:
+    try:
+        return hint(node, output).shape
+    except IndexError:  # the node has fewer outputs than its op says
+        return None
+
+
+def _same_values(old: list[Value | None], new: list[Value | None]) -> bool:
+    def same(one: Value | None, other: Value | None) -> bool:
+        if one is None or other is None:
+            return one is other
+        return (
+            one[0].shape == other[0].shape
+            and bool(np.array_equal(one[0], other[0]))
+            and (
+                one[1] is other[1]
+                or (one[1] is not None and other[1] is not None and bool(np.array_equal(one[1], other[1])))
+            )
+        )
+
+    return len(old) == len(new) and all(map(same, old, new))
+
+
+def _data_inputs(graph: PlacementGraph) -> list[list[tuple[int, int]]]:
+    data = graph.dst_input != CONTROL
+    found: list[list[tuple[int, int]]] = [[] for _ in range(len(graph))]
+    for source, output, node in zip(
+        graph.src[data].tolist(), graph.src_output[data].tolist(), graph.dst[data].tolist(), strict=True
+    ):
+        found[node].append((source, output))
+    return found
+
+
+# Ops whose shapes no shape function can tell
+
+Rule = Callable[[Engine, int, Kind], Sequence[Sizes] | None]
+_rules: dict[str, Rule] = {}
+
+
+def _rule(*op_types: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        _rules.update(dict.fromkeys(op_types, function))
+        return function
+
+    return register
+
+
+@_rule("Const")
+def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
+    value = engine.attrs_of(node).get("value")
+    return None if value is None or not hasattr(value, "shape") else (value.shape.sizes,)
+
+
+@_rule("Merge", "RefMerge")
+def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    for at in range(len(engine.inputs[node])):
+        handle = engine.handle_at(node, at)
+        if handle is not None:
+            engine.hand_on(node, 0, handle)
+            break
+    known = [
+        engine.sizes(source, output)
+        for source, output in engine.inputs[node]
+        if engine.shapes[source] is not None
+    ]
+    if not known:
+        return None, ()
+    found = known[0]
+    for sizes in known[1:]:
+        found = joined(found, sizes)
+    return found, ()
+
+
+@_rule(
+    "Switch",
+    "RefSwitch",
+    "Enter",
+    "RefEnter",
+    "Exit",
+    "RefExit",
+    "NextIteration",
+    "RefNextIteration",
+    "_SwitchN",
+)
+def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    outputs = len(kind.dtypes)
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        for output in range(outputs):
+            engine.hand_on(node, output, handle)
+    return (engine.input_sizes(node, 0),) * outputs
+
+
+@_rule("Identity", "StopGradient")
+def _identity(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    handle = engine.handle_at(node, 0)
+    if handle is not None:
+        engine.hand_on(node, 0, handle)
+    return (engine.input_sizes(node, 0),)
+
+
+@_rule("_Arg")
+def _arg(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    argument = engine.argument(kind)
+    if argument is None:
+        return (None,)
+    if argument.handle is not None:
+        engine.hand_on(node, 0, argument.handle)
+    return (argument.sizes,)
+
+
+@_rule("_Retval")
+def _retval(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    return ()
+
+
+_rules.update(handles.RULES)
+_rules.update(calls.RULES)

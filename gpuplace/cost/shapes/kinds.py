@@ -1,0 +1,164 @@
+"""Nodes that are alike: of one op type with the same attributes, so that what is found for one holds for all.
+
+A graph of 100,000 nodes has some hundred kinds of nodes. Shapes are kept as plain tuples of sizes here: two that are
+equal hash and compare without Python code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.op_def import OpDef
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.node_facts import declared_types
+from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.shapes import TensorShape
+
+Sizes = tuple[int | None, ...] | None
+"""A shape: a size or None for each dimension; None where the rank is unknown."""
+
+Array = np.ndarray[Any, Any]
+
+Value = tuple[Array, Array | None]
+"""A tensor's value, -1 where it is unknown, and which elements are unknown; None: none is."""
+
+_HANDLE_TYPES = ("resource", "variant", "string_ref")
+
+
+class Kind:
+    """What nodes of one op type with the same attributes have in common.
+
+    Attributes:
+        number: its place among the kinds of a graph.
+        op_type: op type, or the name of a function.
+        op_def: the signature; None for an op that nobody knows.
+        attrs: the attributes, defaults included, without those that begin with an underscore.
+        input_types: declared type of each data input.
+        output_types: declared type of each output.
+        dtypes: type of each output, reference types as their base.
+        handles: whether each input is the handle of something that is kept elsewhere.
+        makes_handle: whether an output is such a handle.
+        found: what has been inferred, by the shapes of the inputs.
+    """
+
+    __slots__ = (
+        "number", "op_type", "op_def", "attrs", "input_types", "output_types", "dtypes", "handles", "makes_handle",
+        "found", "asked", "work",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        op_type: str,
+        op_def: OpDef | None,
+        attrs: Mapping[str, Any],
+        input_types: tuple[DType, ...],
+        output_types: tuple[DType, ...],
+    ) -> None:
+        self.number = number
+        self.op_type = op_type
+        self.op_def = op_def
+        self.attrs = attrs
+        self.input_types = input_types
+        self.output_types = output_types
+        self.dtypes = tuple(dtype.base_dtype for dtype in output_types)
+        self.handles = tuple(at for at, dtype in enumerate(input_types) if dtype.name in _HANDLE_TYPES)
+        self.makes_handle = any(dtype.name in _HANDLE_TYPES for dtype in output_types)
+        self.found: dict[Any, Any] = {}
+        self.asked: tuple[int, ...] = ()
+        self.work: dict[Any, Any] = {}
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the op's result may depend on more than its inputs."""
+        return self.op_def is None or self.op_def.is_stateful
+
+
+class Kinds:
+    """The kinds of nodes of a graph, and of the functions that it calls.
+
+    Args:
+        catalogue: the ops.
+    """
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._known: dict[Any, Kind] = {}
+        self.all: list[Kind] = []
+
+    def of_nodes(self, graph: PlacementGraph) -> list[Kind]:
+        """The kind of each node of a graph."""
+        attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
+        known, found = self._known, []
+        op_types = [signature.op_type for signature in graph.signatures]
+        for node, signature in enumerate(graph.signature.tolist()):
+            op_type, attrs = op_types[signature], attrs_of(node)
+            if op_type == "Const":
+                value = attrs.get("value")
+                key: Any = (
+                    "Const",
+                    attrs.get("dtype"),
+                    getattr(getattr(value, "shape", None), "sizes", None),
+                )
+            else:
+                key = (op_type, *[item for item in attrs.items() if item[0][0] != "_"])
+            try:
+                kind = known.get(key)
+            except TypeError:  # an attribute of no known kind: the node is one of its own
+                key, kind = object(), None
+            if kind is None:
+                kind = known[key] = self._new(op_type, attrs, graph.functions)
+            found.append(kind)
+        return found
+
+    def _new(self, op_type: str, attrs: Mapping[str, Any], functions: Mapping[str, Any]) -> Kind:
+        op_def = self.catalogue.ops.get(op_type) or functions.get(op_type)
+        given = {name: value for name, value in attrs.items() if name[0] != "_"}
+        inputs: tuple[DType, ...] = ()
+        outputs: tuple[DType, ...] = ()
+        if op_def is not None:
+            given = {**op_def.defaults, **given}
+            try:
+                inputs, outputs = (tuple(types) for types in declared_types(op_def, given))
+            except (KeyError, TypeError, InvalidArgumentError, NotFoundError):
+                pass  # an attribute is missing: the node is not sound, and nothing is known of its outputs
+        kind = Kind(len(self.all), op_type, op_def, given, inputs, outputs)
+        self.all.append(kind)
+        return kind
+
+
+def shape_of(sizes: Sizes) -> TensorShape:
+    """Sizes as a ``TensorShape``; equal ones are one object."""
+    shape = _shapes.get(sizes)
+    if shape is None:
+        if len(_shapes) > _MOST_SHAPES:
+            _shapes.clear()
+        shape = _shapes[sizes] = TensorShape.of(sizes)
+    return shape
+
+
+_shapes: dict[Sizes, TensorShape] = {}
+_MOST_SHAPES = 1 << 16
+
+
+def joined(one: Sizes, other: Sizes) -> Sizes:
+    """The least general shape of which both are instances.
+
+    >>> joined((2, 3), (2, 4)), joined((2,), (2, 3))
+    ((2, None), None)
+    """
+    if one == other:
+        return one
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple([a if a == b else None for a, b in zip(one, other, strict=True)])
+
+
+def is_known(sizes: Sizes) -> bool:
+    """Whether rank and all sizes are known."""
+    return sizes is not None and None not in sizes

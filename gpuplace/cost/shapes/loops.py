@@ -1,0 +1,312 @@
+"""Frames of loops, and how often their bodies run.
+
+A loop that counts runs as often as its condition says::
+
+    i = Merge(Enter(0), NextIteration(Add(Switch(i):1, 1)))        LoopCond(Less(i, Enter(n)))
+
+takes ``n`` trips if ``n`` is known. Of several conditions joined by ``LogicalAnd`` the counting ones bound the trips:
+a decoder that stops early is assumed to run to its bound. Where the bound is the counter of a loop around, its mean
+counts. A loop that goes back over another (its counter begins with
+what came out of that one's counter) runs as often as that one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.shapes.inference import Inference
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import ENTERS, EXITS, IDENTITY_OPS, MERGES, NEXT_ITERATIONS, SWITCHES
+
+_LONGEST_WAY = 200
+"""Nodes between a value and where it comes from."""
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Trips:
+    """How often the body of a loop runs."""
+
+    count: float
+    """Times, each time that the loop is entered."""
+    assumed: str = ""
+    """What had to be assumed for that; ``""``: nothing."""
+
+
+def frames_of(engine: Inference) -> tuple[list[str], dict[str, str]]:
+    """The innermost frame of each node, and the frame around each frame; ``""`` is outside of all loops."""
+    graph, kinds = engine.graph, engine.kinds
+    outer: dict[str, str] = {}
+    if not any(kind.op_type in ENTERS for kind in engine.all_kinds.all):
+        return [""] * len(graph), outer
+    depth: dict[str, int] = {"": 0}
+    frames: list[str] = [""] * len(graph)
+    seen = [False] * len(graph)
+    src, start = graph.src.tolist(), graph.in_start.tolist()
+    for node in engine.order:
+        frame = ""
+        for edge in range(start[node], start[node + 1]):
+            source = src[edge]
+            if seen[source]:
+                own = frames[source]
+                if kinds[source].op_type in EXITS:
+                    own = outer.get(own, "")
+                if depth[own] > depth[frame]:
+                    frame = own
+        if kinds[node].op_type in ENTERS:
+            name = kinds[node].attrs.get("frame_name", b"")
+            name = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+            if name not in depth:
+                outer[name], depth[name] = frame, depth[frame] + 1
+            frame = name
+        frames[node] = frame
+        seen[node] = True
+    return frames, outer
+
+
+class TripCounts:
+    """How often the bodies of a graph's loops run.
+
+    Args:
+        engine: the graph, with its shapes.
+        frames: the innermost frame of each node.
+        given: frame name, or its beginning up to a slash, to trips.
+    """
+
+    def __init__(self, engine: Inference, frames: list[str], given: Mapping[str, float]) -> None:
+        self._engine = engine
+        self._frames = frames
+        self._found: dict[str, Trips] = {}
+        self._under_way: set[str] = set()
+        self._conditions = {
+            frames[node]: node for node, kind in enumerate(engine.kinds) if kind.op_type == "LoopCond"
+        }
+        names = list(dict.fromkeys(name for name in frames if name))
+        for key, count in given.items():
+            chosen = [name for name in names if name == key] or [
+                name for name in names if name.removesuffix("/while_context") == key
+            ]
+            if not chosen:
+                raise InvalidArgumentError.of(
+                    f"trip_counts: no loop of the graph has the frame '{key}'",
+                    facts={"loops": ", ".join(names[:_SHOWN]) or "none"},
+                    hint="name the loop by its frame, as Enter nodes have it in 'frame_name'",
+                )
+            if (
+                not isinstance(count, (int, float, np.integer, np.floating))
+                or not count >= 0
+                or math.isinf(count)
+            ):
+                raise InvalidArgumentError.of(
+                    f"trip_counts: a loop runs 0 times or more; got {count!r} for '{key}'",
+                    hint="give a number",
+                )
+            self._found.update(dict.fromkeys(chosen, Trips(float(count))))
+
+    def of(self, frame: str) -> Trips:
+        """The trips of one loop."""
+        if frame not in self._found:
+            self._under_way.add(frame)
+            self._found[frame] = self._worked_out(frame)
+            self._under_way.discard(frame)
+        return self._found[frame]
+
+    def _worked_out(self, frame: str) -> Trips:
+        condition = self._conditions.get(frame)
+        if condition is None:
+            return Trips(1.0, f"Loop '{frame}' has no condition here: one trip is assumed")
+        count, exact = self._bound(*self._engine.inputs[condition][0])
+        if count is None:
+            return Trips(1.0, f"No bound of loop '{frame}' is known: one trip is assumed; give trip_counts")
+        if not exact:
+            return Trips(count, f"Loop '{frame}' is assumed to run to its bound of {count:g} trips")
+        return Trips(count)
+
+    def _bound(self, node: int, output: int) -> tuple[float | None, bool]:
+        """How often a condition holds, at most, and whether it is just as often."""
+        engine = self._engine
+        node, output = self._origin(node, output)
+        op_type = engine.kinds[node].op_type
+        if op_type == "LogicalAnd":
+            (one, first), (other, second) = (self._bound(*source) for source in engine.inputs[node])
+            if one is None or other is None:
+                known = other if one is None else one
+                return known, False
+            return min(one, other), first and second
+        negated = op_type == "LogicalNot"
+        if negated:
+            node, output = self._origin(*engine.inputs[node][0])
+            op_type = engine.kinds[node].op_type
+        comparison = _COMPARISONS.get(op_type)
+        if comparison is None or len(engine.inputs[node]) != 2:
+            return self._constant(node, output)
+        if negated:
+            comparison = _NEGATED[comparison]
+        left, right = engine.inputs[node]
+        counter = self._counter(*left)
+        if counter is None:
+            counter, right, comparison = self._counter(*right), left, _MIRRORED[comparison]
+        if counter is None:
+            return None, False
+        begin, step = counter
+        limit, exact = self._limit(*right)
+        if limit is None:
+            return None, False
+        return _trips(begin, step, comparison, limit), exact
+
+    def _constant(self, node: int, output: int) -> tuple[float | None, bool]:
+        """A condition that never holds; of one that always does no bound is known."""
+        known = self._engine.known_value(node, output)
+        if known is not None and known[1] is None and known[0].size == 1 and not known[0].item():
+            return 0.0, True
+        return None, False
+
+    def _origin(self, node: int, output: int) -> tuple[int, int]:
+        """Where a value comes from, through what only hands it on."""
+        engine = self._engine
+        for _ in range(_LONGEST_WAY):
+            op_type = engine.kinds[node].op_type
+            if op_type in IDENTITY_OPS or op_type in SWITCHES or op_type in ENTERS or op_type in _PASSING:
+                node, output = engine.inputs[node][0]
+            elif op_type in MERGES and len(engine.merged_sources(node)) == 1:
+                node, output = engine.merged_sources(node)[0]
+            else:
+                break
+        return node, output
+
+    def _counter(self, node: int, output: int) -> tuple[float, float] | None:
+        """Where a value begins and by how much it grows, if it is a loop's counter."""
+        engine = self._engine
+        node, _ = self._origin(node, output)
+        if engine.kinds[node].op_type not in MERGES:
+            return None
+        sources = engine.inputs[node]
+        looped = [source for source in sources if engine.kinds[source[0]].op_type in NEXT_ITERATIONS]
+        entering = [source for source in sources if source not in looped]
+        if len(looped) != 1 or len(entering) != 1:
+            return None
+        begin = self.scalar(*entering[0])
+        added, where = self._origin(*engine.inputs[looped[0][0]][0])
+        kind = engine.kinds[added]
+        if begin is None or kind.op_type not in _STEPS or where:
+            return None
+        (one, other), sign = engine.inputs[added], _STEPS[kind.op_type]
+        if self._origin(*one)[0] != node:
+            if sign < 0 or self._origin(*other)[0] != node:
+                return None
+            one, other = other, one
+        step = self.scalar(*other)
+        return None if not step else (begin, sign * step)
+
+    def _limit(self, node: int, output: int) -> tuple[float | None, bool]:
+        """A number, or the most that it can be."""
+        value = self.scalar(node, output)
+        if value is not None:
+            return value, True
+        engine = self._engine
+        node, output = self._origin(node, output)
+        if engine.kinds[node].op_type == "Minimum":
+            known = [
+                limit for source in engine.inputs[node] if (limit := self._limit(*source)[0]) is not None
+            ]
+            return (min(known), False) if known else (None, False)
+        return self._on_average(node, output), False
+
+    def _on_average(self, node: int, output: int) -> float | None:
+        """What the counter of a loop around is, over all of its trips."""
+        frame = self._frames[node]
+        if not frame or frame in self._under_way:
+            return None
+        counter = self._counter(node, output)
+        if counter is None:
+            return None
+        begin, step = counter
+        return begin + step * max(0.0, self.of(frame).count - 1) / 2
+
+    def scalar(self, node: int, output: int) -> float | None:
+        """A number that does not change in the loop."""
+        engine = self._engine
+        known = engine.known_value(node, output)
+        if known is None:
+            node, output = self._origin(node, output)
+            known = engine.known_value(node, output)
+        if known is not None:
+            array, unknown = known
+            if unknown is None and array.size == 1 and array.dtype.kind in "iufb":
+                return float(array.item())
+            return None
+        if engine.kinds[node].op_type in EXITS:
+            return self._at_the_end(node)
+        return None
+
+    def _at_the_end(self, node: int) -> float | None:
+        """What a counter is when its loop is over."""
+        frame = self._frames[node]
+        counter = self._counter(*self._engine.inputs[node][0])
+        if counter is None or frame in self._under_way:
+            return None
+        begin, step = counter
+        return begin + step * self.of(frame).count
+
+
+_PASSING = frozenset({"Cast", "Snapshot", "StopGradient"})
+"""More ops that leave a number as it is."""
+
+_COMPARISONS = {"Less": "<", "LessEqual": "<=", "Greater": ">", "GreaterEqual": ">=", "NotEqual": "!="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
+_STEPS = {"Add": 1, "AddV2": 1, "Sub": -1}
+
+
+def _trips(begin: float, step: float, comparison: str, limit: float) -> float | None:
+    """How often ``begin``, ``begin + step``, ... satisfies a comparison with ``limit`` before it does not.
+
+    >>> _trips(0, 1, "<", 10), _trips(10, -1, ">=", 1), _trips(0, 3, "<", 10), _trips(5, 1, "<", 3)
+    (10, 10, 4, 0)
+    """
+    distance = (limit - begin) / step
+    if comparison == "!=":
+        return distance if distance >= 0 and distance == math.floor(distance) else None
+    upwards = comparison in ("<", "<=")
+    if comparison not in ("<", "<=", ">", ">="):
+        return None
+    if upwards != (step > 0):
+        holds = {"<": begin < limit, "<=": begin <= limit, ">": begin > limit, ">=": begin >= limit}[
+            comparison
+        ]
+        return None if holds else 0
+    if comparison in ("<", ">"):
+        return max(0, math.ceil(distance))
+    return max(0, math.floor(distance) + 1)
+
+
+def trip_counts(
+    engine: Inference, frames: list[str], given: Mapping[str, float] | None
+) -> tuple[dict[str, float], list[str]]:
+    """How often each loop's body runs, by frame, and what was assumed."""
+    counts = TripCounts(engine, frames, given or {})
+    found: dict[str, float] = {}
+    assumed: list[str] = []
+    for frame in dict.fromkeys(name for name in frames if name):
+        trips = counts.of(frame)
+        found[frame] = trips.count
+        if trips.assumed:
+            assumed.append(trips.assumed)
+    return found, assumed
+
+
+def known_branches(engine: Inference) -> dict[int, bool]:
+    """Switch nodes outside of loops' decisions whose predicate is known: which output is alive."""
+    found: dict[int, bool] = {}
+    for node, kind in enumerate(engine.kinds):
+        if kind.op_type in SWITCHES and len(engine.inputs[node]) == 2:
+            known: Any = engine.known_value(*engine.inputs[node][1])
+            if known is not None and known[1] is None and known[0].size == 1:
+                found[node] = bool(known[0].item())
+    return found

@@ -1,0 +1,322 @@
+"""What is known of the values of small tensors before a step runs: sizes, axes, bounds of loops.
+
+A value is an array with a mask of the elements that are unknown, as in ``tf.stack([tf.shape(x)[0], 10])`` for an ``x``
+of an unknown number of rows. What is wholly known is worked out by the op's own kernel; where elements are unknown
+
+- an op that only moves elements (``Pack``, ``StridedSlice``) moves the mask in the same way, by the same kernel;
+- an elementwise op makes an element unknown where that of any input is;
+- a reduction, where any element that it goes over is;
+- of every other op nothing is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
+from gpuplace.errors import OpError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import bind, has_compute, traits_of
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+MAX_ELEMENTS = 1 << 12
+"""Elements; values of larger tensors are not worked out."""
+
+_MAX_CONSTANT = 1 << 16
+"""Elements; larger constants of the graph are not looked at."""
+
+Rule = Callable[[Engine, int, Kind], list[Value | None]]
+
+_rules: dict[str, Rule] = {}
+_moved: dict[str, Callable[[int], Sequence[int]]] = {}
+_reducing: set[str] = set()
+
+
+def _rule(*op_types: str) -> Callable[[Rule], Rule]:
+    def register(function: Rule) -> Rule:
+        _rules.update(dict.fromkeys(op_types, function))
+        return function
+
+    return register
+
+
+def _moves(data: Callable[[int], Sequence[int]], *op_types: str) -> None:
+    """Says that these ops only move elements of some inputs: those that ``data`` gives for a number of inputs."""
+    _moved.update(dict.fromkeys(op_types, data))
+
+
+def _first(count: int) -> Sequence[int]:
+    return (0,)
+
+
+_moves(_first, "Identity", "Reshape", "StridedSlice", "Slice", "ExpandDims", "Squeeze", "Gather", "GatherV2")
+_moves(
+    _first,
+    "Transpose",
+    "Unpack",
+    "SplitV",
+    "Tile",
+    "Cast",
+    "BroadcastTo",
+    "StopGradient",
+    "ReverseV2",
+    "GatherNd",
+)
+_moves(_first, "Snapshot", "PreventGradient", "EnsureShape", "DeepCopy", "Copy", "PlaceholderWithDefault")
+_moves(lambda count: range(count), "Pack", "IdentityN")
+_moves(lambda count: range(count - 1), "ConcatV2")
+_moves(lambda count: range(1, count), "Concat")
+_moves(lambda count: (1,), "Split", "Fill")
+
+
+def _reduces(*op_types: str) -> None:
+    """Says that an element of the result of these ops is made from all along some axes."""
+    _reducing.update(op_types)
+
+
+_reduces("Prod", "Sum", "Max", "Min", "Mean", "All", "Any")
+
+
+def inputs_to_evaluate(kind: Kind) -> bool:
+    """Whether the values of a node's inputs say anything about its own."""
+    if kind.op_type.startswith("Stack"):  # what is popped comes from elsewhere
+        return False
+    return kind.op_type not in _from_shapes and (kind.op_type in _rules or _is_pure(kind))
+
+
+_from_shapes = frozenset(("Shape", "ShapeN"))
+"""Ops whose values depend on the shapes of their inputs alone."""
+
+
+def _is_pure(kind: Kind) -> bool:
+    if kind.is_stateful or kind.handles or kind.makes_handle or not kind.dtypes:
+        return False
+    traits = traits_of(kind.op_type)
+    if traits.reads_outside or traits.waits or traits.own_state:
+        return False
+    return has_compute(kind.op_type, "CPU")
+
+
+def evaluate(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    """What is known of each output of a node, whose inputs have been evaluated."""
+    rule = _rules.get(kind.op_type)
+    if rule is not None:
+        return rule(engine, node, kind)
+    nothing: list[Value | None] = [None] * len(kind.dtypes)
+    if not _is_pure(kind) or not engine.inputs[node]:
+        return nothing
+    if not _is_small(engine, node) and not decide_shapes(engine, node, kind):
+        return nothing
+    values = []
+    for at, (source, output) in enumerate(engine.inputs[node]):
+        value = engine.known_value(source, output) or _unknown(engine, kind, at, engine.sizes(source, output))
+        if value is None:
+            return nothing
+        values.append(value)
+    arrays = [array for array, _ in values]
+    masks = [mask for _, mask in values]
+    if all(mask is not None and bool(mask.all()) for mask in masks):
+        return nothing
+    if all(mask is None for mask in masks):
+        return [(array, None) for array in _computed(kind, arrays)] or nothing
+    return _partial(kind, arrays, masks) or nothing
+
+
+_FEW = 64
+"""Elements; of so few inputs a kernel is run where only its result tells the shape."""
+
+
+def decide_shapes(engine: Engine, node: int, kind: Kind) -> bool:
+    """Whether the values of a node's inputs, all of them small and whole numbers, decide about its shapes."""
+    if kind.is_stateful or kind.handles or not kind.input_types or traits_of(kind.op_type).grows:
+        return False
+    count = 0
+    for dtype, (source, output) in zip(kind.input_types, engine.inputs[node], strict=False):
+        sizes = engine.sizes(source, output)
+        if not (dtype.is_integer or dtype.is_bool) or sizes is None or None in sizes:
+            return False
+        count += math.prod(sizes)  # type: ignore[arg-type]
+        if count > _FEW:
+            return False
+    return _is_pure(kind)
+
+
+def _unknown(engine: Engine, kind: Kind, at: int, sizes: Sizes) -> Value | None:
+    """A value of which nothing but its shape is known, where that is enough to know others beside it."""
+    if sizes is None or None in sizes or at >= len(kind.input_types) or not kind.input_types[at].is_integer:
+        return None
+    known: Any = sizes
+    if math.prod(known) > _FEW:
+        return None
+    return np.full(known, -1, kind.input_types[at].base_dtype.as_numpy_dtype), np.ones(known, bool)
+
+
+def _partial(kind: Kind, arrays: list[Array], masks: list[Array | None]) -> list[Value | None]:
+    full = [
+        np.zeros(array.shape, bool) if mask is None else mask
+        for array, mask in zip(arrays, masks, strict=True)
+    ]
+    data = _moved.get(kind.op_type)
+    if data is not None:
+        moved = set(data(len(arrays)))
+        if any(mask is not None and at not in moved for at, mask in enumerate(masks)):
+            return []
+        flags = [
+            mask.astype(array.dtype) if at in moved else array
+            for at, (array, mask) in enumerate(zip(arrays, full, strict=True))
+        ]
+        made, marked = _computed(kind, arrays), _computed(kind, flags)
+        return [_value(array, mask.astype(bool)) for array, mask in zip(made, marked, strict=False)]
+    if kind.op_type in _reducing and masks[1] is None:
+        made = _computed(kind, arrays)
+        axes = tuple(np.atleast_1d(arrays[1]).tolist())
+        return [
+            _value(array, np.any(full[0], axis=axes, keepdims=kind.attrs.get("keep_dims", False)))
+            for array in made
+        ]
+    if traits_of(kind.op_type).elementwise and len(kind.dtypes) == 1:
+        made = _computed(kind, arrays)
+        unknown: Array = np.zeros((), bool)
+        for mask in full:
+            unknown = np.logical_or(unknown, mask)
+        return [_value(array, np.broadcast_to(unknown, array.shape)) for array in made]
+    return []
+
+
+def _value(array: Array, unknown: Array) -> Value:
+    unknown = np.asarray(unknown)
+    if not unknown.any():
+        return array, None
+    array = np.array(array)
+    array[unknown] = -1 if array.dtype != bool else False
+    return array, unknown
+
+
+def _is_small(engine: Engine, node: int) -> bool:
+    """Whether all outputs are known to be small; a kernel is not run to find out that its result is large."""
+    for sizes in engine.shapes[node] or ():
+        if sizes is None:
+            return False
+        count = 1
+        for size in sizes:
+            if size is None:
+                return False
+            count *= size
+        if count > MAX_ELEMENTS:
+            return False
+    return True
+
+
+def _computed(kind: Kind, arrays: list[Array]) -> list[Array]:
+    """What the op's kernel makes of arrays; nothing where it refuses them."""
+    op = Operation(None, "", kind.op_type, kind.op_def, (), (), dict(kind.attrs))  # type: ignore[arg-type]
+    op.inputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
+    op.outputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes))
+    try:
+        with np.errstate(all="ignore"):
+            made = bind(kind.op_type, "CPU", np, op, None)(*arrays)
+    except (OpError, ValueError, TypeError, IndexError, AttributeError, OverflowError):
+        return []  # not a value that the op takes, or one that needs more than arithmetic: the step will tell
+    results = made if isinstance(made, (tuple, list)) else (made,)
+    return [np.asarray(result) for result in results] if len(results) == len(kind.dtypes) else []
+
+
+def _vector(sizes: Sizes, dtype: Any) -> Value | None:
+    if sizes is None:
+        return None
+    unknown = np.array([size is None for size in sizes], bool)
+    array = np.array([-1 if size is None else size for size in sizes], dtype)
+    return array, (unknown if unknown.any() else None)
+
+
+@_rule("Const", "HostConst")
+def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    held = engine.attrs_of(node).get("value")
+    count = None if held is None else held.shape.num_elements()
+    if held is None or count is None or count > _MAX_CONSTANT:
+        return [None]
+    try:
+        return [(held.array, None)]
+    except OpError:  # a corrupt constant: the step will tell
+        return [None]
+
+
+@_rule("Shape", "ShapeN")
+def _shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    found = [engine.sizes(source, output) for source, output in engine.inputs[node]]
+    return [_vector(sizes, dtype.as_numpy_dtype) for sizes, dtype in zip(found, kind.dtypes, strict=True)]
+
+
+@_rule("Size")
+def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    sizes = engine.sizes(*engine.inputs[node][0])
+    if sizes is None or None in sizes:
+        return [None]
+    known: Any = sizes
+    return [(np.asarray(math.prod(known), kind.dtypes[0].as_numpy_dtype), None)]
+
+
+@_rule("Rank")
+def _rank(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    sizes = engine.sizes(*engine.inputs[node][0])
+    return [None if sizes is None else (np.asarray(len(sizes), np.int32), None)]
+
+
+@_rule("VariableShape")
+def _variable_shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    handle = engine.handle_at(node, 0)
+    return [None if handle is None else _vector(handle.variable_sizes(), kind.dtypes[0].as_numpy_dtype)]
+
+
+@_rule("Switch", "RefSwitch")
+def _switch(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    return [engine.known_value(*engine.inputs[node][0])] * 2
+
+
+@_rule("Enter", "NextIteration", "Exit")
+def _handed_on(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    return [engine.known_value(*engine.inputs[node][0])]
+
+
+@_rule("Merge")
+def _merge(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    sources = engine.merged_sources(node)
+    values = [engine.known_value(*source) for source in sources]
+    if not values or any(value is None or value[0].shape != values[0][0].shape for value in values):  # type: ignore[index]
+        return [None, None]
+    array, unknown = values[0]  # type: ignore[misc]
+    differing = np.zeros(array.shape, bool) if unknown is None else unknown
+    for other, mask in values[1:]:  # type: ignore[misc]
+        differing = differing | (other != array) | (False if mask is None else mask)
+    return [None if array.ndim == 0 and differing.any() else _value(array, differing), None]
+
+
+@_rule("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize", "TensorListLength")
+def _count(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    handle = engine.handle_at(node, 0)
+    return [None if handle is None or handle.count is None else handle.count]
+
+
+@_rule("StackPushV2", "StackPush")
+def _pushed(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    return [engine.value_of_input(node, 1)]
+
+
+@_rule("StackPopV2", "StackPop")
+def _popped(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    """What is pushed in one place, and known there, is the same in every iteration."""
+    handle = engine.handle_at(node, 0)
+    if handle is None or len(handle.pushed) != 1:
+        return [None]
+    pushing, at = handle.pushed[0]
+    return [pushing.value_of_input(at, 1)]
+
+
+@_rule("_Arg", "_Retval")
+def _argument(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    return [None] * len(kind.dtypes)

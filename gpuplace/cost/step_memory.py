@@ -1,0 +1,429 @@
+"""Memory foretold: the allocators of simulated GPUs, driven by the session's own plan without its arithmetic.
+
+The variables are initialized first, as a program does, so that they lie where they would; then the step runs once. The
+peak is what the allocator's ``peak_bytes_in_use`` shows then. What does not fit is run again in a memory without a
+limit, to say by how much.
+
+Where a session would run the plan in several lanes (see ``gpuplace.plan.compile``) the order of allocations is not
+determined; foretold is the single line of ``inter_op_parallelism_threads=1``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory, unfilled
+from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_part import StepPart
+from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.why.placement import Placement
+
+_VARIABLES = ("variables", "local_variables")
+_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AliveTensor:
+    """What was in a GPU's memory at the peak."""
+
+    name: str
+    """The node that made it, or the variable."""
+    op: str
+    """Op type; ``"variable"`` for what a variable keeps."""
+    scope: str
+    """Name scope."""
+    nbytes: int
+    """Bytes of its chunk."""
+
+
+@dataclass(slots=True)
+class DeviceUse:
+    """The memory of one GPU in a step."""
+
+    device: str
+    """Full name."""
+    limit: int
+    """Bytes that its allocator may hand out."""
+    peak: int
+    """Most bytes in use since the session began."""
+    step_peak: int
+    """Most bytes in use while the step ran."""
+    variables: int
+    """Bytes in use before the step: variables, and constants of their initial values."""
+    at: str = ""
+    """What was being allocated at the peak."""
+    alive: tuple[AliveTensor, ...] = ()
+    """What was in use at the peak, the largest first."""
+    timeline: tuple[tuple[str, int], ...] = ()
+    """Node and bytes in use, at each allocation and release of the step (``""`` for a release)."""
+    fragmentation: float = 0.0
+    """Part of the free memory that is not in its largest piece, at the end of the step."""
+    short: int = 0
+    """Bytes that are missing; 0 where it fits."""
+    failed_at: str = ""
+    """Node whose tensor does not fit."""
+    wanted: int = 0
+    """Bytes of that tensor."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepMemory:
+    """The memory of all devices in a step."""
+
+    devices: tuple[DeviceUse, ...]
+    """The GPUs."""
+    host: int
+    """Most bytes of tensors of the step in host memory, variables on CPUs included."""
+    host_device: str
+    """Full name of the CPU."""
+    assumed: tuple[str, ...] = field(default=())
+    """What had to be assumed."""
+
+    @property
+    def peaks(self) -> dict[str, int]:
+        """Full name -> most bytes in use."""
+        found = {self.host_device: self.host} if self.host_device else {}
+        return {**found, **{use.device: use.peak for use in self.devices}}
+
+    @property
+    def fits(self) -> bool:
+        """Whether all GPUs have room."""
+        return not any(use.short for use in self.devices)
+
+    def of(self, device: str) -> DeviceUse:
+        """The use of a GPU's memory.
+
+        Args:
+            device: full name, or ``GPU:0``.
+
+        Raises:
+            KeyError: no such GPU.
+        """
+        for use in self.devices:
+            if device in (use.device, use.device.rpartition("device:")[2]):
+                return use
+        raise KeyError(
+            f"no GPU {device!r}; there is {', '.join(use.device for use in self.devices) or 'none'}"
+        )
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """A row for each device: limit, peak, variables, node at the peak, whether it fits, fragmentation."""
+        found: list[tuple[Any, ...]] = []
+        if self.host_device:
+            found.append((self.host_device, 0, self.host, 0, "", True, 0.0))
+        for use in self.devices:
+            found.append(
+                (use.device, use.limit, use.peak, use.variables, use.at, not use.short, use.fragmentation)
+            )
+        return found
+
+    def sentences(self) -> list[str]:
+        """What there is to say of the memory."""
+        from gpuplace.cost.sentences import size_text
+
+        lines = []
+        for use in self.devices:
+            label = use.device.rpartition("device:")[2]
+            if use.short:
+                largest = ", ".join(
+                    f"{tensor.name} ({size_text(tensor.nbytes)})" for tensor in use.alive[:_MOST]
+                )
+                lines.append(
+                    f"It does not fit on {label}: {size_text(use.short)} short at {use.failed_at}, which wants "
+                    f"{size_text(use.wanted)}; all together needs {size_text(use.peak)} of {size_text(use.limit)}, "
+                    f"because {largest} are alive at a time."
+                )
+            elif use.peak:
+                lines.append(
+                    f"{label} uses at most {size_text(use.peak)} of {size_text(use.limit)}, at {use.at}; "
+                    f"{size_text(use.variables)} of it are variables and constants."
+                )
+        return [*lines, *self.assumed]
+
+    def by(self, device: str, what: str = "op") -> dict[str, int]:
+        """Bytes that were in use at the peak, the most first.
+
+        Args:
+            device: full name, or ``GPU:0``.
+            what: by ``"op"`` type, ``"scope"`` or ``"name"``.
+
+        Raises:
+            KeyError: no such GPU.
+            ValueError: another ``what``.
+        """
+        if what not in ("op", "scope", "name"):
+            raise ValueError(f"memory is counted by 'op', 'scope' or 'name', not {what!r}")
+        found: Counter[str] = Counter()
+        for tensor in self.of(device).alive:
+            found[getattr(tensor, what)] += tensor.nbytes
+        return dict(found.most_common())
+
+    @classmethod
+    def foretell(
+        cls,
+        placement: Placement,
+        part: StepPart,
+        shapes: StepShapes,
+        config: Any,
+        host: tuple[int, str],
+        given: Mapping[str, Any] | None = None,
+    ) -> StepMemory:
+        """The memory of a step.
+
+        Args:
+            placement: the whole graph, placed.
+            part: what runs.
+            shapes: of what runs.
+            config: the ``ConfigProto``.
+            host: bytes in host memory, and the CPU's name.
+            given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
+        """
+        limits = _limits(placement)
+        if not limits:
+            return cls((), *host)
+        try:
+            with without_garbage_collection():
+                step = _Step(placement, part, shapes, config, given or {})
+                uses, assumed = step.uses(limits)
+        except OpError as error:
+            said = f"The memory of GPUs is not foretold: {error.message}"
+            return cls((), *host, (said,))
+        return cls(tuple(uses), *host, tuple(assumed))
+
+
+def _limits(placement: Placement) -> dict[str, tuple[int, int]]:
+    """Full name of each GPU -> bytes of its memory that are free at first, and that its allocator may hand out."""
+    machine = getattr(placement.device_set.origin, "machine", None)
+    if machine is None:
+        return {}
+    settings = placement.device_set.origin.settings
+    is_over = settings.per_process_gpu_memory_fraction > 1 or settings.use_unified_memory
+    found = {}
+    for device in placement.device_set:
+        if device.physical_id is not None:
+            free = machine.gpus[device.physical_id].free_bytes
+            found[device.name] = (max(free, device.memory_limit) if is_over else free, device.memory_limit)
+    return found
+
+
+class _Step:
+    """A step, ready to be run without arithmetic."""
+
+    def __init__(
+        self, placement: Placement, part: StepPart, shapes: StepShapes, config: Any, given: Mapping[str, Any]
+    ) -> None:
+        self.given = given
+        self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
+        self.graph = graph_of(placement)
+        self.index = part.graph.index
+        self.signature, self.values = self._signature()
+        self.initializers = self._initializers()
+        self.variables = {
+            _initial_value(op): op.inputs[0].op.name for op in self.initializers if len(op.inputs) > 1
+        }
+        self.types = {op.name: op.type for op in self.graph.get_operations()}
+
+    def sizes(self, node: str, output: int) -> tuple[int | None, ...] | None:
+        """Sizes of a tensor."""
+        place = self.index.get(node)
+        if place is None or output >= len(self.shapes.sizes[place]):
+            return None
+        return self.shapes.sizes[place][output]
+
+    def device_of(self, op: Operation) -> str:
+        """Full name of the device of an operation."""
+        return self.placement[op.name]
+
+    def _signature(self) -> tuple[Any, list[Any]]:
+        graph, names = self.graph, self.part.graph.names
+        tensors: dict[Tensor, None] = {}
+        targets: dict[Operation, None] = {}
+        for node, output in self.part.fetches:
+            op = graph.get_operation_by_name(names[node])
+            if output < 0 or output >= len(op.outputs):
+                targets[op] = None
+            else:
+                tensors[op.outputs[output]] = None
+        feeds, values = [], []
+        for node in np.flatnonzero(self.part.is_fed).tolist():
+            tensor = graph.get_operation_by_name(names[node]).outputs[0]
+            known = self.sizes(names[node], 0)
+            sizes = tuple(1 if size is None else size for size in known or ())
+            feeds.append(tensor)
+            value = self.given.get(names[node])
+            if value is not None:
+                values.append(np.asarray(value, tensor.dtype.as_numpy_dtype))
+                continue
+            is_text = tensor.dtype.as_numpy_dtype is object
+            dtype = tensor.dtype.as_numpy_dtype
+            values.append(np.full(sizes, b"", object) if is_text else unfilled(sizes, dtype))
+        return (tuple(tensors), tuple(targets), tuple(feeds)), values
+
+    def _initializers(self) -> tuple[Operation, ...]:
+        """What gives the variables of the graph their initial values, all at once, as programs do."""
+        found: dict[Operation, None] = {}
+        for key in _VARIABLES:
+            for variable in self.graph.get_collection(key):
+                initializer = getattr(variable, "initializer", None)
+                if isinstance(initializer, Operation):
+                    found[initializer] = None
+        if found:
+            return tuple(found)
+        for op in self.graph.get_operations():
+            if op.type in VARIABLE_OPS:
+                first = next((one for one in op.outputs[0].consumers() if one.type in ASSIGNMENTS), None)
+                if first is not None:
+                    found[first] = None
+        return tuple(found)
+
+    def uses(self, limits: Mapping[str, tuple[int, int]]) -> tuple[list[DeviceUse], list[str]]:
+        """The use of each GPU's memory."""
+        uses, failure, assumed = self._run(limits)
+        if failure is None:
+            return uses, assumed
+        failed, label, nbytes = failure
+        boundless = dict.fromkeys(limits, (UNBOUNDED, UNBOUNDED))
+        whole, again, assumed = self._run(boundless)
+        if again is not None:
+            raise ResourceExhaustedError.of(f"{again[1]} wants {again[2]} bytes")
+        for use in whole:
+            use.limit = limits[use.device][1]
+            use.short = max(use.peak - use.limit, 0)
+            use.failed_at = use.at
+            if use.device == failed:
+                use.failed_at, use.wanted = label, nbytes
+                use.short = use.short or nbytes
+            elif use.short:
+                use.wanted = use.alive[0].nbytes if use.alive else 0
+        return whole, assumed
+
+    def _run(
+        self, limits: Mapping[str, tuple[int, int]]
+    ) -> tuple[list[DeviceUse], tuple[str, str, int] | None, list[str]]:
+        """The use of memory up to the end, or to what does not fit: device, node and bytes of that."""
+        placement = self.placement
+        settings = placement.device_set.origin.settings
+        dry = DryRun(
+            placement.device_set,
+            placement.placer.catalogue.kernels,
+            self.config,
+            placement.release,
+            self.sizes,
+            limits,
+            settings.allow_growth,
+        )
+        assumed: list[str] = []
+        failure = None
+        before: dict[str, tuple[int, int, int]] = {}
+        try:
+            if self.initializers:
+                try:
+                    dry.run(((), self.initializers, ()), self.device_of, ())
+                except ResourceExhaustedError:
+                    raise
+                except OpError as error:
+                    assumed.append(f"Variables begin without initial values: {error.message.splitlines()[0]}")
+            for name, memory in dry.memories.items():
+                memory.collect()
+                stats = memory.allocator.stats()
+                before[name] = len(memory.events), stats.bytes_in_use, stats.peak_bytes_in_use
+                memory.allocator.clear_stats()
+            dry.run(self.signature, self.device_of, self.values)
+        except ResourceExhaustedError as error:
+            failure = _failure(error, dry)
+        uses = [
+            self._use(name, memory, limits[name][1], before.get(name, (0, 0, 0)))
+            for name, memory in dry.memories.items()
+        ]
+        dry.close()
+        return uses, failure, assumed
+
+    def _use(self, name: str, memory: RecordingMemory, limit: int, before: tuple[int, int, int]) -> DeviceUse:
+        first, variables, peak_before = before
+        allocator = memory.allocator
+        stats = allocator.stats()
+        use = DeviceUse(
+            name, limit, max(stats.peak_bytes_in_use, peak_before), stats.peak_bytes_in_use, variables
+        )
+        use.fragmentation = allocator.fragmentation()
+        events = memory.events
+        in_use, best, at = 0, -1, 0
+        timeline = []
+        for number, (label, _, size) in enumerate(events):
+            in_use += size
+            if in_use > best:
+                best, at = in_use, number
+            if number >= first:
+                timeline.append((label, in_use))
+        use.timeline = tuple(timeline)
+        if events:
+            use.at = events[at][0]
+            use.alive = self._alive(events[: at + 1], first)
+        return use
+
+    def _alive(self, events: Sequence[MemoryEvent], first: int) -> tuple[AliveTensor, ...]:
+        """What is in use after some events; what was there before the step's ``first`` one belongs to variables."""
+        alive: dict[int, tuple[str, int, bool]] = {}
+        for number, (label, address, size) in enumerate(events):
+            if size > 0:
+                alive[address] = label, size, number < first
+            else:
+                alive.pop(address, None)
+        found = []
+        for label, size, is_kept in alive.values():
+            kind = self.types.get(label, "")
+            if kind in VARIABLE_OPS or not kind or (is_kept and kind not in CONSTANT_OPS):
+                kind, label = "variable", self.variables.get(label, label)
+            found.append(AliveTensor(label, kind, label.rpartition("/")[0], size))
+        found.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
+        return tuple(found)
+
+
+def _initial_value(initializer: Operation) -> str:
+    """Name of the node that makes the initial value of a variable."""
+    op = initializer.inputs[1].op
+    while op.type in IDENTITY_OPS:
+        op = op.inputs[0].op
+    return op.name
+
+
+def _failure(error: ResourceExhaustedError, dry: DryRun) -> tuple[str, str, int]:
+    """Device, node and bytes of what did not fit."""
+    usage = vars(error).get("usage") or vars(error.__cause__ or error).get("usage")
+    device = usage[0] if usage else ""
+    wanted = (error.facts or {}).get("wanted", "0 bytes") if hasattr(error, "facts") else "0 bytes"
+    digits = wanted.split()[0]
+    name = error.op.name if error.op is not None else ""
+    return device, name, int(digits) if digits.isdigit() else 0
+
+
+def graph_of(placement: Placement) -> Graph:
+    """The graph that a placement is of, such as a session runs.
+
+    Args:
+        placement: the placement.
+
+    Raises:
+        OpError: it was made from a GraphDef that cannot be imported.
+    """
+    source = placement.graph.source
+    if isinstance(source, Graph):
+        return source
+    from gpuplace.graphdef.importer import import_graph_def
+    from gpuplace.graphdef.model import PlacedPart
+
+    if not isinstance(source, PlacedPart):
+        raise InvalidArgumentError.of("the placement keeps no graph that could be run")
+    graph = Graph()
+    with graph.as_default():
+        import_graph_def(source.model.graph_def(source.part, placement.placer.catalogue), name="")
+    return graph

@@ -1,0 +1,256 @@
+"""Loops as straight lines: every node of a frame as often as its trip count says.
+
+What a loop does before it decides runs once more than its body::
+
+    Enter ──> Merge ──> Switch ──> body ──> NextIteration          trips = 2:
+                ^                               |                  Enter, Merge 0, Switch 0, body 0, Next 0,
+                +-------------------------------+                         Merge 1, Switch 1, body 1, Next 1,
+                                                                          Merge 2, Switch 2, Exit
+
+The items of a node in a frame are numbered by the run of the loop, then by its iteration. Where all together would be
+too many, fewer iterations stand for all: each for as many executions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.graph.op_sets import ENTERS, EXITS, NEXT_ITERATIONS, SWITCHES
+from gpuplace.placer.placement_graph import PlacementGraph
+
+FEWEST = 4
+"""Iterations that are always unrolled, where a loop has as many."""
+
+
+class Unrolling:
+    """The items of a step with loops.
+
+    Args:
+        graph: what runs.
+        shapes: of it; tells frames and trip counts.
+        types: op type of each signature.
+        copied: for each copy the node whose output it takes.
+        first_copy: number of the first copy among nodes and copies.
+        most: how many items are enough.
+    """
+
+    def __init__(
+        self,
+        graph: PlacementGraph,
+        shapes: StepShapes,
+        types: Sequence[str],
+        copied: Sequence[int],
+        first_copy: int,
+        most: int,
+    ) -> None:
+        self.graph, self.shapes = graph, shapes
+        self.assumed: list[str] = []
+        count, total = len(graph), first_copy + len(copied)
+        outer = dict(shapes.outer_frames)
+        is_a = {
+            name: np.array([kind in ops for kind in types] or [False], dtype=bool)[graph.signature]
+            for name, ops in (
+                ("enter", ENTERS),
+                ("exit", EXITS),
+                ("next", NEXT_ITERATIONS),
+                ("switch", SWITCHES),
+                ("decides", {"LoopCond"}),
+            )
+        }
+        names = ["", *sorted(set(shapes.frames) | set(outer) - {""})]
+        names = list(dict.fromkeys(names))
+        self.frames = names
+        number = {name: place for place, name in enumerate(names)}
+        value = np.array([number[name] for name in shapes.frames], dtype=np.int64)
+        src, dst, port = graph.src, graph.dst, graph.src_output
+        # the frame that a node runs in: an Enter outside of the frame that it leads to, and an Exit too
+        runs_in = value.copy()
+        parent = np.array([number.get(outer.get(name, ""), 0) for name in names], dtype=np.int64)
+        for node in np.flatnonzero(is_a["enter"]).tolist():
+            into = graph.attrs(node).get("frame_name", b"")
+            text = into.decode() if isinstance(into, bytes) else str(into)
+            runs_in[node] = parent[number[text]] if text in number else parent[value[node]]
+        inside = np.array(value)
+        for edge in np.flatnonzero(is_a["exit"][dst]).tolist():
+            inside[dst[edge]] = value[src[edge]]
+        is_exit = is_a["exit"]
+        runs_in[is_exit] = parent[inside[is_exit]]
+        self.is_body = self._bodies(graph, runs_in, is_a, len(names), parent)
+        # copies are where what they copy is
+        extended = np.zeros(total, dtype=np.int64)
+        body = np.zeros(total, dtype=bool)
+        self.is_enter, self.is_next, self.is_exit = (np.zeros(total, dtype=bool) for _ in range(3))
+        self.into = np.zeros(total, dtype=np.int64)
+        extended[:count], body[:count] = runs_in, self.is_body
+        self.is_enter[:count], self.is_next[:count], self.is_exit[:count] = (
+            is_a["enter"],
+            is_a["next"],
+            is_exit,
+        )
+        of = np.array(copied, dtype=np.int64)
+        for array in (extended, body, self.is_enter, self.is_next, self.is_exit):
+            array[first_copy:] = array[of] if len(of) else array[first_copy:]
+        # copies of what a loop's last test lets go belong to the frame around, as an Exit does
+        self.frame, self.body, self.parent = extended, body, parent
+        is_merge = np.zeros(total, dtype=bool)
+        is_merge[:count] = np.array([kind in ("Merge", "RefMerge") for kind in types] or [False])[
+            graph.signature
+        ]
+        self.is_merge = is_merge
+        entering = np.zeros(len(names), dtype=np.int64)
+        for node in np.flatnonzero(is_a["enter"]).tolist():
+            into = graph.attrs(node).get("frame_name", b"")
+            text = into.decode() if isinstance(into, bytes) else str(into)
+            if text in number:
+                entering[number[text]] = node
+        self.trips, self.factor = self._trips(entering, most, np.bincount(runs_in, minlength=len(names)))
+        self.entering = entering
+        del port
+
+    def _bodies(
+        self,
+        graph: PlacementGraph,
+        runs_in: np.ndarray,
+        is_a: dict[str, np.ndarray],
+        frames: int,
+        parent: np.ndarray,
+    ) -> np.ndarray:
+        """[nodes] bool: what runs only after the loop has decided to go on."""
+        order, first, dst = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
+        port, src, start = graph.src_output.tolist(), graph.src.tolist(), graph.in_start.tolist()
+        body = np.zeros(len(graph), dtype=bool)
+        frame_of = runs_in.tolist()
+        is_next = is_a["next"].tolist()
+        stack = []
+        for node in np.flatnonzero(is_a["switch"]).tolist():
+            if start[node + 1] - start[node] > 1 and is_a["decides"][src[start[node] + 1]]:
+                stack += [dst[edge] for edge in order[first[node] : first[node + 1]] if port[edge] == 1]
+        starts = [(node, frame_of[node]) for node in stack]
+        seen = set(starts)
+        while starts:
+            node, frame = starts.pop()
+            if frame_of[node] == frame:
+                body[node] = True
+                if is_next[node]:
+                    continue
+            elif not self._is_inside(frame_of[node], frame, parent):
+                continue
+            for edge in order[first[node] : first[node + 1]]:
+                pair = dst[edge], frame
+                if pair not in seen:
+                    seen.add(pair)
+                    starts.append(pair)
+        return body
+
+    @staticmethod
+    def _is_inside(frame: int, around: int, parent: np.ndarray) -> bool:
+        for _ in range(len(parent)):
+            if frame == around:
+                return True
+            if not frame:
+                return False
+            frame = int(parent[frame])
+        return False
+
+    def _trips(self, entering: np.ndarray, most: int, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Iterations of each frame that are unrolled, and how many executions each of them stands for."""
+        wanted = np.array([max(float(self.shapes.trips.get(name, 1.0)), 0.0) for name in self.frames])
+        wanted[0] = 1.0
+        unrolled = np.ceil(wanted - 1e-9).astype(np.int64)
+        for _ in range(64):
+            total = 0.0
+            for frame in range(1, len(self.frames)):
+                runs, around = float(unrolled[frame]) + 1, int(self.parent[frame])
+                for _ in range(len(self.frames)):
+                    if not around:
+                        break
+                    runs *= float(unrolled[around])
+                    around = int(self.parent[around])
+                total += runs * nodes[frame]
+            if total <= most or (unrolled[1:] <= FEWEST).all():
+                break
+            unrolled[1:] = np.where(
+                unrolled[1:] > FEWEST, np.maximum(unrolled[1:] // 2, FEWEST), unrolled[1:]
+            )
+        factor = np.where(unrolled > 0, wanted / np.maximum(unrolled, 1), 1.0)
+        for frame in np.flatnonzero(factor > 1.01).tolist():
+            self.assumed.append(
+                f"Loop {self.frames[frame]!r}: {unrolled[frame]} iterations stand for its {wanted[frame]:g}."
+            )
+        return unrolled, factor
+
+    def items(
+        self, present: np.ndarray, src: np.ndarray, dst: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """What the items are of, their indices, how many executions they stand for, and the edges between them.
+
+        Args:
+            present: [nodes and copies] bool: what runs.
+            src: edges, from.
+            dst: edges, to.
+        """
+        frames = len(self.frames)
+        runs = np.ones(frames, dtype=np.int64)  # how often each frame is entered
+        weight = np.ones(frames)
+        for frame in self._outer_first():
+            around = int(self.parent[frame])
+            if frame:
+                node = int(self.entering[frame])
+                in_body = bool(self.is_body[node]) or not around
+                runs[frame] = runs[around] * (self.trips[around] + (0 if in_body else 1)) if around else 1
+                weight[frame] = weight[around] * self.factor[frame]
+        trips = self.trips
+        per_run = np.where(self.frame == 0, 1, np.where(self.body, trips[self.frame], trips[self.frame] + 1))
+        counts = np.where(present, runs[self.frame] * per_run, 0)
+        first = np.concatenate(([0], np.cumsum(counts)))
+        sources = np.repeat(np.arange(len(counts)), counts)
+        index = np.arange(int(first[-1])) - first[sources]
+        found_src, found_dst = [], []
+        simple = (counts[src] == 1) & (counts[dst] == 1) & (self.frame[src] == 0) & (self.frame[dst] == 0)
+        found_src.append(first[src[simple]])
+        found_dst.append(first[dst[simple]])
+        for edge in np.flatnonzero(~simple).tolist():
+            before, after = self._pairs(int(src[edge]), int(dst[edge]), counts, per_run)
+            if len(before):
+                found_src.append(first[src[edge]] + before)
+                found_dst.append(first[dst[edge]] + after)
+        weights = weight[self.frame[sources]]
+        edges = np.concatenate(found_src), np.concatenate(found_dst)
+        return sources, index, weights, edges
+
+    def _outer_first(self) -> list[int]:
+        depth = {0: 0}
+        for frame in range(1, len(self.frames)):
+            steps, around = 1, int(self.parent[frame])
+            while around and steps <= len(self.frames):
+                steps, around = steps + 1, int(self.parent[around])
+            depth[frame] = steps
+        return sorted(depth, key=lambda frame: depth[frame])
+
+    def _pairs(self, src: int, dst: int, counts: np.ndarray, per_run: np.ndarray) -> Any:
+        """Indices of the items of two nodes that an edge connects."""
+        to = int(counts[dst])
+        after = np.arange(to)
+        if not to or not counts[src]:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        of, into = int(self.frame[src]), int(self.frame[dst])
+        if of == into and not (self.is_enter[src] and self.is_merge[dst]):
+            run, iteration = np.divmod(after, per_run[dst])
+            if self.is_next[src] and self.is_merge[dst]:
+                chosen = iteration > 0
+                return run[chosen] * per_run[src] + iteration[chosen] - 1, after[chosen]
+            chosen = iteration < per_run[src]
+            return run[chosen] * per_run[src] + iteration[chosen], after[chosen]
+        if of == int(self.parent[into]) and into:  # into a loop
+            run, iteration = np.divmod(after, per_run[dst])
+            if self.is_merge[dst]:
+                run, after = run[iteration == 0], after[iteration == 0]
+            chosen = run < counts[src]
+            return run[chosen], after[chosen]
+        if into == int(self.parent[of]) and of:  # out of one: after its last test
+            return np.minimum((after + 1) * per_run[src] - 1, counts[src] - 1), after
+        return after * int(counts[src]) // to, after

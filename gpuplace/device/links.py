@@ -1,0 +1,354 @@
+"""The ways that bytes take in a machine: PCIe slots and switches, NVLink, the sockets' own link, host memory.
+
+A link has a rate each way and may be shared: what crosses it at the same time has to divide it. A copy goes along a
+route of links and is as fast as the slowest of them, after a latency::
+
+                 host memory
+                      |
+       socket 0 ======QPI====== socket 1
+       /       \\                    |
+    switch 0    switch 1           ...         the two halves of a K80, or two GPUs of a DGX-1, below a switch
+    /     \\     /     \\
+  GPU 0  GPU 1 GPU 2  GPU 3                    NVLink, where there is any, goes from GPU to GPU
+
+Where nothing else is said of a machine, switches and NVLink are those of the machines that such GPUs were sold in:
+the two halves of a K80 board share its switch; GPUs on SXM2 modules form the hybrid cube mesh of a DGX-1, two below a
+switch; later SXM modules hang on NVSwitch. More than two single GPUs of a socket share its 40 lanes by switches.
+
+>>> from gpuplace.device.machine import Machine
+>>> links = Machine.parse("4x Tesla K80").links
+>>> links.route(0, 1).is_peer, round(links.route(0, 1).bandwidth / 1e9, 1)
+(True, 12.1)
+>>> [links.links[number].name for number in links.route(None, 2).links]
+['host memory, reading', 'socket 1, down', 'switch 1, down', 'PCIe of GPU 2, down']
+>>> Machine.parse("4x Tesla K80, links pcie=2x8 switch=4").links.route(None, 2).bandwidth < 4e9
+True
+
+Sources: PCI Express Base Specification (line rates); NVIDIA, bandwidthTest and p2pBandwidthLatencyTest of the CUDA
+samples on each generation (what of a line rate copies reach, latencies); Tesla K80 board specification BD-07317-001
+(the switch); NVIDIA DGX-1 with Tesla V100 System Architecture, WP-08437-002 (cube mesh, switches); NVIDIA DGX A100
+System Architecture, WP-10083-001 (NVSwitch); Intel, An Introduction to the QuickPath Interconnect, 2009.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from gpuplace.device.physical_gpu import PhysicalGPU
+from gpuplace.errors import InvalidArgumentError
+
+LANE_BANDWIDTH: Mapping[int, float] = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9}
+"""PCIe generation -> bytes a second each way of a lane, after line coding."""
+PCIE_EFFICIENCY = 0.77
+"""Part of a PCIe line rate that copies reach: headers of packets of 256 bytes, acknowledgements, flow control."""
+NVLINK_EFFICIENCY = 0.92
+"""Part of an NVLink line rate that copies reach."""
+PAGEABLE_SHARE = 0.5
+"""Part of the pinned rate that is left where the driver has to go through its own pinned buffer."""
+SOCKET_BANDWIDTH = 15.4e9
+"""Bytes a second each way between two sockets: QPI of 9.6 GT/s, 19.2 GB/s, four fifths of which are data."""
+HOST_BANDWIDTH = 55e9
+"""Bytes a second that a socket's memory gives or takes: four channels of DDR4-2133, 68 GB/s, as STREAM sees them."""
+PCIE_LATENCY = 10e-6
+"""Seconds from the start of a copy over PCIe to its first byte at the other end, as a program sees it."""
+PEER_LATENCY = 8e-6
+"""The same between GPUs that reach each other's memory."""
+NVLINK_LATENCY = 6e-6
+"""The same over NVLink."""
+
+NVLINK_FORMS = ("cube", "nvswitch", "bridge", "none")
+"""How NVLink connects: a DGX-1's hybrid cube mesh, all through NVSwitch, neighbours in pairs, not at all."""
+
+# Lanes of NVLink between the GPUs of a DGX-1; the fifth to eighth GPU among themselves are as the first four.
+_CUBE: dict[int, dict[tuple[int, int], int]] = {
+    4: {(0, 1): 1, (0, 2): 1, (0, 3): 1, (1, 2): 1, (1, 3): 1, (2, 3): 1},
+    6: {(0, 1): 1, (0, 2): 1, (0, 3): 2, (1, 2): 2, (1, 3): 1, (2, 3): 2},
+}
+_ACROSS = {4: (1, 1, 1, 1), 6: (2, 2, 1, 1)}
+"""Lanes from each of the first four GPUs to its counterpart among the second."""
+_CUBE_GPUS = 8
+_NVLINK_LINE = {(6, 0): 20e9}
+"""Compute capability -> bytes a second each way of one connection; 25 GB/s since Volta."""
+_TEXT = re.compile(r"([1-5])(?:x(1|2|4|8|16))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What is said of a machine's links; what is not said follows from its GPUs."""
+
+    generation: int = 0
+    """PCIe generation of the slots; 0: that of each GPU."""
+    lanes: int = 16
+    """PCIe lanes of a slot."""
+    per_switch: int = 0
+    """GPUs below one PCIe switch; 1: none; 0: by rule."""
+    nvlink: str = ""
+    """One of `NVLINK_FORMS`; ``""``: by rule."""
+    peer: str = ""
+    """``"on"`` or ``"off"``: whether GPUs reach each other's memory over PCIe; ``""``: by rule."""
+    host: str = "pinned"
+    """``"pinned"``, or ``"pageable"`` where no host memory is ever pinned."""
+
+    @classmethod
+    def parse(cls, text: str) -> Wiring:
+        """The wiring of ``pcie=3x16 switch=2 nvlink=cube peer=off host=pageable``, in any order.
+
+        Args:
+            text: the settings, separated by blanks.
+
+        Raises:
+            InvalidArgumentError: it is not understood; says what is allowed.
+        """
+        found: dict[str, object] = {}
+        for pair in text.split():
+            key, _, value = pair.partition("=")
+            pcie = _TEXT.fullmatch(value) if key == "pcie" else None
+            if pcie is not None:
+                found |= {"generation": int(pcie[1]), "lanes": int(pcie[2] or 16)}
+            elif key == "switch" and re.fullmatch(r"[1-9]\d?", value):
+                found["per_switch"] = int(value)
+            elif value in {"nvlink": NVLINK_FORMS, "peer": ("on", "off"), "host": ("pinned", "pageable")}.get(
+                key, ()
+            ):
+                found[key] = value
+            else:
+                raise InvalidArgumentError.of(
+                    f"Links of a machine: '{pair[:80]}' is not understood.",
+                    facts={
+                        "allowed": "pcie=GENERATION or GENERATIONxLANES (3x16), switch=GPUS (below one PCIe switch), "
+                        f"nvlink={'|'.join(NVLINK_FORMS)}, peer=on|off, host=pinned|pageable"
+                    },
+                    hint="links pcie=3x16 switch=2",
+                )
+        return cls(**found)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        pairs = []
+        if self.generation:
+            pairs.append(f"pcie={self.generation}x{self.lanes}")
+        if self.per_switch:
+            pairs.append(f"switch={self.per_switch}")
+        pairs += [f"{key}={value}" for key in ("nvlink", "peer") if (value := getattr(self, key))]
+        if self.host != "pinned":
+            pairs.append(f"host={self.host}")
+        return " ".join(pairs)
+
+
+class Link(NamedTuple):
+    """One way of a link."""
+
+    name: str
+    """What it is, and which way."""
+    kind: str
+    """``"host memory"``, ``"PCIe"``, ``"switch"``, ``"socket"`` or ``"NVLink"``."""
+    bandwidth: float
+    """Bytes a second."""
+
+
+class Route(NamedTuple):
+    """How bytes get from one memory to another."""
+
+    links: tuple[int, ...]
+    """Positions in `Links.links`, in order; empty within one memory."""
+    bandwidth: float
+    """Bytes a second of a copy that is alone."""
+    latency: float
+    """Seconds before the first byte is there."""
+    kind: str
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"`` or ``"memory"``."""
+    is_peer: bool
+    """Whether it goes from GPU to GPU without the host."""
+
+    def seconds(self, nbytes: float) -> float:
+        """Seconds that a copy takes which is alone."""
+        return self.latency + nbytes / self.bandwidth
+
+
+class Links:
+    """The links of one machine.
+
+    Args:
+        gpus: its GPUs.
+        wiring: what is said of them.
+    """
+
+    def __init__(self, gpus: Sequence[PhysicalGPU], wiring: Wiring | None = None) -> None:
+        self.gpus = tuple(gpus)
+        self.wiring = wiring or Wiring()
+        self.links: list[Link] = []
+        self._number: dict[tuple[str, int, str], int] = {}
+        self._routes: dict[tuple[int | None, int | None, bool], Route] = {}
+
+    def pcie_bandwidth(self, gpu: int) -> float:
+        """Bytes a second that copies reach each way in a GPU's slot."""
+        own, said = self.gpus[gpu].model.pcie_bandwidth, self.wiring
+        line = LANE_BANDWIDTH[said.generation] * said.lanes if said.generation else own
+        return PCIE_EFFICIENCY * (min(line, own) if own else line or 16 * LANE_BANDWIDTH[3])
+
+    def has_switch(self, gpu: int) -> bool:
+        """Whether a GPU shares a PCIe switch with another one."""
+        return list(self.switch).count(self.switch[gpu]) > 1
+
+    @cached_property
+    def switch(self) -> tuple[int, ...]:
+        """For each GPU the number of the PCIe switch, or of the slot, that it is below."""
+        found: list[int] = []
+        number = -1
+        sockets: dict[tuple[str, int], list[int]] = {}
+        for index, gpu in enumerate(self.gpus):
+            sockets.setdefault((gpu.pci_bus_id[:4], gpu.numa_node), []).append(index)
+        of: dict[int, int] = {}
+        for members in sockets.values():
+            size = self.wiring.per_switch
+            for position, index in enumerate(members):
+                model = self.gpus[index].model
+                rule = 2 if model.name == "Tesla K80" or "SXM" in model.name or len(members) > 2 else 1
+                if position % (size or rule) == 0:
+                    number += 1
+                of[index] = number
+        found = [of[index] for index in range(len(self.gpus))]
+        return tuple(found)
+
+    @cached_property
+    def nvlink(self) -> str:
+        """One of `NVLINK_FORMS`."""
+        if not any(gpu.model.nvlink_bandwidth for gpu in self.gpus):
+            return "none"
+        if self.wiring.nvlink:
+            return self.wiring.nvlink
+        names = {gpu.model.name for gpu in self.gpus}
+        if all("SXM2" in name for name in names) and len(self.gpus) <= _CUBE_GPUS:
+            return "cube"
+        return (
+            "bridge"
+            if any("PCIE" in name.upper() or "GEFORCE" in name.upper() for name in names)
+            else "nvswitch"
+        )
+
+    def nvlink_bandwidth(self, first: int, second: int) -> float:
+        """Bytes a second each way of copies between two GPUs over NVLink; 0 where they are not connected."""
+        models = [self.gpus[gpu].model for gpu in (first, second)]
+        both = min(model.nvlink_bandwidth for model in models)
+        if not both or self.nvlink == "none" or first == second:
+            return 0.0
+        if self.nvlink == "nvswitch":
+            return NVLINK_EFFICIENCY * both
+        if self.nvlink == "bridge":
+            return NVLINK_EFFICIENCY * both if first // 2 == second // 2 else 0.0
+        line = min(_NVLINK_LINE.get(model.compute_capability, 25e9) for model in models)
+        ports = 4 if both / line < 5 else 6
+        low, high = sorted((first, second))
+        if high >= _CUBE_GPUS:
+            return 0.0
+        if low // 4 != high // 4:
+            lanes = _ACROSS[ports][low] if high == low + 4 else 0
+        else:
+            lanes = _CUBE[ports][low % 4, high % 4]
+        return NVLINK_EFFICIENCY * lanes * line
+
+    def is_peer(self, first: int, second: int) -> bool:
+        """Whether two GPUs reach each other's memory without the host."""
+        if self.nvlink_bandwidth(first, second):
+            return True
+        if self.wiring.peer:
+            return self.wiring.peer == "on"
+        models = [self.gpus[gpu].model for gpu in (first, second)]
+        same_socket = self.gpus[first].numa_node == self.gpus[second].numa_node
+        return same_socket and all(model.has_peer_access for model in models)
+
+    def route(self, source: int | None, target: int | None, *, pinned: bool = True) -> Route:
+        """The way from one memory to another.
+
+        Args:
+            source: position of the GPU in the machine; None: host memory.
+            target: likewise.
+            pinned: whether the host memory is pinned.
+        """
+        key = source, target, pinned and self.wiring.host == "pinned"
+        found = self._routes.get(key)
+        if found is None:
+            found = self._routes[key] = self._route(*key)
+        return found
+
+    def _route(self, source: int | None, target: int | None, pinned: bool) -> Route:
+        if source == target:
+            rate = HOST_BANDWIDTH / 2 if source is None else self.gpus[source].model.memory_bandwidth / 2
+            return Route((), rate or HOST_BANDWIDTH, 0.0, "memory", True)
+        if source is not None and target is not None:
+            rate = self.nvlink_bandwidth(source, target)
+            if rate:
+                links: tuple[int, ...]
+                if self.nvlink == "nvswitch":
+                    links = (
+                        self._link("NVLink", -1 - source, f"NVLink of GPU {source}, out", rate),
+                        self._link("NVLink", 1000 + target, f"NVLink of GPU {target}, in", rate),
+                    )
+                else:
+                    number = source * len(self.gpus) + target
+                    links = (self._link("NVLink", number, f"NVLink of GPU {source} to GPU {target}", rate),)
+                return Route(links, rate, NVLINK_LATENCY, "NVLink", True)
+            if self.is_peer(source, target):
+                links = self._pcie(source, "up", target)[::-1] + self._pcie(target, "down", source)
+                return Route(links, self._slowest(links), PEER_LATENCY, "PCIe", True)
+            out, into = self.route(source, None), self.route(None, target)
+            links = out.links + into.links
+            rate = PAGEABLE_SHARE * min(out.bandwidth, into.bandwidth)
+            return Route(links, rate, 2 * PCIE_LATENCY, "PCIe through the host", False)
+        gpu = source if target is None else target
+        assert gpu is not None
+        is_down = source is None
+        way = "down" if is_down else "up"
+        memory = self._link(
+            "host memory", int(is_down), f"host memory, {'reading' if is_down else 'writing'}", HOST_BANDWIDTH
+        )
+        node = self.gpus[gpu].numa_node
+        across = (
+            (self._link("socket", 2 * node + is_down, f"socket {node}, {way}", SOCKET_BANDWIDTH),)
+            if node
+            else ()
+        )
+        links = (memory, *across, *self._pcie(gpu, way))
+        if not is_down:
+            links = links[::-1]
+        rate = self._slowest(links) * (1.0 if pinned else PAGEABLE_SHARE)
+        return Route(links, rate, PCIE_LATENCY, "PCIe", False)
+
+    def _pcie(self, gpu: int, way: str, peer: int | None = None) -> tuple[int, ...]:
+        """The links between a GPU and its socket, the socket's end first; up to the switch that a peer is below too."""
+        rate = self.pcie_bandwidth(gpu)
+        own = self._link("PCIe", 2 * gpu + (way == "down"), f"PCIe of GPU {gpu}, {way}", rate)
+        switch = self.switch[gpu]
+        if not self.has_switch(gpu) or (peer is not None and self.switch[peer] == switch):
+            return (own,)
+        return (self._link("switch", 2 * switch + (way == "down"), f"switch {switch}, {way}", rate), own)
+
+    def _link(self, kind: str, number: int, name: str, bandwidth: float) -> int:
+        key = kind, number, name
+        found = self._number.get(key)
+        if found is None:
+            found = self._number[key] = len(self.links)
+            self.links.append(Link(name, kind, bandwidth))
+        return found
+
+    def _slowest(self, links: Sequence[int]) -> float:
+        return min(self.links[number].bandwidth for number in links)
+
+    def text(self, gpu: int) -> str:
+        """A GPU's links in words: ``PCIe 12.1 GB/s, switch 0 with GPU 1; NVLink to 1, 2, 3``."""
+        said = f"PCIe {self.pcie_bandwidth(gpu) / 1e9:.1f} GB/s"
+        beside = [
+            other
+            for other in range(len(self.gpus))
+            if other != gpu and self.switch[other] == self.switch[gpu]
+        ]
+        if beside:
+            said += f", switch {self.switch[gpu]} with GPU {', '.join(map(str, beside))}"
+        others = [other for other in range(len(self.gpus)) if self.nvlink_bandwidth(gpu, other)]
+        if others:
+            rates = [f"{other}: {self.nvlink_bandwidth(gpu, other) / 1e9:.0f}" for other in others]
+            said += f"; NVLink to {', '.join(rates)} GB/s"
+        return said

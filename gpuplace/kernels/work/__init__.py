@@ -1,0 +1,1 @@
+"""What the kernels of ops have to do, by the sizes of their inputs and outputs: flops, bytes, launches."""

@@ -1,0 +1,696 @@
+"""Shapes of ops that can be placed and are not computed here: fused and quantized ones, cuDNN's and later versions.
+
+Most are shaped as an op that is computed, whose function they share. Handles (resources, datasets) are scalars and need
+no function.
+
+Source: tensorflow/core/ops/*.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function, shape_function_of
+from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_shapes
+
+
+def _as(computed: str, *op_types: str) -> None:
+    """Says that ops are shaped as another one; outputs that it lacks are scalars."""
+
+    def shapes(op: Operation) -> Any:
+        function = shape_function_of(computed)
+        if not _LACKING.keys() <= op.attrs.keys():
+            op = copy.copy(op)
+            op.attrs = {**_LACKING, **op.attrs}
+        found = list(function(op)) if function is not None else []
+        return (found + [SCALAR_SHAPE] * len(op.outputs))[: len(op.outputs)]
+
+    shape_function(*op_types)(shapes)
+
+
+_LACKING = {
+    **{"data_format": b"NHWC", "explicit_paddings": (), "dilations": (1, 1, 1, 1)},
+    **{"transpose_a": False, "transpose_b": False, "adj_x": False, "adj_y": False},
+}
+"""Attributes that some of these ops lack, as the computed ones have them by default."""
+
+
+def _as_first(*op_types: str) -> None:
+    """Says that the first output is shaped as the first input; the others are scalars."""
+    shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (len(op.outputs) - 1)])
+
+
+def _vector(size: int | None = None) -> TensorShape:
+    return TensorShape.of((size,))
+
+
+# Fused, quantized and later versions of computed ops
+
+_as("Conv2D", "_FusedConv2D", "_MklConv2D", "_MklNativeConv2D", "_MklFusedConv2D", "_MklNativeFusedConv2D")
+_as(
+    "Conv2D",
+    "QuantizedConv2D",
+    "QuantizedConv2DAndRelu",
+    "QuantizedConv2DWithBias",
+    "QuantizedConv2DAndRequantize",
+)
+_as(
+    "Conv2D",
+    "QuantizedConv2DAndReluAndRequantize",
+    "QuantizedConv2DWithBiasAndRelu",
+    "QuantizedConv2DPerChannel",
+)
+_as("Conv2D", "QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize")
+_as("Conv2D", "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize")
+_as(
+    "Conv2D",
+    "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize",
+    "_MklConv2DWithBias",
+    "_MklNativeConv2DWithBias",
+)
+_as("Conv3D", "_FusedConv3D", "_MklConv3D", "_MklNativeConv3D", "_MklNativeFusedConv3D")
+_as(
+    "DepthwiseConv2dNative",
+    "_FusedDepthwiseConv2dNative",
+    "QuantizedDepthwiseConv2D",
+    "_MklDepthwiseConv2dNative",
+)
+_as("DepthwiseConv2dNative", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu")
+_as(
+    "DepthwiseConv2dNative",
+    "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize",
+    "_MklNativeDepthwiseConv2dNative",
+)
+_as("MatMul", "_FusedMatMul", "_MklMatMul", "_MklFusedMatMul", "_MklNativeFusedMatMul", "QuantizedMatMul")
+_as(
+    "MatMul",
+    "QuantizedMatMulWithBias",
+    "QuantizedMatMulWithBiasAndRelu",
+    "QuantizedMatMulWithBiasAndRequantize",
+)
+_as("MatMul", "QuantizedMatMulWithBiasAndReluAndRequantize", "QuantizedMatMulWithBiasAndDequantize")
+_as("BatchMatMulV2", "BatchMatMulV3", "_MklBatchMatMul", "_MklBatchMatMulV2", "_MklFusedBatchMatMulV2")
+_as("BiasAdd", "BiasAddV1", "QuantizedBiasAdd")
+_as("AvgPool", "QuantizedAvgPool", "_MklAvgPool", "_MklNativeAvgPool")
+_as("MaxPool", "QuantizedMaxPool", "_MklMaxPool", "_MklNativeMaxPool")
+_as("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNativeFusedBatchNormV3")
+_as("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
+_as("ResizeBilinear", "QuantizedResizeBilinear")
+_as("ConcatV2", "_MklConcatV2")
+_as("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter", "RandomGammaGrad")
+_as("RandomUniform", "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
+_as("RandomUniform", "StatelessRandomUniformInt", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
+_as("RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2")
+_as(
+    "RandomUniform", "StatelessRandomUniformFullIntV2", "ParameterizedTruncatedNormal", "NonDeterministicInts"
+)
+_as("Multinomial", "StatelessMultinomial")
+_as(
+    "UnsortedSegmentSum",
+    "SegmentSumV2",
+    "SegmentProdV2",
+    "SegmentMaxV2",
+    "SegmentMinV2",
+    "UnsortedSegmentJoin",
+)
+_as("TensorScatterAdd", "TensorScatterMax", "TensorScatterMin")
+_as("ScatterNdAdd", "ScatterNdMax", "ScatterNdMin")
+_as("ResourceScatterNdAdd", "ResourceScatterNdMax", "ResourceScatterNdMin")
+_as("MatrixDiagV2", "MatrixDiagV3")
+_as("MatrixDiagPartV2", "MatrixDiagPartV3")
+_as("MatrixSetDiagV2", "MatrixSetDiagV3")
+_as("ReverseV2", "Reverse")
+_as(
+    "LookupTableSizeV2",
+    "LookupTableSize",
+    "QueueSize",
+    "ReaderNumRecordsProduced",
+    "ReaderNumWorkUnitsCompleted",
+)
+_as("ReaderReadV2", "ReaderRead")
+_as("ReaderReadUpToV2", "ReaderReadUpTo")
+_as("ExtractGlimpse", "ExtractGlimpseV2")
+_as("Cumsum", "CumulativeLogsumexp")
+_as("SampleDistortedBoundingBoxV2", "StatelessSampleDistortedBoundingBox")
+_as("CTCLoss", "CTCLossV2")
+
+# As the first input
+
+_as_first("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+_as_first("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX")
+_as_first("QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange")
+_as_first("RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity")
+_as_first("QuantizedBatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalization", "CheckNumericsV2")
+_as_first("BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e")
+_as_first("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri")
+_as_first("Bucketize", "PopulationCount", "CholeskyGrad", "MatrixExponential", "MatrixLogarithm", "DeepCopy")
+_as_first(
+    "MatrixSquareRoot", "StatelessShuffle", "Copy", "CopyHost", "InplaceUpdate", "InplaceAdd", "InplaceSub"
+)
+_as_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
+_as_first("BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart")
+_as_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
+_as_first(
+    "CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "TensorStridedSliceUpdate", "RefSelect"
+)
+_as_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
+_as_first("DecodeCompressed", "XlaOptimizationBarrier", "_UnaryOpsComposition")
+_as_first("ApplyAdagradV2", "ApplyFtrlV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
+_as_first("SparseApplyFtrlV2", "_HostCast")
+
+
+@shape_function("Einsum", "_MklEinsum")
+def _einsum(op: Operation) -> Any:
+    """The sizes of the indices of the result; of ``...`` those of the operands, broadcast."""
+    operands, _, result = op.attrs["equation"].decode().replace(" ", "").partition("->")
+    sizes: dict[str, int | None] = {}
+    rest: TensorShape | None = None
+    for term, tensor in zip(operands.split(","), op.inputs, strict=True):
+        shape = tensor.shape.sizes
+        head, dots, tail = term.partition("...")
+        if shape is None:
+            if dots:
+                rest = UNKNOWN_SHAPE
+            for letter in head + tail:
+                sizes.setdefault(letter, None)
+            continue
+        if len(shape) < len(head) + len(tail) or (not dots and len(shape) != len(head)):
+            raise ValueError(
+                f"Expected input of rank {len(head) + len(tail)} for '{term}' but got rank {len(shape)}"
+            )
+        ends = shape[len(shape) - len(tail) :] if tail else ()
+        for letter, size in zip(head + tail, (*shape[: len(head)], *ends), strict=True):
+            known = sizes.get(letter)
+            if known is not None and size is not None and known != size and 1 not in (known, size):
+                raise ValueError(f"Dimensions must be equal, but are {known} and {size}")
+            sizes[letter] = size if known is None or (known == 1 and size is not None) else known
+        if dots:
+            middle = TensorShape.of(shape[len(head) : len(shape) - len(tail)])
+            rest = middle if rest is None else broadcast_shapes(rest, middle)
+    head, dots, tail = result.partition("...")
+    if dots and rest is not None and rest.sizes is None:
+        return (UNKNOWN_SHAPE,)
+    middle_sizes = rest.sizes if dots and rest is not None else ()
+    return (
+        TensorShape.of(
+            (*(sizes.get(one) for one in head), *(middle_sizes or ()), *(sizes.get(one) for one in tail))
+        ),
+    )
+
+
+@shape_function("FakeQuantWithMinMaxArgsGradient")
+def _quantization_gradient(op: Operation) -> Any:
+    return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
+
+
+@shape_function("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+def _quantization_gradients(op: Operation) -> Any:
+    shape = merge_shapes(op.inputs[0].shape, op.inputs[1].shape)
+    bounds = op.inputs[2].shape if op.type.endswith("PerChannelGradient") else SCALAR_SHAPE
+    return shape, bounds, bounds
+
+
+@shape_function("QuantizedReshape")
+def _quantized_reshape(op: Operation) -> Any:
+    function = shape_function_of("Reshape")
+    assert function is not None
+    return *function(op), SCALAR_SHAPE, SCALAR_SHAPE
+
+
+@shape_function("QuantizedConcat", "QuantizedConcatV2")
+def _quantized_concat(op: Operation) -> Any:
+    parts, is_first = op.attrs["N"], op.type == "QuantizedConcat"
+    function = shape_function_of("Concat" if is_first else "ConcatV2")
+    assert function is not None
+    plain = copy.copy(op)
+    plain.inputs = op.inputs[: parts + 1]
+    return *function(plain), SCALAR_SHAPE, SCALAR_SHAPE
+
+
+@shape_function("RequantizationRange", "RequantizationRangePerChannel")
+def _two_scalars(op: Operation) -> Any:
+    return SCALAR_SHAPE, SCALAR_SHAPE
+
+
+@shape_function("Conv2DBackpropInputV2")
+def _input_like(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@shape_function("Conv2DBackpropFilterV2", "Conv3DBackpropFilter")
+def _filter_like(op: Operation) -> Any:
+    return (op.inputs[1].shape,)
+
+
+@shape_function("Conv3DBackpropInput")
+def _volume_like(op: Operation) -> Any:
+    return (require_rank(op.inputs[0].shape, 5),)
+
+
+@shape_function("BatchNormWithGlobalNormalizationGrad")
+def _old_norm_gradient(op: Operation) -> Any:
+    channels = op.inputs[1].shape
+    return op.inputs[0].shape, channels, channels, channels, channels
+
+
+@shape_function("_FusedBatchNormGradEx")
+def _fused_norm_gradient(op: Operation) -> Any:
+    channels = op.inputs[2].shape
+    return (
+        op.inputs[1].shape,
+        channels,
+        channels,
+        TensorShape.of((0,)),
+        TensorShape.of((0,)),
+        op.inputs[0].shape,
+    )
+
+
+# Recurrent layers
+
+
+@shape_function("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3")
+def _cudnn(op: Operation) -> Any:
+    time, state = require_rank(op.inputs[0].shape, 3).sizes, op.inputs[1].shape.sizes
+    assert time is not None
+    units = None if state is None else state[-1]
+    both = 2 if op.attrs.get("direction") == b"bidirectional" else 1
+    output = TensorShape.of((time[0], time[1], None if units is None else units * both))
+    cell = op.inputs[1].shape if op.attrs.get("rnn_mode", b"lstm") == b"lstm" else SCALAR_SHAPE
+    reserved = [_vector()] if op.type == "CudnnRNN" else [_vector(), _vector()]
+    return [output, op.inputs[1].shape, cell, *reserved]
+
+
+@shape_function("CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3")
+def _cudnn_gradient(op: Operation) -> Any:
+    return tuple(tensor.shape for tensor in op.inputs[:4])
+
+
+@shape_function("CudnnRNNParamsSize")
+def _cudnn_size(op: Operation) -> Any:
+    return (_vector(1),)
+
+
+@shape_function("CudnnRNNCanonicalToParams", "CudnnRNNCanonicalToParamsV2")
+def _cudnn_parameters(op: Operation) -> Any:
+    return (_vector(),)
+
+
+@shape_function("BlockLSTM", "BlockLSTMV2")
+def _block_lstm(op: Operation) -> Any:
+    x, bias = require_rank(op.inputs[1].shape, 3).sizes, op.inputs[-1].shape.sizes
+    assert x is not None
+    units = None if bias is None or bias[0] is None else bias[0] // 4
+    return (TensorShape.of((x[0], x[1], units)),) * 7
+
+
+@shape_function("BlockLSTMGrad", "BlockLSTMGradV2")
+def _block_lstm_gradient(op: Operation) -> Any:
+    return tuple(op.inputs[at].shape for at in (1, 2, 3, 4, 5, 6, 7, 8))
+
+
+# Random numbers
+
+
+@shape_function("RandomGamma", "RandomPoisson", "RandomPoissonV2")
+def _shape_of_parameters(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[0]).concatenate(op.inputs[1].shape),)
+
+
+@shape_function("StatefulUniform", "StatefulUniformInt", "StatefulUniformFullInt", "StatefulStandardNormalV2")
+@shape_function("StatefulTruncatedNormal")
+def _stateful(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[2]),)
+
+
+@shape_function("StatefulStandardNormal")
+def _old_stateful(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[1]),)
+
+
+@shape_function(
+    "StatelessRandomGammaV2", "StatelessRandomPoisson", "StatelessRandomBinomial", "StatelessRandomGammaV3"
+)
+@shape_function("StatelessParameterizedTruncatedNormal")
+def _shaped_by_first(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[0]),)
+
+
+@shape_function("StatefulRandomBinomial")
+def _binomial(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[2]),)
+
+
+@shape_function("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
+def _key_and_counter(op: Operation) -> Any:
+    return (_vector(1), _vector(2), SCALAR_SHAPE)[: len(op.outputs)]
+
+
+@shape_function("StatelessRandomGetAlg", "DeviceIndex", "Timestamp", "IsTensorFloat32Enabled", "GlobalIterId")
+@shape_function("OptionalHasValue", "IsBoostedTreesEnsembleInitialized", "TensorListLength", "TensorMapSize")
+@shape_function("TensorArraySize", "TensorArraySizeV2", "TensorArrayWrite", "TensorArrayWriteV2")
+@shape_function(
+    "TensorArrayScatter", "TensorArrayScatterV2", "TensorArraySplit", "TensorArraySplitV2", "ToBool"
+)
+@shape_function(
+    "TensorArrayUnpack",
+    "MutexV2",
+    "ResourceCountUpTo",
+    "IteratorGetDevice",
+    "QueueIsClosed",
+    "ReaderSerializeState",
+)
+def _one(op: Operation) -> Any:
+    return (SCALAR_SHAPE,) * len(op.outputs)
+
+
+@shape_function("RngReadAndSkip")
+def _read_and_skip(op: Operation) -> Any:
+    return (_vector(3),)
+
+
+@shape_function("RngSkip", "DeleteIterator", "DeleteMemoryCache", "DeleteMultiDeviceIterator", "QueueClose")
+@shape_function(
+    "ResourceApplyAdagradV2", "ResourceApplyAdamWithAmsgrad", "ResourceApplyAddSign", "ResourceApplyFtrlV2"
+)
+@shape_function(
+    "ResourceApplyKerasMomentum", "ResourceApplyPowerSign", "ResourceSparseApplyAdagradV2", "InitializeTable"
+)
+@shape_function(
+    "ResourceSparseApplyFtrlV2", "ResourceSparseApplyKerasMomentum", "TensorArrayClose", "TensorArrayCloseV2"
+)
+@shape_function(
+    "CloseSummaryWriter", "FlushSummaryWriter", "WriteSummary", "WriteScalarSummary", "WriteGraphSummary"
+)
+@shape_function(
+    "WriteHistogramSummary", "WriteImageSummary", "WriteAudioSummary", "WriteRawProtoSummary", "ImportEvent"
+)
+@shape_function(
+    "LookupTableInsert", "LookupTableImport", "InitializeTableFromTextFile", "CreateSummaryFileWriter"
+)
+@shape_function(
+    "CreateSummaryDbWriter", "ConsumeMutexLock", "QueueEnqueue", "QueueEnqueueMany", "DisableCopyOnRead"
+)
+def _nothing(op: Operation) -> Any:
+    return ()
+
+
+# Pictures
+
+
+@shape_function("DecodeImage", "DecodeWebP")
+def _decoded(op: Operation) -> Any:
+    """Of an animated GIF there are several pictures, so that the rank is not known where that may be."""
+    channels = op.attrs.get("channels", 0) or None
+    if op.type == "DecodeWebP":
+        return (TensorShape.of((None, None, None, channels)),)
+    return (
+        UNKNOWN_SHAPE if op.attrs.get("expand_animations", True) else TensorShape.of((None, None, channels)),
+    )
+
+
+@shape_function("ImageProjectiveTransformV2", "ImageProjectiveTransformV3", "ScaleAndTranslate")
+def _transformed(op: Operation) -> Any:
+    images = require_rank(op.inputs[0].shape, 4).sizes
+    size = constant_value(op.inputs[2 if op.type.startswith("Image") else 1])
+    assert images is not None
+    rows, columns = (None, None) if size is None else (int(one) for one in size)
+    return (TensorShape.of((images[0], rows, columns, images[3])),)
+
+
+@shape_function("ScaleAndTranslateGrad")
+def _scaled_gradient(op: Operation) -> Any:
+    return (op.inputs[1].shape,)
+
+
+@shape_function("FractionalAvgPool", "FractionalMaxPool")
+def _fractional_pool(op: Operation) -> Any:
+    images = require_rank(op.inputs[0].shape, 4).sizes
+    assert images is not None
+    ratios = op.attrs["pooling_ratio"]
+    sizes = [
+        None if size is None else int(math.floor(size / ratio))
+        for size, ratio in zip(images, ratios, strict=True)
+    ]
+    edges = [_vector(size) for size in sizes[1:3]]
+    return TensorShape.of(tuple(sizes)), *edges
+
+
+@shape_function("FractionalMaxPoolGrad")
+def _fractional_gradient(op: Operation) -> Any:
+    return (require_rank(op.inputs[0].shape, 4),)
+
+
+@shape_function("FractionalAvgPoolGrad")
+def _fractional_average_gradient(op: Operation) -> Any:
+    return (require_rank(constant_value_as_shape(op.inputs[0]), 4),)
+
+
+@shape_function("NonMaxSuppressionV4", "NonMaxSuppressionWithOverlaps", "NonMaxSuppressionV5")
+def _suppressed(op: Operation) -> Any:
+    count = None
+    if op.attrs.get("pad_to_max_output_size"):
+        most = constant_value(op.inputs[2])
+        count = None if most is None else int(most)
+    if op.type == "NonMaxSuppressionV5":
+        return _vector(count), _vector(count), SCALAR_SHAPE
+    return (_vector(count), SCALAR_SHAPE)[: len(op.outputs)]
+
+
+@shape_function("CombinedNonMaxSuppression")
+def _combined(op: Operation) -> Any:
+    boxes = op.inputs[0].shape.sizes
+    batch = None if boxes is None else boxes[0]
+    total, each = constant_value(op.inputs[3]), constant_value(op.inputs[2])
+    count = None if total is None else int(total)
+    if op.attrs.get("pad_per_class"):
+        scores = op.inputs[1].shape.sizes
+        classes = None if scores is None else scores[2]
+        count = None if count is None or each is None or classes is None else min(count, int(each) * classes)
+    two = TensorShape.of((batch, count))
+    return TensorShape.of((batch, count, 4)), two, two, _vector(batch)
+
+
+# Linear algebra
+
+
+def _matrices(op: Operation) -> tuple[TensorShape, int | None, int | None]:
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    if sizes is None:
+        return UNKNOWN_SHAPE, None, None
+    return TensorShape.of(sizes[:-2]), sizes[-2], sizes[-1]
+
+
+@shape_function("Eig", "XlaSelfAdjointEig", "BatchSelfAdjointEigV2")
+def _eigen(op: Operation) -> Any:
+    batch, rows, _ = _matrices(op)
+    vectors = op.attrs.get("compute_v", True)
+    return batch.concatenate((rows,)), batch.concatenate((rows, rows)) if vectors else _vector(0)
+
+
+@shape_function("SelfAdjointEig", "BatchSelfAdjointEig")
+def _old_eigen(op: Operation) -> Any:
+    batch, rows, _ = _matrices(op)
+    return (batch.concatenate((None if rows is None else rows + 1, rows)),)
+
+
+@shape_function("Lu")
+def _lu(op: Operation) -> Any:
+    batch, rows, _ = _matrices(op)
+    return op.inputs[0].shape, batch.concatenate((rows,))
+
+
+@shape_function("MatrixSolveLs", "BatchMatrixSolveLs")
+def _least_squares(op: Operation) -> Any:
+    batch, _, columns = _matrices(op)
+    right = op.inputs[1].shape.sizes
+    return (batch.concatenate((columns, None if right is None else right[-1])),)
+
+
+@shape_function("TridiagonalSolve", "BandedTriangularSolve", "BatchMatrixSolve", "BatchMatrixTriangularSolve")
+def _solved(op: Operation) -> Any:
+    return (op.inputs[1].shape,)
+
+
+@shape_function("TridiagonalMatMul")
+def _tridiagonal(op: Operation) -> Any:
+    return (op.inputs[3].shape,)
+
+
+@shape_function("BatchMatrixDeterminant")
+def _determinant(op: Operation) -> Any:
+    return (_matrices(op)[0],)
+
+
+# Counting, sorting, parts of rows
+
+
+@shape_function("HistogramFixedWidth")
+def _histogram(op: Operation) -> Any:
+    bins = constant_value(op.inputs[2])
+    return (_vector(None if bins is None else int(bins)),)
+
+
+@shape_function("DenseBincount")
+def _bincount(op: Operation) -> Any:
+    sizes, count = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    return (TensorShape.of((*sizes[:-1], None if count is None else int(count))),)
+
+
+@shape_function("TopK", "ApproxTopK")
+def _top(op: Operation) -> Any:
+    shape = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    if shape is None:
+        return UNKNOWN_SHAPE, UNKNOWN_SHAPE
+    axis = range(len(shape))[op.attrs.get("reduction_dimension", -1)]
+    made = TensorShape.of((*shape[:axis], op.attrs["k"], *shape[axis + 1 :]))
+    return made, made
+
+
+@shape_function("NthElement")
+def _nth(op: Operation) -> Any:
+    shape = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    return (UNKNOWN_SHAPE if shape is None else TensorShape.of(shape[:-1]),)
+
+
+@shape_function("SparseSegmentSumGrad")
+def _segments_gradient(op: Operation) -> Any:
+    function = shape_function_of("SparseSegmentMeanGrad")
+    assert function is not None
+    return function(op)
+
+
+@shape_function("SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2", "SparseSegmentSumGradV2")
+def _segments_gradient_v2(op: Operation) -> Any:
+    grads = op.inputs[0].shape.sizes
+    rows = op.inputs[1].shape.sizes
+    return (
+        UNKNOWN_SHAPE if grads is None else TensorShape.of((None, *grads[1:])),
+        _vector(rows[0] if rows else None),
+    )
+
+
+@shape_function("RaggedRange")
+def _ragged_range(op: Operation) -> Any:
+    count = next((tensor.shape.sizes[0] for tensor in op.inputs if tensor.shape.sizes), 1)
+    if any(tensor.shape.sizes is None for tensor in op.inputs):
+        count = None
+    return _vector(None if count is None else count + 1), _vector()
+
+
+@shape_function("RaggedGather")
+def _ragged_gather(op: Operation) -> Any:
+    splits, values = op.attrs["OUTPUT_RAGGED_RANK"], op.inputs[-2].shape.sizes
+    found = [_vector()] * splits
+    indices = op.inputs[-1].shape.num_elements()
+    if indices is not None and op.inputs[-1].shape.ndims == 1:
+        found[0] = _vector(indices + 1)
+    return *found, UNKNOWN_SHAPE if values is None else TensorShape.of((None, *values[1:]))
+
+
+@shape_function("RaggedTensorToSparse")
+def _ragged_to_sparse(op: Operation) -> Any:
+    values, splits = op.inputs[-1].shape.ndims, op.attrs["RAGGED_RANK"]
+    rank = None if values is None else splits + values
+    count = op.inputs[-1].shape.num_elements()
+    return TensorShape.of((count, rank)), _vector(count), _vector(rank)
+
+
+@shape_function("RaggedTensorToVariant")
+def _ragged_variant(op: Operation) -> Any:
+    if not op.attrs["batched_input"]:
+        return (SCALAR_SHAPE,)
+    first = op.inputs[0].shape.sizes
+    return (_vector(None if not first or first[0] is None else first[0] - 1),)
+
+
+@shape_function("SparseCross", "SparseCrossV2", "SparseCrossHashed")
+def _crossed(op: Operation) -> Any:
+    return TensorShape.of((None, 2)), _vector(), _vector(2)
+
+
+@shape_function("DeserializeSparse", "DeserializeManySparse")
+def _deserialized(op: Operation) -> Any:
+    return TensorShape.of((None, None)), _vector(), _vector()
+
+
+@shape_function("SerializeSparse")
+def _serialized(op: Operation) -> Any:
+    return (_vector(3),)
+
+
+@shape_function("SerializeManySparse")
+def _serialized_many(op: Operation) -> Any:
+    return (TensorShape.of((None, 3)),)
+
+
+@shape_function("UnicodeDecode", "UnicodeDecodeWithOffsets")
+def _unicode(op: Operation) -> Any:
+    count = op.inputs[0].shape.num_elements()
+    return (_vector(None if count is None else count + 1), *[_vector()] * (len(op.outputs) - 1))
+
+
+@shape_function("UnicodeEncode", "StringNGrams")
+def _encoded(op: Operation) -> Any:
+    splits = op.inputs[1].shape.sizes
+    if op.type == "StringNGrams":
+        return _vector(), op.inputs[1].shape
+    return (_vector(None if not splits or splits[0] is None else splits[0] - 1),)
+
+
+@shape_function("ParseExampleV2")
+def _parsed(op: Operation) -> Any:
+    """Sparse features, dense ones, then values and rows of ragged ones, for one example or a batch."""
+    attrs, rows = op.attrs, op.inputs[0].shape
+    rank = None if rows.ndims is None else rows.ndims + 1
+    sparse = attrs["num_sparse"]
+    found = [TensorShape.of((None, rank))] * sparse + [_vector()] * sparse + [_vector(rank)] * sparse
+    found += [rows.concatenate(shape) for shape in attrs["dense_shapes"]]
+    ragged = len(attrs["ragged_value_types"])
+    found += [_vector()] * ragged
+    count = rows.num_elements()
+    found += [_vector(None if count is None or rows.ndims == 0 else count + 1)] * ragged
+    return found
+
+
+@shape_function("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")
+def _taken(op: Operation) -> Any:
+    shape = op.inputs[0].op.attrs.get("shape")
+    return (shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE,)
+
+
+@shape_function("FakeParam")
+def _parameter(op: Operation) -> Any:
+    return (op.attrs["shape"],)
+
+
+@shape_function("ImmutableConst", "Empty")
+def _declared(op: Operation) -> Any:
+    if op.type == "ImmutableConst":
+        return (op.attrs["shape"],)
+    return (constant_value_as_shape(op.inputs[0]),)
+
+
+@shape_function("OptionalGetValue", "IteratorGetNextAsOptional", "MultiDeviceIteratorGetNextFromShard")
+def _declared_outputs(op: Operation) -> Any:
+    if op.type == "IteratorGetNextAsOptional":
+        return (SCALAR_SHAPE,)
+    return tuple(op.attrs["output_shapes"])
+
+
+@shape_function("Recv", "_Recv", "_HostRecv", "InfeedDequeue")
+def _received(op: Operation) -> Any:
+    shape = op.attrs.get("shape")
+    return (shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE,)
+
+
+@shape_function("CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather")
+def _collective(op: Operation) -> Any:
+    return (op.attrs["shape"],)

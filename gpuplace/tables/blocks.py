@@ -1,0 +1,33 @@
+"""Blocks of text, tables and pictures that a page draws: plain values, the same in a notebook and on a report page.
+
+A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code``, ``buttons``,
+``fields``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks, beside each other where there is room).
+A cell of a table is a text, the look of a device, ``{"node": name}``, ``{"strong": text}`` or
+``{"bar": [[share, part, label], ...], "text": ...}``.
+``gpuplace/web/widgets/panel_view.js`` draws them.
+
+>>> text_block("Nothing is wrong.", "status")
+{'kind': 'text', 'text': 'Nothing is wrong.', 'tone': 'status'}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import OpError
+
+Block = dict[str, Any]
+
+
+def text_block(text: str, tone: str = "") -> Block:
+    """A paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
+    return {"kind": "text", "text": text, "tone": tone}
+
+
+def error_card(error: BaseException) -> dict[str, Any]:
+    """An error for the page: its class, TensorFlow's sentence and the facts."""
+    facts = [[label, str(text)] for label, text in getattr(error, "facts", {}).items()]
+    if hint := getattr(error, "hint", None):
+        facts.append(["try", str(hint)])
+    title = type(error).__name__ if isinstance(error, OpError) else "Not accepted"
+    return {"title": title, "message": getattr(error, "message", str(error)), "facts": facts}

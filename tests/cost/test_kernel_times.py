@@ -1,0 +1,220 @@
+"""Times of kernels on GPUs: by measured tables that the model has not seen, and by what must hold of any GPU."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gpuplace.cost.kernel_times.generations import library_of
+from gpuplace.cost.kernel_times.gpu_times import KernelTimes, measured_kinds
+from gpuplace.cost.kernel_times.measured import gpus, measured_table
+from gpuplace.cost.kernel_times.rates import rates_of
+from gpuplace.cost.work import Convolution, Product, Recurrence, Work
+from gpuplace.device.gpu_models import GPU_MODELS, find_model
+from gpuplace.errors import InvalidArgumentError
+from tests.cost.judging import WAYS, judged, pooled, roofline
+
+# Bounds of the median and the 90th percentile of |error|, for a GPU, or a GPU and shapes, that the model has not seen.
+BOUNDS = {
+    (Product, "GPU left out"): (0.12, 0.50),
+    (Product, "both left out"): (0.15, 0.60),
+    (Convolution, "GPU left out"): (0.10, 0.30),
+    (Convolution, "both left out"): (0.18, 0.45),
+    (Recurrence, "GPU left out"): (0.08, 0.20),
+    (Recurrence, "both left out"): (0.15, 0.55),
+}
+
+
+@pytest.mark.parametrize(("kind", "way"), BOUNDS)
+def test_what_was_left_out_is_foretold(kind, way):
+    found = judged(kind, way)
+    errors, sheet = pooled(found), pooled(roofline(kind))
+    median, p90 = BOUNDS[kind, way]
+    assert errors.median < median and errors.p90 < p90, (errors.median, errors.p90)
+    assert errors.median < sheet.median / 3 and way in WAYS
+    for on_gpu in found:
+        assert on_gpu.median < 0.3, on_gpu.gpu
+
+
+def product(m, n, k, dtype="float32", batch=1, **transposed):
+    return Work(dtype, 2.0 * m * n * k * batch, 4.0, 4.0, kernel=Product(m, n, k, batch, **transposed))
+
+
+def convolution(direction, batch, channels, filters, size, window, stride=1, dtype="float32", groups=1):
+    out = -(-size // stride)
+    kernel = Convolution(
+        direction,
+        batch,
+        channels,
+        filters,
+        size,
+        size,
+        window,
+        window,
+        out,
+        out,
+        stride,
+        stride,
+        groups=groups,
+    )
+    return Work(
+        dtype, 2.0 * batch * channels * filters * out * out * window**2 / groups, 4.0, 4.0, kernel=kernel
+    )
+
+
+@cache
+def model(library=None):
+    return KernelTimes(library)
+
+
+def seconds(work, gpu, library=None):
+    return float(model(library).seconds([work], find_model(gpu))[0])
+
+
+def test_squares_on_a_k40_are_foretold_though_no_kepler_was_learned_from():
+    """GFLOP/s of cuBLAS 7.5 at 875 MHz. Source: clBLAS, doc/performance/cuBLAS_7.5/Tesla_K40/cublas_sgemm_8.csv."""
+    measured = {
+        256: 731.8,
+        512: 1386.6,
+        768: 2068.9,
+        1024: 2273.4,
+        1152: 2691.6,
+        1280: 3001.7,
+        5520: 3038.1,
+        5760: 3194.6,
+    }
+    k40 = find_model("K40")
+    boosted = replace(k40, clock_hz=875e6, sustained_clock_hz=875e6, fp32_flops=2 * 2880 * 875e6)
+    ratios = [
+        2e-9 * size**3 / model().seconds([product(size, size, size, transpose_a=True)], boosted)[0] / rate
+        for size, rate in measured.items()
+    ]
+    assert library_of(k40) == "7.5"
+    assert np.median(np.abs(np.array(ratios) - 1)) < 0.12 and 0.65 < min(ratios) < max(ratios) < 1.2
+
+
+def test_a_measured_gpu_at_a_measured_shape_takes_what_was_measured():
+    table = measured_table("gemm")
+    works = [
+        product(n, m, k, transpose_a=bool(b_t), transpose_b=bool(a_t)) for m, n, k, a_t, b_t in table.shapes
+    ]
+    for place, name in enumerate(gpus()):
+        error = model().seconds(works, find_model(name)) / table.times[:, place] - 1
+        known = abs(error[~np.isnan(error)])
+        assert np.median(known) < 0.02 and known.max() < 0.3, name
+
+
+def test_a_table_that_is_left_out_is_not_learned_from():
+    kind = measured_kinds()[Product]
+    own = model().correction(find_model("T4"), Product)(kind.features)
+    without = KernelTimes(without=["T4"]).correction(find_model("T4"), Product)(kind.features)
+    known = kind.corrections[:, gpus().index("Tesla T4")]
+    there = ~np.isnan(known)
+    assert np.median(abs(own - known)[there]) < 0.02 < 0.08 < np.median(abs(without - known)[there])
+
+
+@pytest.mark.parametrize("gpu", GPU_MODELS, ids=lambda gpu: gpu.name)
+def test_times_of_every_gpu_are_plausible(gpu):
+    """Not faster than the data sheet (Winograd's saving aside), nor a tenth of it where the GPU is full."""
+    name = gpu.name
+    for dtype in ("float32", "float64", "float16"):
+        rate = rates_of(gpu, dtype).flops
+        achieved = 2.0 * 4096**3 / seconds(product(4096, 4096, 4096, dtype), name)
+        assert 0.35 * rate < achieved < 1.15 * rate, dtype
+    big = convolution("forward", 64, 128, 128, 28, 3)
+    assert 0.2 < big.flops / seconds(big, name) / rates_of(gpu, "float32").flops < 2.6
+    assert 1e-6 < seconds(product(1, 1, 1), name) < 2e-4
+    adding = Work("float32", 1e8, 8e8, 4e8, model="elementwise")
+    assert 0.5 < 1.2e9 / seconds(adding, name) / gpu.memory_bandwidth < 0.9
+    assert 1e-6 < seconds(Work("float32", 1.0, 8.0, 4.0), name) < 1e-5
+
+
+@pytest.mark.parametrize("gpu", ["K80", "M40", "P100", "V100", "T4", "A100", "H100"])
+def test_more_work_takes_longer(gpu):
+    assert seconds(product(512, 4096, 4096), gpu) > 1.5 * seconds(product(128, 4096, 4096), gpu)
+    assert seconds(product(256, 256, 256, batch=64), gpu) > 3 * seconds(product(256, 256, 256), gpu)
+    images = [seconds(convolution("backward_filter", batch, 128, 128, 28, 3), gpu) for batch in (8, 32, 128)]
+    assert images[0] * 1.5 < images[1] and images[1] * 2 < images[2]
+    layer = Recurrence("lstm", "forward", 1024, 64, 50)
+    steps = [
+        seconds(Work("float32", 1e9, 1.0, 1.0, kernel=replace(layer, steps=count)), gpu)
+        for count in (25, 50, 100)
+    ]
+    assert steps[0] * 1.4 < steps[1] and steps[1] * 1.4 < steps[2]
+    deep = seconds(Work("float32", 1e9, 1.0, 1.0, kernel=replace(layer, layers=2)), gpu)
+    assert deep == pytest.approx(2 * steps[1], rel=0.05)
+    images = convolution("forward", 8, 64, 64, 28, 1)
+    turned = replace(images, gpu_bytes=1e8, gpu_launches=3)
+    assert seconds(turned, gpu) > seconds(images, gpu) + 1e8 / find_model(gpu).memory_bandwidth
+    for kind in ("elementwise", "normalization", "scatter"):
+        small, large = (seconds(Work("float32", 1.0, size, size, model=kind), gpu) for size in (1e7, 1e8))
+        assert 5 < large / small < 11
+
+
+def test_newer_gpus_are_faster():
+    order = ["K20m", "K80", "M40", "P100", "V100", "A100", "H100"]
+    for work in (
+        product(1024, 1024, 1024),
+        convolution("forward", 64, 64, 64, 56, 3),
+        Work("float32", 1e7, 4e8, 4e8),
+    ):
+        times = [seconds(work, gpu) for gpu in order]
+        assert times == sorted(times, reverse=True), work
+
+
+def test_types():
+    """Tensor cores for float16 from Volta on, TF32 from Ampere on, each with the libraries that use them."""
+    assert (
+        seconds(product(4096, 4096, 4096, "float16"), "V100") < seconds(product(4096, 4096, 4096), "V100") / 3
+    )
+    assert (
+        seconds(product(4096, 4096, 4096, "float16"), "P100") > seconds(product(4096, 4096, 4096), "P100") / 2
+    )
+    assert seconds(product(4096, 4096, 4096), "A100", "10.1") > 2 * seconds(product(4096, 4096, 4096), "A100")
+    doubles = seconds(product(4096, 4096, 4096, "float64"), "1080 Ti") / seconds(
+        product(4096, 4096, 4096), "1080 Ti"
+    )
+    assert 15 < doubles < 40
+    assert seconds(product(4096, 4096, 4096, "bfloat16"), "T4") > seconds(
+        product(4096, 4096, 4096, "float16"), "T4"
+    )
+
+
+def test_newer_libraries_are_faster_on_the_chips_they_are_for():
+    work = convolution("backward_filter", 16, 256, 512, 28, 3)
+    assert seconds(work, "P100", "8.0.88") < 0.75 * seconds(work, "P100", "7.5")
+
+
+def test_depthwise_and_grouped_convolutions():
+    depthwise = convolution("forward", 32, 256, 256, 28, 3, groups=256)
+    moved = 2 * 4 * 32 * 256 * 28 * 28 / find_model("V100").memory_bandwidth
+    assert moved < seconds(depthwise, "V100") < 6 * moved
+    gradient = replace(depthwise, kernel=replace(depthwise.kernel, direction="backward_filter"))
+    assert seconds(gradient, "V100") > 2 * seconds(depthwise, "V100")
+    grouped = convolution("forward", 32, 256, 256, 28, 3, groups=2)
+    assert seconds(grouped, "V100") < seconds(convolution("forward", 32, 256, 256, 28, 3), "V100")
+
+
+def test_nothing_to_do():
+    assert seconds(Work("float32", launches=0), "V100") == 0.0
+    assert seconds(product(0, 8, 8), "V100") == pytest.approx(2.4e-6, rel=0.1)
+    assert model().seconds([], find_model("V100")).shape == (0,)
+    empty = Work("float32", kernel=Convolution("forward", 0, 3, 8, 8, 8, 3, 3, 8, 8))
+    assert 0 < seconds(empty, "V100") < 1e-5
+
+
+def test_many_works_are_as_one_by_one():
+    works = [product(64, size, 256) for size in range(100, 1000, 100)]
+    works += [convolution("forward", 4, 8, size, 16, 3) for size in (8, 16)] + [
+        Work("float32", 1.0, 1e6, 1e6)
+    ]
+    together = model().seconds(works, find_model("P100"))
+    assert together.tolist() == pytest.approx([seconds(work, "P100") for work in works], rel=1e-6)
+
+
+def test_unknown_names():
+    with pytest.raises(InvalidArgumentError, match="7.5, 8.0"):
+        KernelTimes("6.5")
+    with pytest.raises(InvalidArgumentError, match="Unknown GPU model"):
+        KernelTimes(without=["Voodoo 2"])

@@ -1,0 +1,286 @@
+"""Memory foretold: to the byte what the allocators of simulated GPUs show when the step runs in a session."""
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+
+CASES = {}
+
+
+def case(function):
+    """A graph: what is fed, by tensor, and what is fetched."""
+    CASES[function.__name__] = function
+    return function
+
+
+def convolutional(batch, side, layers=tf.layers):
+    images, labels = tf.placeholder(tf.float32, [batch, side, side, 3]), tf.placeholder(tf.int32, [batch])
+    top = layers.conv2d(images, 16, 3, padding="same", activation=tf.nn.relu)
+    top = layers.max_pooling2d(top, 2, 2)
+    top = layers.batch_normalization(layers.conv2d(top, 32, 3, activation=tf.nn.relu), training=True)
+    top = layers.flatten(layers.average_pooling2d(top, 2, 2))
+    top = tf.nn.dropout(layers.dense(top, 64, tf.nn.relu), 0.5)
+    logits = layers.dense(top, 10)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    return {images: (batch, side, side, 3), labels: (batch,)}, loss
+
+
+def trained(loss, optimizer=None, **options):
+    return (optimizer or tf.train.GradientDescentOptimizer(0.1)).minimize(loss, **options)
+
+
+@case
+def forward():
+    rows, weights = tf.placeholder(tf.float32, [None, 512]), tf.Variable(tf.zeros([512, 256]))
+    return {rows: (64, 512)}, tf.nn.relu(tf.matmul(rows, weights))
+
+
+@case
+def perceptron_descent():
+    rows, wanted = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
+    top = tf.layers.dense(tf.layers.dense(rows, 500, tf.nn.relu), 300, tf.nn.tanh)
+    loss = tf.losses.softmax_cross_entropy(wanted, tf.layers.dense(top, 10))
+    return {rows: (128, 784), wanted: (128, 10)}, [trained(loss), loss]
+
+
+@case
+def perceptron_adam():
+    rows, wanted = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
+    top = tf.layers.dense(tf.layers.dense(rows, 500, tf.nn.sigmoid), 10)
+    return {rows: (100, 784), wanted: (100, 10)}, trained(
+        tf.losses.mean_squared_error(wanted, top), tf.train.AdamOptimizer()
+    )
+
+
+@case
+def convolutions_forward():
+    return convolutional(16, 64)
+
+
+@case
+def convolutions_momentum():
+    feeds, loss = convolutional(8, 32)
+    return feeds, [loss, trained(loss, tf.train.MomentumOptimizer(0.1, 0.9))]
+
+
+@case
+def convolutions_rmsprop():
+    feeds, loss = convolutional(4, 40)
+    return feeds, trained(loss, tf.train.RMSPropOptimizer(0.1))
+
+
+@case
+def transposed_convolution():
+    images = tf.placeholder(tf.float32, [8, 32, 32, 3])
+    top = tf.layers.conv2d_transpose(tf.layers.conv2d(images, 8, 3, 2, "same"), 3, 3, 2, "same")
+    return {images: (8, 32, 32, 3)}, trained(tf.reduce_mean((top - images) ** 2))
+
+
+@case
+def branches_pads_and_slices():
+    images = tf.placeholder(tf.float32, [4, 20, 20, 8])
+    left = tf.nn.lrn(tf.layers.conv2d(images, 8, 3, padding="same"))
+    both = tf.split(tf.concat([left, tf.layers.conv2d(images, 8, 1)], 3), 2, 3)
+    padded = tf.pad(both[0], [[0, 0], [1, 1], [1, 1], [0, 0]])
+    return {images: (4, 20, 20, 8)}, trained(tf.reduce_sum(padded) + tf.reduce_sum(both[1][:, 1:, :]))
+
+
+@case
+def static_lstm():
+    rows = tf.placeholder(tf.float32, [8, 6, 20])
+    outputs, _ = tf.nn.static_rnn(
+        tf.nn.rnn_cell.BasicLSTMCell(32), tf.unstack(rows, axis=1), dtype=tf.float32
+    )
+    return {rows: (8, 6, 20)}, trained(tf.reduce_sum(outputs[-1] ** 2))
+
+
+@case
+def dynamic_lstm():
+    rows = tf.placeholder(tf.float32, [None, 10, 20])
+    return {rows: (16, 10, 20)}, tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(64), rows, dtype=tf.float32)[0]
+
+
+@case
+def dynamic_lstm_trained():
+    rows = tf.placeholder(tf.float32, [None, 10, 20])
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(64), rows, dtype=tf.float32)
+    return {rows: (16, 10, 20)}, trained(tf.reduce_mean(outputs), tf.train.AdamOptimizer())
+
+
+@case
+def gru_of_two_layers_by_lengths():
+    rows, lengths = tf.placeholder(tf.float32, [12, 9, 30]), tf.placeholder(tf.int32, [12])
+    cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(48) for _ in range(2)])
+    outputs, _ = tf.nn.dynamic_rnn(cell, rows, sequence_length=lengths, dtype=tf.float32)
+    return {rows: (12, 9, 30), lengths: np.full(12, 9, np.int32)}, trained(tf.reduce_mean(outputs))
+
+
+@case
+def loop():
+    matrix = tf.placeholder(tf.float32, [64, 64])
+    found = tf.while_loop(lambda i, a: i < 7, lambda i, a: (i + 1, tf.matmul(a, a)), [tf.constant(0), matrix])
+    return {matrix: (64, 64)}, found[1]
+
+
+@case
+def loop_trained():
+    weights, matrix = tf.Variable(tf.ones([64, 64])), tf.placeholder(tf.float32, [64, 64])
+    found = tf.while_loop(
+        lambda i, a: i < 7, lambda i, a: (i + 1, tf.tanh(tf.matmul(a, weights))), [tf.constant(0), matrix]
+    )
+    return {matrix: (64, 64)}, trained(tf.reduce_sum(found[1]))
+
+
+@case
+def conditional():
+    rows = tf.placeholder(tf.float32, [32, 64])
+    chosen = tf.cond(
+        tf.constant(True), lambda: tf.matmul(rows, tf.transpose(rows)), lambda: tf.zeros([32, 32])
+    )
+    return {rows: (32, 64)}, chosen * 2
+
+
+@case
+def embedding_adagrad():
+    ids, table = tf.placeholder(tf.int32, [64]), tf.Variable(tf.random_uniform([5000, 64]))
+    loss = tf.reduce_mean(tf.nn.embedding_lookup(table, ids) ** 2)
+    return {ids: (64,)}, trained(loss, tf.train.AdagradOptimizer(0.1))
+
+
+@case
+def resource_variables():
+    rows = tf.placeholder(tf.float32, [32, 64])
+    weights = tf.get_variable("w", [64, 128], use_resource=True)
+    return {rows: (32, 64)}, trained(tf.reduce_mean(tf.matmul(rows, weights) ** 2), tf.train.AdamOptimizer())
+
+
+@case
+def attention():
+    rows = tf.placeholder(tf.float32, [4, 16, 32])
+    query, key, value = (tf.layers.dense(rows, 32) for _ in range(3))
+    weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) / 5.0)
+    top = tf.contrib.layers.layer_norm(tf.matmul(weights, value) + rows)
+    return {rows: (4, 16, 32)}, trained(tf.reduce_mean(top**2), tf.train.AdamOptimizer())
+
+
+def towers(count, optimizer, variables):
+    feeds, gradients = {}, []
+    for tower in range(count):
+        with tf.variable_scope("", reuse=tower > 0), tf.device(f"/gpu:{tower}"):
+            rows = tf.placeholder(tf.float32, [32, 100])
+            feeds[rows] = (32, 100)
+            with tf.device(variables):
+                first, bias = tf.get_variable("first", [100, 200]), tf.get_variable("bias", [200])
+                second = tf.get_variable("second", [200, 10])
+            top = tf.matmul(tf.nn.relu(tf.matmul(rows, first) + bias), second)
+            gradients.append(optimizer.compute_gradients(tf.reduce_mean(tf.square(top))))
+    with tf.device("/cpu:0"):
+        mean = [
+            (tf.reduce_mean(tf.stack([grad for grad, _ in pairs]), 0), pairs[0][1])
+            for pairs in zip(*gradients, strict=True)
+        ]
+        return feeds, optimizer.apply_gradients(mean)
+
+
+@case
+def two_towers_with_variables_on_the_cpu():
+    return towers(2, tf.train.GradientDescentOptimizer(0.1), "/cpu:0")
+
+
+@case
+def two_towers_with_variables_on_a_gpu():
+    return towers(2, tf.train.GradientDescentOptimizer(0.1), "/gpu:0")
+
+
+@case
+def four_towers_momentum():
+    return towers(4, tf.train.MomentumOptimizer(0.1, 0.9), "/cpu:0")
+
+
+@case
+def two_convolutional_towers():
+    feeds, losses = {}, []
+    for tower in range(2):
+        with tf.device(f"/gpu:{tower}"), tf.variable_scope(f"tower_{tower}"):
+            fed, loss = convolutional(4, 32)
+            feeds |= fed
+            losses.append(loss)
+    return feeds, trained(tf.add_n(losses), colocate_gradients_with_ops=True)
+
+
+def one_line(**options):
+    return tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1, **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_foretold_peak_is_the_allocators(name):
+    tf.use_machine("4x Tesla K80")
+    with tf.Graph().as_default() as graph:
+        feeds, fetches = CASES[name]()
+        initialize = tf.global_variables_initializer()
+        step = tf.estimate(graph, fetches, feeds, machine="4x Tesla K80", config=one_line())
+        foretold = step.peak_memory
+        with tf.Session(config=one_line()) as session:
+            session.run(initialize)
+            arrays = {
+                tensor: shape
+                if isinstance(shape, np.ndarray)
+                else np.zeros(shape, tensor.dtype.as_numpy_dtype)
+                for tensor, shape in feeds.items()
+            }
+            session.run(fetches, arrays)
+            shown = {
+                device: allocator.stats().peak_bytes_in_use
+                for device, allocator in session.allocators.items()
+            }
+    assert not step.memory.assumed
+    assert sum(shown.values()) > 0
+    assert {device: foretold[device] for device in shown} == shown
+
+
+def test_what_does_not_fit_is_said_with_what_is_short():
+    with tf.Graph().as_default() as graph:
+        images = tf.placeholder(tf.float32, [None, 1 << 20], name="images")
+        top = tf.nn.relu(images, name="first")
+        tf.reduce_sum(tf.nn.relu(top, name="second") + top, name="out")
+    step = tf.estimate(graph, "out", {"images": (4096, 1 << 20)}, machine="1x Tesla K40c")
+    use = step.memory.of("GPU:0")
+    assert use.short > 0 and not step.memory.fits and use.peak - use.limit == use.short
+    assert "It does not fit on GPU:0" in step.explain() and "GiB short at" in step.explain()
+    assert not step.rows("memory")[1].fits
+    asked = tf.estimate(graph, "out", {"images": (None, 1 << 20)}, machine="1x Tesla K40c")
+    batch = asked.largest_batch()
+    assert 500 < batch < 1000
+    for size, fits in ((batch, True), (batch + 1, False)):
+        assert tf.estimate(graph, "out", {"images": (size, 1 << 20)}, machine="1x K40c").memory.fits is fits
+
+
+def test_memory_by_op_scope_and_time():
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("net"):
+            rows = tf.placeholder(tf.float32, [256, 1024], name="rows")
+            loss = tf.reduce_sum(tf.layers.dense(rows, 1024, tf.nn.relu), name="loss")
+        train = trained(loss)
+    step = tf.estimate(graph, train, machine="1x V100")
+    memory = step.memory
+    use = memory.of("GPU:0")
+    assert sum(memory.by("GPU:0").values()) == use.peak == sum(memory.by("GPU:0", "scope").values())
+    assert memory.by("GPU:0")["variable"] >= 1024 * 1024 * 4 + 1024 * 4
+    assert memory.by("GPU:0", "name")["dense/kernel"] == 1024 * 1024 * 4
+    assert max(nbytes for _, nbytes in use.timeline) == use.step_peak
+    assert step.peak_memory["/job:localhost/replica:0/task:0/device:CPU:0"] >= 256 * 1024 * 4
+    with pytest.raises(KeyError, match="no GPU 'GPU:7'"):
+        memory.of("GPU:7")
+
+
+def test_nothing_of_the_process_is_touched():
+    from gpuplace.memory.process_state import process_state
+    from gpuplace.numerics import threads
+
+    tf.use_machine("1x K40c")
+    threads.reset()
+    with tf.Graph().as_default() as graph:
+        tf.reduce_sum(tf.random_uniform([512, 512]), name="sum")
+    assert tf.estimate(graph, "sum", machine="2x V100").peak_memory
+    assert not process_state.allocators() and threads._size == 0

@@ -1,0 +1,308 @@
+"""Feeds, loops, values and bad input of ``step_shapes``."""
+
+import io
+import lzma
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+from gpuplace.cost.node_work import step_work
+from gpuplace.cost.shapes.step_shapes import step_shapes
+from gpuplace.graphdef.messages import GraphDef
+from gpuplace.shapes import TensorShape
+
+FUNCTIONS = Path(__file__).resolve().parents[1] / "data" / "functions-1.15.tar.xz"
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def shape(found, name):
+    return found[name].as_list()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (64, 8),
+        [64, 8],
+        "64,8",
+        "[64, 8]",
+        "(64, ?)",
+        np.zeros([64, 8], np.float32),
+        TensorShape([64, None]),
+        (64, -1),
+    ],
+)
+@pytest.mark.parametrize("key", ["x", "x:0"])
+def test_forms_of_feeds(graph, key, given):
+    x = tf.placeholder(tf.float32, [None, 8], name="x")
+    tf.matmul(x, x, transpose_b=True, name="y")
+    found = step_shapes(graph, {key: given})
+    assert shape(found, "y") == [64, 64] and found.assumed == ()
+    assert shape(step_shapes(graph, {x: given}), "y:0") == [64, 64]
+
+
+def test_sizes_as_array_and_a_number_for_a_scalar(graph):
+    tf.placeholder(tf.float32, [None, 4, 4, 3], name="images")
+    count = tf.placeholder(tf.int32, [], name="count")
+    tf.zeros([count, 2], name="zeros")
+    found = step_shapes(graph, {"images": np.array([16, 4, 4, 3]), "count": 5})
+    assert shape(found, "images") == [16, 4, 4, 3]
+    assert shape(found, "zeros") == [5, 2]
+
+
+def test_any_tensor_can_be_fed(graph):
+    parts = tf.split(tf.placeholder(tf.float32, [None, 6]), 2, axis=1, name="parts")
+    tf.identity(parts[1], name="second")
+    assert shape(step_shapes(graph, {"parts:1": (7, 3)}), "second") == [7, 3]
+
+
+@pytest.mark.parametrize(
+    ("feeds", "words"),
+    [
+        ({"imags": (1, 8)}, ["imags", "is not in the graph", "nearest", "images", "labels (?,)"]),
+        ({"images": (1, 9)}, ["Cannot feed value of shape (1, 9) for Tensor 'images:0'", "(?, 8)"]),
+        ({"images:1": (1, 8)}, ["'images' has 1 output", "feed images:0"]),
+        ({"images": "wide"}, ["neither a shape nor an array"]),
+        ({"images": (1.5, 8)}, ["neither a shape nor an array"]),
+        ({"images": (-2, 8)}, ["at least 0"]),
+        ({"images": (2, 8), "images:0": (3, 8)}, ["is fed twice"]),
+        ({3: (1, 8)}, ["Cannot interpret feed key 3"]),
+        ({"images": (2, 8), "labels": (3,)}, ["must be equal", "labels:0 (3,)", "images:0 (2, 8)"]),
+    ],
+)
+def test_bad_feeds(graph, feeds, words):
+    images = tf.placeholder(tf.float32, [None, 8], name="images")
+    labels = tf.placeholder(tf.float32, [None], name="labels")
+    tf.concat([images, tf.expand_dims(labels, 1)], 1)
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        step_shapes(graph, feeds)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_an_unknown_batch_is_one_and_said(graph):
+    x = tf.placeholder(tf.float32, [None, 8], name="x")
+    y = tf.matmul(x, tf.ones([8, 2]), name="y")
+    other = tf.ones([3], name="other")
+    found = step_shapes(graph)
+    assert shape(found, "y") == [1, 2]
+    assert found.assumed == ("Unknown sizes of 'x' (Placeholder) are taken as 1: its shape is (?, 8)",)
+    index = found.graph.index
+    assert "x" in found.rests_on[index[y.op.name]] and index[other.op.name] not in found.rests_on
+    unknown = step_shapes(graph, assume=None)
+    assert shape(unknown, "y") == [None, 2] and unknown.assumed == ()
+    assert shape(step_shapes(graph, assume=32), "y") == [32, 2]
+
+
+def test_the_most_that_there_can_be(graph):
+    x = tf.constant([0.0, 1.0, 2.0, 0.0])
+    places = tf.where(x > tf.placeholder(tf.float32, []), name="places")
+    tf.gather_nd(x, places, name="taken")
+    found = step_shapes(graph)
+    assert shape(found, "places") == [4, 1] and shape(found, "taken") == [4]
+    assert "as many as there can be" in found.assumed[0]
+
+
+def test_values_through_shape_arithmetic(graph):
+    x = tf.placeholder(tf.float32, [None, 6, 4], name="x")
+    sizes = tf.shape(x)
+    flat = tf.reshape(x, tf.stack([sizes[0], tf.reduce_prod(sizes[1:])]), name="flat")
+    tf.reshape(flat, tf.concat([sizes[:1] * 2, [12]], 0), name="doubled")
+    tf.fill(tf.gather(sizes, [1, 0]), 0.0, name="turned")
+    tf.zeros(tf.cast(tf.cast(sizes[1:], tf.float32) * 0.5, tf.int32), name="halves")
+    tf.tile(x, tf.where(tf.equal(sizes, 4), [1, 1, 1], [1, 1, 2]), name="tiled")
+    tf.range(0, sizes[0] // 2 + 1, name="counted")
+    found = step_shapes(graph, {"x": (10, 6, 4)})
+    assert shape(found, "flat") == [10, 24] and shape(found, "doubled") == [20, 12]
+    assert shape(found, "turned") == [6, 10] and shape(found, "halves") == [3, 2]
+    assert shape(found, "tiled") == [10, 6, 4 * 2] or shape(found, "tiled")[:2] == [10, 6]
+    assert shape(found, "counted") == [6]
+    partly = step_shapes(graph, assume=None)
+    assert shape(partly, "flat") == [None, 24] and shape(partly, "turned") == [6, None]
+    assert shape(partly, "doubled") == [None, 12] and shape(partly, "halves") == [3, 2]
+
+
+def test_a_counted_loop_and_its_gradient(graph):
+    x = tf.placeholder(tf.float32, [None, 5], name="x")
+    w = tf.get_variable("w", [5, 5])
+    _, y = tf.while_loop(
+        lambda i, y: i < 7, lambda i, y: (i + 2, tf.tanh(tf.matmul(y, w))), [1, x], name="loop"
+    )
+    (grad,) = tf.gradients(y, w)
+    found = step_shapes(graph, {"x": (3, 5)})
+    assert found.trips == {"loop/while_context": 3, "gradients/loop/while_context": 3}
+    assert found.assumed == () and found.rests_on == {}
+    product = found.graph.index["loop/MatMul"]
+    assert found.frames[product] == "loop/while_context" and found.runs(product) == 3
+    assert found.shape(product).as_list() == [3, 5] and found[grad.name].as_list() == [5, 5]
+    assert found.runs(found.graph.index["x"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("begin", "condition", "step", "trips"),
+    [
+        (0, lambda i: i < 10, 1, 10),
+        (0, lambda i: i <= 10, 1, 11),
+        (10, lambda i: i > 0, -3, 4),
+        (10, lambda i: tf.greater_equal(i, 0), -5, 3),
+        (0, lambda i: tf.less(i, 0), 1, 0),
+        (0, lambda i: tf.not_equal(i, 6), 2, 3),
+        (0, lambda i: tf.greater(8, i), 2, 4),
+        (0, lambda i: tf.logical_and(i < 10, i < 4), 1, 4),
+        (0, lambda i: tf.logical_not(i >= 5), 1, 5),
+    ],
+)
+def test_trips(graph, begin, condition, step, trips):
+    tf.while_loop(condition, lambda i: i + step, [begin], name="loop")
+    found = step_shapes(graph)
+    assert found.trips["loop/while_context"] == trips and found.assumed == ()
+
+
+def test_a_loop_without_a_bound(graph):
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.while_loop(lambda x: x < 10.0, lambda x: x * 2.0, [x], name="loop")
+    found = step_shapes(graph)
+    assert found.trips["loop/while_context"] == 1
+    assert "one trip is assumed; give trip_counts" in found.assumed[0]
+    for key in ("loop", "loop/while_context"):
+        given = step_shapes(graph, trip_counts={key: 20})
+        assert given.trips["loop/while_context"] == 20 and given.assumed == ()
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="no loop of the graph has the frame 'lop'"
+    ) as error:
+        step_shapes(graph, trip_counts={"lop": 20})
+    assert "loop/while_context" in str(error.value)
+    for count in (-1, float("nan"), "many"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="0 times or more"):
+            step_shapes(graph, trip_counts={"loop": count})
+
+
+def test_a_bound_beside_another_condition(graph):
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.while_loop(
+        lambda i, x: x < 10.0, lambda i, x: [i + 1, x * 2.0], [0, x], maximum_iterations=25, name="loop"
+    )
+    found = step_shapes(graph)
+    assert found.trips["loop/while_context"] == 25
+    assert found.assumed == ("Loop 'loop/while_context' is assumed to run to its bound of 25 trips",)
+
+
+def test_nested_loops(graph):
+    def outer(i, total):
+        _, total = tf.while_loop(lambda j, t: j < 4, lambda j, t: (j + 1, t + 1.0), [0, total], name="inner")
+        return i + 1, total
+
+    tf.while_loop(lambda i, t: i < 3, outer, [0, tf.zeros([2])], name="outer")
+    found = step_shapes(graph)
+    inner = next(frame for frame in found.trips if "inner" in frame)
+    node = next(at for at, frame in enumerate(found.frames) if frame == inner)
+    assert found.outer_frames[inner] == "outer/while_context" and found.runs(node) == 12
+
+
+def test_a_loop_up_to_the_counter_of_another(graph):
+    def outer(i, total):
+        _, total = tf.while_loop(lambda j, t: j < i, lambda j, t: [j + 1, t + 1.0], [0, total], name="inner")
+        return i + 1, total
+
+    tf.while_loop(lambda i, t: i < 5, outer, [0, 0.0], name="outer")
+    found = step_shapes(graph)
+    assert found.trips == {"outer/while_context": 5, "outer/inner/while_context": 2}  # 0, 1, 2, 3 and 4 times
+    assert found.assumed == ("Loop 'outer/inner/while_context' is assumed to run to its bound of 2 trips",)
+
+
+def test_arrays_of_tensors(graph):
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    y = tf.map_fn(lambda row: tf.stack([row, row], axis=1), x, name="map")
+    total = tf.scan(lambda a, row: a + row, x)
+    (grad,) = tf.gradients(y, x)
+    found = step_shapes(graph, {"x": (9, 3)})
+    assert found[y.name].as_list() == [9, 3, 2] and found[total.name].as_list() == [9, 3]
+    assert found[grad.name].as_list() == [9, 3]
+    assert set(found.trips.values()) <= {9, 8} and found.assumed == ()
+
+
+def test_a_recurrent_net_over_sequences(graph):
+    x = tf.placeholder(tf.float32, [None, None, 4], name="x")
+    lengths = tf.placeholder(tf.int32, [None], name="lengths")
+    output, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.LSTMCell(6), x, lengths, dtype=tf.float32)
+    (grad,) = tf.gradients(tf.reduce_sum(output), x)
+    found = step_shapes(graph, {"x": (2, 11, 4), "lengths": (2,)})
+    assert found[output.name].as_list() == [2, 11, 6] and found[grad.name].as_list() == [2, 11, 4]
+    assert set(found.trips.values()) == {11}
+    assert "is assumed to run to its bound of 11 trips" in found.assumed[0]
+    known = step_shapes(graph, {"x": (2, 11, 4), "lengths": np.array([5, 7], np.int32)})
+    assert set(known.trips.values()) == {7} and known.assumed == ()
+
+
+def test_a_shape_that_changes_in_a_loop(graph):
+    _, y = tf.while_loop(
+        lambda i, y: i < 3,
+        lambda i, y: (i + 1, tf.concat([y, y], 0)),
+        [0, tf.zeros([1, 2])],
+        shape_invariants=[TensorShape([]), TensorShape([None, 2])],
+        name="loop",
+    )
+    found = step_shapes(graph, assume=None)
+    assert found[y.name].as_list() == [None, 2]
+
+
+def test_queues_and_variables_of_shapes_that_are_set_later(graph):
+    queue = tf.FIFOQueue(5, [tf.float32])
+    queue.enqueue([tf.zeros([4, 2])])
+    got = queue.dequeue()
+    variable = tf.get_variable(
+        "v",
+        initializer=tf.placeholder(tf.float32, [None, 3], name="x"),
+        validate_shape=False,
+        use_resource=True,
+    )
+    read = variable.read_value()
+    found = step_shapes(graph, {"x": (6, 3)})
+    assert found[got.name].as_list() == [4, 2] and found[read.name].as_list() == [6, 3]
+
+
+def test_a_known_branch(graph):
+    y = tf.cond(tf.constant(True), lambda: tf.ones([2]), lambda: tf.ones([3]), name="cond")
+    found = step_shapes(graph, assume=None)
+    assert found[y.name].as_list() == [None]
+    assert set(found.taken.values()) == {True} and found.taken
+
+
+def test_a_cycle_is_an_error():
+    message = GraphDef()
+    for name, other in (("a", "b"), ("b", "a")):
+        node = message.node.add(name=name, op="Identity")
+        node.input.append(other)
+        node.attr["T"].type = 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="2 nodes in a cycle"):
+        step_shapes(message)
+
+
+def test_tensors_without_elements(graph):
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    y = tf.matmul(x, tf.ones([4, 3]))
+    found = step_shapes(graph, {"x": (0, 4)})
+    assert found[y.name].as_list() == [0, 3] and found.nbytes(found.graph.index[y.op.name]) == 0
+
+
+def test_calls_in_a_graph_of_ours(graph):
+    """Calls that are not inlined, in a graph that was imported, and in one that was not."""
+    with tarfile.open(fileobj=io.BytesIO(lzma.decompress(FUNCTIONS.read_bytes()))) as files:
+        data = files.extractfile("called_functions.pb").read()
+    message = GraphDef.FromString(data)
+    tf.import_graph_def(message, name="")
+    ours, theirs = step_shapes(graph), step_shapes(data)
+    calls = [node for node, kind in enumerate(ours.kinds) if kind.op_type == "PartitionedCall"]
+    assert calls
+    for node in calls:
+        name = ours.graph.names[node]
+        assert ours.shape(node).is_fully_defined() and ours.shape(node) == theirs[name]
+    assert all(work.model == "call" and work.flops > 0 for work in map(step_work(ours).__getitem__, calls))

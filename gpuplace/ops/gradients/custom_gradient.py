@@ -164,12 +164,14 @@ def recompute_grad(f: Function) -> Function:
     >>> import gpuplace as tf
     >>> cube = tf.recompute_grad(lambda x: x * x * x)
     >>> x = tf.constant(2.0)
-    >>> float(tf.Session().run(tf.gradients(cube(x), x)[0]))
+    >>> with tf.variable_scope("cubes", use_resource=True):
+    ...     y = cube(x)
+    >>> float(tf.Session().run(tf.gradients(y, x)[0]))
     12.0
 
     Args:
         f: takes tensors and returns a tensor; a variable that it uses has to be a resource variable, and the same when
-            it is called again.
+            it is called again. The variable scope around the call has to be one of resource variables.
 
     Returns:
         A function that takes and gives the same.

@@ -38,7 +38,7 @@ explorer
 """
 
 
-@pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"])
+@pytest.fixture(params=["JupyterLab Light"])
 def lab_page(request, browser, tmp_path):
     root = tmp_path / "notebooks"
     root.mkdir()

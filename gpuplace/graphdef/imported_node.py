@@ -375,7 +375,7 @@ def topological_order(
         stuck = [nodes[index].name for index in sorted(set(range(len(nodes))).difference(order))]
         shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")
         raise InvalidArgumentError.of(
-            f"Graph is invalid, contains a cycle with {len(stuck)} nodes",
+            f"{len(stuck)} nodes in a cycle",
             facts={"waiting": shown},
             hint="only the edge from a NextIteration into a Merge may go backwards",
         )

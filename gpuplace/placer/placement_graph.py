@@ -297,7 +297,7 @@ class PlacementGraph:
         if len(order) < len(pending):
             missing = sorted(set(range(len(pending))) - set(order))
             raise InvalidArgumentError.of(
-                f"Graph is invalid, contains a cycle with {len(missing)} nodes",
+                f"{len(missing)} nodes in a cycle",
                 facts={"nodes": ", ".join(self.names[node] for node in missing[:20])},
                 hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
             )

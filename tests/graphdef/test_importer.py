@@ -148,9 +148,9 @@ INVALID = {
     "cycle": (
         f'node {{ name: "a" op: "Identity" input: "b" {IDENTITY} }} node'
         f' {{ name: "b" op: "Identity" input: "a" {IDENTITY} }}',
-        "contains a cycle with 2 nodes",
+        "2 nodes in a cycle",
     ),
-    "control cycle": ('node { name: "a" op: "NoOp" input: "^a" }', "contains a cycle with 1 nodes"),
+    "control cycle": ('node { name: "a" op: "NoOp" input: "^a" }', "1 nodes in a cycle"),
     "unknown input": (
         f'node {{ name: "a" op: "Identity" input: "b:1" {IDENTITY} }}',
         "Node 'a': Unknown input node 'b:1'",

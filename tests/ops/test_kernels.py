@@ -165,6 +165,9 @@ def test_every_op_that_computes_has_a_recorded_case() -> None:
 SAVING_OPS = frozenset(  # tests/ops/test_saving.py, with files that TensorFlow wrote
     "MergeV2Checkpoints Restore RestoreSlice RestoreV2 Save SaveSlices SaveV2 ShardedFilename ShardedFilespec".split()
 )
+WARM_STARTING_OPS = frozenset(  # tests/training/test_estimator.py, with vocabularies and checkpoints
+    ("GenerateVocabRemapping", "LoadAndRemapMatrix")
+)
 UPDATES_OF_PARTS = frozenset(  # tests/ops/variables/test_scatter_nd.py, test_sliced_assignment.py
     "ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate ResourceStridedSliceAssign ScatterNdAdd "
     "ScatterNdSub ScatterNdUpdate StridedSliceAssign".split()
@@ -197,6 +200,7 @@ INPUT_OPS = frozenset(
 NOT_RECORDED = (
     INPUT_OPS
     | SAVING_OPS
+    | WARM_STARTING_OPS
     | UPDATES_OF_PARTS
     | frozenset(
         {

@@ -30,7 +30,7 @@ PREFIX = "/job:localhost/replica:0/task:0/device:"
 LABELS = sorted((rule.value for rule in Rule), key=len, reverse=True)
 REFUSED = {
     "unknown op": "Op type not registered 'NoSuchOp'",
-    "cycle": "contains a cycle with 2 nodes",
+    "cycle": "2 nodes in a cycle",
     "unknown input": "Node 'a': Unknown input node 'zz'",
     "wrong type": "Input 0 of node n was passed int32 from a:0 incompatible with expected float.",
     "output that does not exist": "Node 'n': Connecting to invalid output 3 of source node a which has 1 outputs.",

@@ -44,7 +44,7 @@ from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, traits_of
-from gpuplace.plan.schedule.costs import operation_cost_us, tensor_nbytes
+from gpuplace.plan.schedule.costs import BYTES_PER_US, operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
 
 MAX_FOLDED_BYTES = 100 << 10
@@ -215,7 +215,8 @@ class Folder:
                     return False
             elif nbytes > self.options.max_bytes and nbytes > given:
                 return False
-        return (operation_cost_us(op) or 0.0) <= MAX_COST_US
+        # What hands a tensor on costs nothing; but a constant of more bytes than that has to be there when a step runs.
+        return max(operation_cost_us(op) or 0.0, given / BYTES_PER_US) <= MAX_COST_US
 
     def _computed(self, op: Operation, constant: dict[Operation, _Constant]) -> tuple[Any, ...] | None:
         """The outputs, or None if they cannot be computed, for whatever reason: the step will tell."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace.cost.batches import batch_feeds, batch_of
 from gpuplace.cost.estimate import estimate
 from gpuplace.cost.shapes.feeds import fed_sizes
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.errors import InvalidArgumentError, OpError
+from gpuplace.errors import OpError
 
 
 class GridRow(NamedTuple):
@@ -38,7 +38,6 @@ def cost_grid(
     feeds: Mapping[str, Any],
     machines: Sequence[Any],
     batches: Sequence[int] = (),
-    on_row: Callable[[GridRow], None] | None = None,
 ) -> list[GridRow]:
     """What the step of an estimate costs on machines and with batch sizes.
 
@@ -47,17 +46,8 @@ def cost_grid(
         feeds: what it was fed, by name; shapes as for `gpuplace.estimate`.
         machines: `Machine` objects or their texts.
         batches: batch sizes; none: the one that is fed.
-        on_row: called with each row as it comes.
-
-    Raises:
-        InvalidArgumentError: batch sizes, and nothing is fed that has a first dimension.
     """
-    found = []
-    for row in _rows(step, fed_shapes(feeds), machines, batches):
-        found.append(row)
-        if on_row is not None:
-            on_row(row)
-    return found
+    return list(_rows(step, fed_shapes(feeds), machines, batches))
 
 
 def fed_shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
@@ -76,11 +66,6 @@ def _rows(
     batches: Sequence[int],
 ) -> Iterator[GridRow]:
     now = batch_of(feeds)
-    if batches and now is None:
-        raise InvalidArgumentError.of(
-            "There is no batch to change: nothing is fed that has a first dimension.",
-            hint='feeds={"images": (64, 224, 224, 3)}',
-        )
     asked = step.question
     for batch in batches or (now,):
         there: StepEstimate | None = step

@@ -105,6 +105,20 @@ def test_machines_and_batch_sizes_beside_each_other(explorer):
     assert "Batch sizes are whole numbers" in said(explorer)[-1]["message"]
 
 
+def test_a_size_that_is_not_known_is_the_batch(explorer):
+    explorer.feeds = dict.fromkeys(FEEDS, (None, 256))
+    heard(explorer, type="set", name="cost_batches", value="32, 64")
+    rows = block(explorer, "Machines and batch sizes")["rows"]
+    assert {row[1] for row in rows} == {"32", "64"} and all(row[3] for row in rows)
+
+
+def test_batches_without_anything_fed_are_rows_that_say_why(explorer):
+    explorer.feeds = {}
+    heard(explorer, type="set", name="cost_batches", value="32")
+    rows = block(explorer, "Machines and batch sizes")["rows"]
+    assert rows and all("batch" in row[2] for row in rows)
+
+
 def test_the_timeline_is_foretold_until_a_step_is_measured(explorer):
     explorer.tab = "Timeline"
     assert {lane.label.split()[-1] for lane in explorer._views.timeline.timeline.lanes} == {"foretold"}

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
@@ -121,6 +122,29 @@ def estimate_again(
     part = StepPart(old.graph, old.nodes, placement.devices[old.nodes], old.fetches, old.is_fed, old.assumed)
     asked["machine_set"] = placement.device_set
     return _run(placement, part, step.shapes, step.works, step.cost_model, asked)
+
+
+def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
+    """The step of an estimate with another batch size.
+
+    Args:
+        step: the estimate.
+        batch: what takes the place of the first size of what is fed; see `gpuplace.cost.batches.batch_feeds`.
+
+    Raises:
+        InvalidArgumentError: no size is known to be the batch, or the graph fixes it.
+    """
+    asked = step.question
+    return estimate(
+        step.placement,
+        asked["fetches"],
+        batch_feeds(asked["feeds"], batch),
+        asked["machine"] if asked["machine"] is not None else asked["machine_set"],
+        asked["config"],
+        step.placement.release,
+        step.cost_model,
+        asked["trip_counts"],
+    )
 
 
 _models: dict[tuple[str, str | None], CostModel] = {}

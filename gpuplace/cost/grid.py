@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpuplace.cost.batches import batch_feeds, batch_of
-from gpuplace.cost.estimate import estimate
+from gpuplace.cost.batches import batch_of
+from gpuplace.cost.estimate import estimate_batch
 from gpuplace.cost.shapes.feeds import fed_sizes
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.errors import OpError
@@ -33,64 +33,34 @@ class GridRow(NamedTuple):
     """Why there is no answer, or ``""``."""
 
 
-def cost_grid(
-    step: StepEstimate,
-    feeds: Mapping[str, Any],
-    machines: Sequence[Any],
-    batches: Sequence[int] = (),
-) -> list[GridRow]:
+def cost_grid(step: StepEstimate, machines: Sequence[Any], batches: Sequence[int] = ()) -> list[GridRow]:
     """What the step of an estimate costs on machines and with batch sizes.
 
     Args:
         step: the estimate.
-        feeds: what it was fed, by name; shapes as for `gpuplace.estimate`.
         machines: `Machine` objects or their texts.
         batches: batch sizes; none: the one that is fed.
     """
-    return list(_rows(step, fed_shapes(feeds), machines, batches))
+    now = batch_of(fed_shapes(step.question["feeds"]))
+    found = []
+    for batch in batches or (now,):
+        there, problem = step, ""
+        if batch is not None and batch != now:
+            try:
+                there = estimate_batch(step, batch)
+            except OpError as error:
+                problem = error.message
+        found += [_row(None if problem else there, machine, batch, problem) for machine in machines]
+    return found
 
 
-def fed_shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
+def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
     """What is fed, with every shape as a tuple.
 
     >>> fed_shapes({"images": "64,224,224,3", "rate": ""})
     {'images': (64, 224, 224, 3), 'rate': ()}
     """
-    return {name: fed_sizes(shape) or () for name, shape in feeds.items()}
-
-
-def _rows(
-    step: StepEstimate,
-    feeds: Mapping[str, tuple[int | None, ...]],
-    machines: Sequence[Any],
-    batches: Sequence[int],
-) -> Iterator[GridRow]:
-    now = batch_of(feeds)
-    asked = step.question
-    for batch in batches or (now,):
-        there: StepEstimate | None = step
-        problem = ""
-        if batch is not None and batch != now:
-            try:
-                there = estimate(
-                    step.placement,
-                    _fetched(step),
-                    batch_feeds(feeds, batch),
-                    asked["machine_set"],
-                    asked["config"],
-                    step.placement.release,
-                    step.cost_model,
-                )
-            except OpError as error:
-                there, problem = None, error.message
-        for machine in machines:
-            yield _row(there, machine, batch, problem)
-
-
-def _fetched(step: StepEstimate) -> list[str]:
-    """Names of what an estimate fetches."""
-    names = step.part.graph.names
-    return [names[node] if port <= 0 else f"{names[node]}:{port}" for node, port in step.part.fetches]
+    return {name: fed_sizes(getattr(shape, "shape", shape)) or () for name, shape in feeds.items()}
 
 
 def _row(step: StepEstimate | None, machine: Any, batch: int | None, problem: str) -> GridRow:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.batches import batch_feeds, largest
+from gpuplace.cost.batches import largest
 from gpuplace.cost.comparison import Comparison, compare
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Times, path
@@ -558,23 +558,8 @@ class StepEstimate:
         Raises:
             InvalidArgumentError: no size is known to be the batch, or the graph fixes it.
         """
-        estimate = above("gpuplace.cost.estimate", "estimate")
-        asked = self.question
-
-        def fits(batch: int) -> bool:
-            again = estimate(
-                self.placement,
-                asked["fetches"],
-                batch_feeds(asked["feeds"], batch),
-                asked["machine"] if asked["machine"] is not None else asked["machine_set"],
-                asked["config"],
-                self.placement.release,
-                self.cost_model,
-                asked["trip_counts"],
-            )
-            return bool(again.memory.fits)
-
-        return largest(fits, most=most)
+        estimate_batch = above("gpuplace.cost.estimate", "estimate_batch")
+        return largest(lambda batch: bool(estimate_batch(self, batch).memory.fits), most=most)
 
     def explain(self, *, memory: bool = True) -> str:
         """What takes the time and the memory, and what was assumed, in sentences.

@@ -68,7 +68,7 @@ class Costs:
             found = estimate(
                 state.placement,
                 list(settings.fetches) or None,
-                settings.feeds,
+                fed_shapes(settings.feeds),
                 state.placement.device_set,
                 settings.config,
                 settings.release,
@@ -103,9 +103,7 @@ class Costs:
         """
         machines, batches = self.suggested()
         texts = [text.strip() for text in (self.machines or machines).split(";") if text.strip()]
-        self.grid = cost_grid(
-            self.estimate(), self.what_if.settings.feeds, texts, _numbers(self.batches or batches)
-        )
+        self.grid = cost_grid(self.estimate(), texts, _numbers(self.batches or batches))
 
 
 def _numbers(text: str) -> Sequence[int]:

@@ -24,7 +24,8 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 export DENO_NO_UPDATE_CHECK := 1
 
 # What the tests need beside Python: a browser and what its driver links, `dot`, and fonts so that pictures have text.
-TEST_PACKAGES := chromium libatomic1 graphviz fonts-dejavu-core fonts-liberation
+# The browser without windows of its own opens a page in half the time.
+TEST_PACKAGES := 'chromium-headless-shell|chromium' libatomic1 graphviz fonts-dejavu-core fonts-liberation
 
 # Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
@@ -88,10 +89,11 @@ unit: $(VENV)/stamp-test
 	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadscope --no-loadscope-reorder \
 		--require dot,notebook,browser $(PYTEST_ARGS)
 
-test: system
+# What does not need the processor, or only one, goes side by side: packages of both kinds; types and unit tests.
+test: $(VENV)/stamp-venv
+	@$(MAKE) --no-print-directory --jobs 2 system venv
 	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory types
-	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory --jobs 2 types unit
 
 bench: $(VENV)/stamp-test
 	$(ACTIVATED) python tests/benchmarks/import_time.py

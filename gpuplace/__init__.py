@@ -19,7 +19,9 @@ Beside TensorFlow's names there are:
 ``kernels("MatMul")``                 the kernels registered for an op type
 ``use_machine("4x Tesla K20m")``      the machine that sessions and ``place`` see from now on
 ``Machine``                           machines, real or imagined: ``parse``, ``simulated``, ``local``, ``from_devices``
+``sweep(graphs, machines, configs)``    many graphs on many machines, on all cores or a dask cluster: a row each
 ``CostModel.fit(metadata, graph)``      times of kernels, fitted to measured steps; ``save`` and ``load``
+``cluster(client)``                     the workers of a dask cluster as the tasks of a TensorFlow cluster
 ``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
 ``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
 ``%load_ext gpuplace``                the magics ``%%placement`` and ``%placement``
@@ -123,8 +125,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     # Tools
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
-    "estimate", "StepEstimate", "CostModel", "set_release", "get_release",
-    "load_ipython_extension", "unload_ipython_extension",
+    "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
+    "get_release", "cluster", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
@@ -142,13 +144,13 @@ __all__ = [
     # Types and shapes
     "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
     "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
-    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
-    "variant",
+    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "TypeSpec", "uint16", "uint32",
+    "uint64", "uint8", "variant",
     # Namespaces
     "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "estimator",
     "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
-    "math", "metrics", "nest", "nn", "python_io", "queue", "random", "raw_ops", "saved_model", "sets",
+    "math", "metrics", "nest", "nn", "python_io", "quantization", "queue", "random", "raw_ops", "saved_model", "sets",
     "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -172,8 +174,8 @@ __all__ = [
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
-    "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
-    "recompute_grad", "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
+    "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
+    "NotDifferentiable", "recompute_grad", "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input
     "ConditionalAccumulator", "ConditionalAccumulatorBase", "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
@@ -240,6 +242,12 @@ __all__ = [
     "VariableAggregation", "variables_initializer",
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
     "Zeros", "zeros_initializer",
+    # Ops: random numbers, others are among those of arrays
+    "random_gamma", "random_poisson",
+    # Ops: quantization
+    "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient",
     # Ops: sparse
     "edit_distance", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
     "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
@@ -247,13 +255,26 @@ __all__ = [
     "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
     "sparse_slice", "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul",
     "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "SparseTensor",
-    "SparseTensorValue",
+    "SparseTensorSpec", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor", "deserialize_many_sparse",
+    "serialize_many_sparse", "serialize_sparse",
 ]
 # fmt: on
 
 if TYPE_CHECKING:
+    from gpuplace.advisor.steps.advise import Advice, advise
+    from gpuplace.advisor.towers import tower_choices
     from gpuplace.api import app, contrib, flags
-    from gpuplace.api.arithmetic import debugging, linalg, math, sets, signal, sparse, spectral, strings
+    from gpuplace.api.arithmetic import (
+        debugging,
+        linalg,
+        math,
+        quantization,
+        sets,
+        signal,
+        sparse,
+        spectral,
+        strings,
+    )
     from gpuplace.api.files import audio, gfile, graph_util, io, python_io, saved_model
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
@@ -266,6 +287,7 @@ if TYPE_CHECKING:
     )
     from gpuplace.api.training import data, estimator, lookup, queue, summary, train
     from gpuplace.api.version import *
+    from gpuplace.clusters.dask_client import cluster
     from gpuplace.cost.cost_model import CostModel
     from gpuplace.cost.estimate import StepEstimate, estimate
     from gpuplace.device.machine import Machine
@@ -291,7 +313,7 @@ if TYPE_CHECKING:
     )
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
-    from gpuplace.ops.data.structure import TensorSpec
+    from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.input.accumulators import (
         ConditionalAccumulator,
         ConditionalAccumulatorBase,
@@ -303,23 +325,35 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.sparse_ops import *
+    from gpuplace.ops.sparse.sparse_spec import (
+        SparseTensorSpec,
+        deserialize_many_sparse,
+        serialize_many_sparse,
+        serialize_sparse,
+    )
     from gpuplace.ops.sparse.sparse_tensor import *
     from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
     from gpuplace.ops.text.splitting import *
     from gpuplace.ops.text.strings import *
+    from gpuplace.ops.type_spec import *
     from gpuplace.session.place import place
     from gpuplace.session.session import InteractiveSession, Session
+    from gpuplace.sweeps.sweep import sweep
 else:
     _late_name = _lazy_names(
         __name__,
         {
+            "gpuplace.advisor.steps.advise": "Advice advise",
+            "gpuplace.advisor.towers": "tower_choices",
             "gpuplace.api": "app contrib flags",
-            "gpuplace.api.arithmetic": "debugging linalg math sets signal sparse spectral strings",
+            "gpuplace.api.arithmetic": "debugging linalg math quantization sets signal sparse spectral strings",
             "gpuplace.api.files": "audio gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
@@ -327,6 +361,7 @@ else:
                 explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
+            "gpuplace.clusters.dask_client": "cluster",
             "gpuplace.cost.cost_model": "CostModel",
             "gpuplace.cost.estimate": "StepEstimate estimate",
             "gpuplace.device.machine": "Machine",
@@ -337,8 +372,11 @@ else:
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
                 VersionDef
             """,
-            "gpuplace.ops.data.structure": """
-                TensorSpec
+            "gpuplace.ops.gradients.slices_spec": """
+                IndexedSlicesSpec
+            """,
+            "gpuplace.ops.type_spec": """
+                TensorSpec TypeSpec
             """,
             "gpuplace.ops.input.csv": """
                 decode_csv
@@ -365,9 +403,15 @@ else:
             "gpuplace.ops.input.tables": """
                 initialize_all_tables tables_initializer
             """,
+            "gpuplace.ops.math.quantization": """
+                fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
+                fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
+                fake_quant_with_min_max_vars_per_channel_gradient
+            """,
             "gpuplace.ops.math.spectral": """
                 fft fft2d fft3d ifft ifft2d ifft3d
             """,
+            "gpuplace.ops.random.gamma_and_poisson": "random_gamma random_poisson",
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,
@@ -381,8 +425,11 @@ else:
                 sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_dense
                 sparse_to_indicator sparse_transpose
             """,
+            "gpuplace.ops.sparse.sparse_spec": """
+                SparseTensorSpec deserialize_many_sparse serialize_many_sparse serialize_sparse
+            """,
             "gpuplace.ops.sparse.sparse_tensor": """
-                SparseTensor SparseTensorValue
+                SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor
             """,
             "gpuplace.ops.text.regex_and_encoding": """
                 decode_base64 decode_raw encode_base64 regex_replace
@@ -396,6 +443,7 @@ else:
                 string_to_number string_upper substr
             """,
             "gpuplace.session.place": "place",
+            "gpuplace.sweeps.sweep": "sweep",
             "gpuplace.session.session": "InteractiveSession Session",
         },
     )

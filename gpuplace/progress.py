@@ -8,8 +8,9 @@ The bar is tqdm's, which is imported when there is something to show and not bef
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,7 +21,9 @@ _LEAST = 1000
 """Items below which nothing takes that long."""
 
 
-def track(items: Iterable[T], total: int, what: str, unit: str = " nodes") -> Iterable[T]:
+def track(
+    items: Iterable[T], total: int, what: str, unit: str = " nodes", *, least: int = _LEAST
+) -> Iterable[T]:
     """The items, with a bar where somebody sees it and it takes long.
 
     Args:
@@ -28,12 +31,32 @@ def track(items: Iterable[T], total: int, what: str, unit: str = " nodes") -> It
         total: how many there are.
         what: what is being done, in a word or two.
         unit: what an item is, with a blank before it.
+        least: fewer items than these never take long enough to show a bar.
     """
-    if total < _LEAST or not is_seen():
+    if total < least or not is_seen():
         return items
     from tqdm.auto import tqdm
 
     return tqdm(items, what, total, leave=False, delay=DELAY_S, unit=unit, unit_scale=True)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[Callable[[], None]]:
+    """A line that says what is waited for, and for how long so far, where somebody sees it.
+
+    Args:
+        what: is waited for.
+
+    Yields:
+        A function to call from time to time.
+    """
+    if not is_seen():
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(None, what, leave=False, bar_format="{desc}: {elapsed}") as bar:
+        yield lambda: bar.refresh() and None
 
 
 def is_seen() -> bool:

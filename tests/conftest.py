@@ -13,10 +13,22 @@ from pathlib import Path
 import pytest
 
 from tests import isolation
+from tests.browser.jupyterlab import CHROMIUM_NAMES
 from tests.stand_ins import fixtures
 
 TESTS = Path(__file__).resolve().parent
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+LONGEST_FIRST = (
+    "tests/browser/",
+    "tests/why/",
+    "tests/cli/",
+    "tests/notebooks/",
+    "tests/soak/",
+    "tests/scenarios/",
+    "tests/project/",
+    "tests/",
+)
+"""Where the modules are that take longest. Two processes that share the tests begin with them, so that both end
+together: what comes last, the doctests, are many small things."""
 
 
 def _lacks_gpu() -> str | None:
@@ -67,10 +79,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _place_in_line(item: pytest.Item) -> int:
+    places = (place for place, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start))
+    return next(places, len(LONGEST_FIRST))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     required = {name for name in config.getoption("--require").split(",") if name}
     if unknown := required - set(LACKS):
         raise pytest.UsageError(f"--require: no marker {sorted(unknown)}; there are {sorted(LACKS)}")
+    if hasattr(config, "workerinput"):  # of pytest-xdist
+        items.sort(key=_place_in_line)
     reasons: dict[str, str | None] = {}
     for item in items:
         for name in LACKS:

@@ -90,7 +90,6 @@ ADVICE: Mapping[str, str] = {
     **{old: f"TensorFlow 1.0 named it tf.{new}" for old, new in RENAMED.items()},
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
     "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
-    "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",
 }
 """Name without ``tf.``, for all below it too -> what to do."""
 
@@ -120,7 +119,18 @@ SPACES = (
         "metrics",
         "nn",
     ),
-    *("python_io", "queue", "random", "saved_model", "sets", "signal", "sparse", "spectral", "strings"),
+    *(
+        "python_io",
+        "quantization",
+        "queue",
+        "random",
+        "saved_model",
+        "sets",
+        "signal",
+        "sparse",
+        "spectral",
+        "strings",
+    ),
     *("summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""

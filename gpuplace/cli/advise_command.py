@@ -1,4 +1,4 @@
-"""`gpuplace advise`: a better split of a workload, and how far from the best possible it can be."""
+"""`gpuplace advise`: a better placement of a graph, or split of a workload, and how far from the best it can be."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpuplace.advise.search import Progress, Solution, solve
-from gpuplace.advise.workloads import read_workload, split_of
+from gpuplace.advisor.search import Progress, Solution, solve
+from gpuplace.advisor.workloads import read_workload, split_of
+from gpuplace.cli.advise_graph import FOR_GRAPHS, advise_graph
 from gpuplace.cli.output import write
 from gpuplace.cli.setup import UsageError
 from gpuplace.progress import is_seen
@@ -20,16 +21,30 @@ _WORDS = {"throughput": "largest load", "latency": "latency"}
 
 
 def advise(arguments: argparse.Namespace) -> int:
-    """Splits the workload of --problem and prints the split, or writes it."""
+    """Advises on a graph; or splits the workload of --problem and prints the split, or writes it."""
+    if (arguments.graph is None) == (arguments.problem is None):
+        raise UsageError("a GRAPH, or --problem FILE: one of them")
+    if arguments.graph is not None:
+        return advise_graph(arguments)
+    return _advise_workload(arguments)
+
+
+def _advise_workload(arguments: argparse.Namespace) -> int:
+    given = [name for name in FOR_GRAPHS if getattr(arguments, name) not in (None, False)]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')}: of a graph; --problem is a workload")
+    objective = arguments.objective or "throughput"
+    if objective not in _WORDS:
+        raise UsageError(f"--objective {objective}: of a graph; a workload has {' or '.join(_WORDS)}")
     try:
         data = sys.stdin.buffer.read() if arguments.problem == "-" else Path(arguments.problem).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {arguments.problem}: {error.strerror}") from None
-    problem = read_workload(data, arguments.objective)
+    problem = read_workload(data, objective)
     is_shown = is_seen()
     found = solve(
         problem,
-        arguments.objective,
+        objective,
         seconds=arguments.seconds,
         steps=arguments.steps,
         seed=arguments.seed,

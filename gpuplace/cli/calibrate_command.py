@@ -15,6 +15,6 @@ def calibrate(arguments: argparse.Namespace) -> int:
     path = Path(arguments.output) if arguments.output else calibrated_path()
     if not arguments.output:
         path.parent.mkdir(parents=True, exist_ok=True)
-    model = measure(lambda text: print(f"measuring {text}", file=sys.stderr))
+    model = measure(lambda text: print(f"measuring {text}", file=sys.stderr), tensorflow=arguments.tensorflow)
     print(f"wrote {model.save(path)}: {model.source}")
     return 0

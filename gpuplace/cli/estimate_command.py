@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.cost.batches import batch_feeds, batch_of
 from gpuplace.cost.estimate import estimate as foretell
+from gpuplace.cost.grid import GridRow, cost_grid, fed_shapes, grid_row
 from gpuplace.cost.step_estimate import TABLES, StepEstimate
-
-_COLUMNS = ("machine", "batch", "step_ms", "per_second", "busy", "copies_mb", "peak_mib", "fits", "guessed")
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.errors import OpError
+from gpuplace.session.place import devices_of, place
 
 
 def estimate(arguments: argparse.Namespace) -> int:
@@ -22,46 +26,55 @@ def estimate(arguments: argparse.Namespace) -> int:
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     model, part = opened(arguments, arguments.graph)
     feeds = dict(map(feed_of, arguments.feed or ()))
-    batches: list[int | None] = [*_numbers(arguments.batch)] or [None]
-    machines = [*(arguments.machines or ()), *(arguments.gpu_machine or ())] or [None]
-    trips = dict(map(_trip, arguments.trips or ()))
-    rows, steps = [], []
-    from gpuplace.session.place import place
+    batches = _numbers(arguments.batch)
+    trips = dict(map(trip_of, arguments.trips or ()))
+    config, release = config_of(arguments), release_of(arguments)
+    machines = {}
+    for text in [*(arguments.machines or ()), *(arguments.gpu_machine or ())] or [None]:
+        machine = machine_of(text)
+        machines[text or str(machine)] = devices_of(machine, config, arguments.visible_devices, release)
+    if arguments.table and len(machines) * max(len(batches), 1) > 1:
+        raise UsageError("--table: of one machine and one batch")
+    if len(batches) == 1:
+        feeds = batch_feeds(feeds, batches[0])
 
-    for machine in machines:
-        placement = place(
-            model,
-            machine_of(machine),
-            config_of(arguments),
-            release_of(arguments),
-            visible_devices=arguments.visible_devices,
-            **part.options(),
-        )
-        for batch in batches:
-            fed = feeds if batch is None else batch_feeds(feeds, batch)
-            step = foretell(
-                placement,
-                arguments.fetch or None,
-                fed,
-                placement.device_set,
-                config_of(arguments),
-                release_of(arguments),
-                trip_counts=trips or None,
-            )
-            steps.append(step)
-            rows.append(_row(step, machine or "", batch_of(fed) if batch is None else batch))
-    if arguments.table:
-        if len(steps) > 1:
-            raise UsageError("--table: of one machine and one batch")
-        print(_table(steps[0], arguments.table, arguments))
-    elif arguments.format == "text" and len(steps) == 1:
-        print(steps[0].explain())
-    elif arguments.format == "json" and len(steps) == 1:
-        print(json.dumps(_whole(steps[0], rows[0]), indent=1))
-    else:
-        form = "table" if arguments.format == "text" else arguments.format
-        print(render(rows, form, _COLUMNS, full_names=arguments.full_names))
-    return 0
+    def foretold(devices: DeviceSet) -> StepEstimate:
+        placement = place(model, devices, config, release, **part.options())
+        fetches = arguments.fetch or None
+        return foretell(placement, fetches, feeds, devices, config, release, trip_counts=trips or None)
+
+    if len(machines) * max(len(batches), 1) == 1:
+        ((name, devices),) = machines.items()
+        step = foretold(devices)
+        if arguments.table:
+            print(_table(step, arguments.table, arguments))
+        elif arguments.format == "text":
+            print(step.explain())
+        else:
+            row = _shown(grid_row(step, name, batch_of(fed_shapes(feeds))))
+            if arguments.format == "json":
+                print(json.dumps(_whole(step, row), indent=1))
+            else:
+                print(render([row], arguments.format, full_names=arguments.full_names))
+        return 0
+    rows = cost_grid(_first_of(machines.values(), foretold), machines, batches)
+    failed = [row for row in rows if row.error]
+    columns = [name for name in _shown(rows[0]) if failed or name != "error" or arguments.format != "text"]
+    form = "table" if arguments.format == "text" else arguments.format
+    print(render([_shown(row) for row in rows], form, columns, full_names=arguments.full_names))
+    return 1 if len(failed) == len(rows) else 0
+
+
+def _first_of(machines: Iterable[DeviceSet], foretold: Callable[[DeviceSet], StepEstimate]) -> StepEstimate:
+    """The step on the first machine on which it can be foretold; the first one's error where there is none."""
+    first: OpError | None = None
+    for devices in machines:
+        try:
+            return foretold(devices)
+        except OpError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def feed_of(text: str) -> tuple[str, tuple[int | None, ...]]:
@@ -80,7 +93,8 @@ def feed_of(text: str) -> tuple[str, tuple[int | None, ...]]:
     return name, found
 
 
-def _trip(text: str) -> tuple[str, float]:
+def trip_of(text: str) -> tuple[str, float]:
+    """``while=20``: a loop's frame and how often its body runs."""
     name, _, count = text.rpartition("=")
     try:
         return name, float(count)
@@ -97,26 +111,20 @@ def _numbers(text: str | None) -> list[int]:
     return [int(one) for one in text.split(",")]
 
 
-def _row(step: StepEstimate, machine: str, batch: int | None) -> dict[str, Any]:
-    gpus = [
-        name for name, is_gpu in zip(step.device_names, step.machinery.is_gpu.tolist(), strict=True) if is_gpu
-    ]
-    busiest = max((step.busy[name] for name in gpus or step.device_names), default=0.0)
-    peaks = step.peak_memory
-    moved = sum(copy.bytes for copy in step.copies if copy.way not in ("signal", "host memory"))
-    total = step.step_time
+def _shown(row: GridRow) -> dict[str, Any]:
+    """A row in the units of the command; None for what is not known."""
+    is_known = not row.error
     return {
-        "machine": machine or str(getattr(step.placement.device_set.origin, "machine", "")),
-        "batch": batch,
-        "step_ms": round(total * 1e3, 4),
-        "per_second": None if batch is None or not total else round(batch / total, 2),
-        "busy": round(busiest / total, 4) if total else 0.0,
-        "copies_mb": round(moved / 1e6, 3),
-        "peak_mib": round(max((peaks.get(name, 0) for name in gpus), default=0) / (1 << 20), 2)
-        if gpus
-        else None,
-        "fits": step.memory.fits,
-        "guessed": round(step.guessed, 4),
+        "machine": row.machine,
+        "batch": row.batch,
+        "step_ms": round(row.step_time * 1e3, 4) if is_known else None,
+        "per_second": None if math.isnan(row.rate) else round(row.rate, 2),
+        "busy": round(row.busy, 4) if is_known else None,
+        "copies_mb": round(row.copied / 1e6, 3) if is_known else None,
+        "peak_mib": round(row.peak / (1 << 20), 2) if is_known else None,
+        "fits": row.fits if is_known else None,
+        "guessed": round(row.guessed, 4) if is_known else None,
+        "error": row.error.partition("\n")[0],
     }
 
 

@@ -14,6 +14,7 @@ from gpuplace.cli import (
     estimate_command,
     log_command,
     pages,
+    sweep_command,
     timeline_command,
 )
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
@@ -34,6 +35,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "devices": commands.devices,
     "timeline": timeline_command.timeline,
     "advise": advise_command.advise,
+    "sweep": sweep_command.sweep,
     "report": pages.report,
     "explore": pages.explore,
 }

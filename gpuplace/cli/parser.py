@@ -19,7 +19,8 @@ COMMANDS = {
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
     "timeline": "show a measured step: what ran where and when, copies, the critical path and what to move",
-    "advise": "search a better split of a workload over devices, and say how far from the best it can be",
+    "advise": "search a better placement of a graph, or split of a workload, and say why and how good it is",
+    "sweep": "place, estimate or advise many graphs on many machines, on all cores or a dask cluster",
     "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
     "explore": "open a graph or a log in the explorer",
     "calibrate": "measure this machine, so that times of steps can be foretold",
@@ -149,18 +150,34 @@ def build_parser() -> argparse.ArgumentParser:
     _add_session_options(timeline)
 
     advise = _command(commands, "advise")
-    advise.epilog = "Ctrl-C gives the best split so far. The file - is standard input or output."
+    advise.epilog = (
+        "GRAPH is read as by place. Ctrl-C gives the best so far. The file - is standard input or output."
+    )
+    advise.add_argument("graph", metavar="GRAPH", nargs="?", help=f"the graph to advise on: {GRAPH_HELP}")
+    _add_part(advise)
+    _add_step(advise, "what is fetched or run; again for more; default: what trains")
+    _add_machine(advise)
+    _add_release(advise)
+    _add_config(advise)
+    advise.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    _add_visible_devices(advise)
+    advise.add_argument(
+        "--keep",
+        action="append",
+        metavar="PATTERN",
+        help="nodes that stay as they are, by a pattern of their names, such as save/*, or a scope; again for more",
+    )
     advise.add_argument(
         "--problem",
         metavar="FILE",
-        required=True,
-        help="a workload as JSON: maxFPGAs, maxCPUs, maxSizePerFPGA, nodes and edges",
+        help="in place of a graph, a workload as JSON: maxFPGAs, maxCPUs, maxSizePerFPGA, nodes and edges",
     )
     advise.add_argument(
         "--objective",
-        choices=("throughput", "latency"),
-        default="throughput",
-        help="throughput: the largest load of a device; latency: the time of one sample; default: throughput",
+        choices=("step_time", "throughput", "memory", "latency"),
+        help="step_time: of one step of a graph; throughput: the largest load of a device; memory: the fewest bytes on "
+        "the fullest device; latency: the time of one sample of a workload; default: step_time of a graph, throughput "
+        "of a workload",
     )
     advise.add_argument(
         "--seconds", type=float, default=10.0, metavar="S", help="how long to search; default: 10"
@@ -169,7 +186,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--steps",
         type=int,
         metavar="N",
-        help="how many changes to try, in place of a time: always the same split",
+        help="how many changes to try, in place of a time: always the same answer",
     )
     advise.add_argument("--seed", type=int, default=0, metavar="N", help="of the search; default: 0")
     advise.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
@@ -178,8 +195,87 @@ def build_parser() -> argparse.ArgumentParser:
         "--output",
         metavar="FILE",
         default="-",
-        help="write the split to FILE; default: standard output",
+        help="write the graph that asks for the advised devices to FILE: .pb, .pbtxt, or .py for Python; of a "
+        "workload, the split; default: nothing is written, of a workload standard output",
     )
+
+    sweep = _command(commands, "sweep")
+    sweep.epilog = (
+        "Every graph on every machine with every config as every release; a case that fails has its error in its row. "
+        "Ctrl-C prints what is done. It needs gpuplace[cluster]."
+    )
+    sweep.add_argument(
+        "graphs", metavar="GRAPH", nargs="+", help=f"{GRAPH_HELP}, or a pattern such as 'models/**/*.pb'"
+    )
+    sweep.add_argument(
+        "--what",
+        choices=("place", "estimate", "advise"),
+        default="place",
+        help="what is asked; default: place",
+    )
+    sweep.add_argument(
+        "--machine",
+        action="append",
+        dest="machines",
+        metavar="MACHINE",
+        help=f"{MACHINE_HELP}; again for more",
+    )
+    sweep.add_argument(
+        "--config",
+        action="append",
+        dest="configs",
+        metavar="FILE",
+        help="a ConfigProto as text; again for more",
+    )
+    sweep.add_argument(
+        "--release",
+        action="append",
+        dest="releases",
+        choices=RELEASES,
+        metavar="RELEASE",
+        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; again for more; default: GPUPLACE_RELEASE, else 1.15",
+    )
+    sweep.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    _add_visible_devices(sweep)
+    _add_part(sweep)
+    _add_step(sweep, "what is fetched or run; again for more; default: what trains")
+    sweep.add_argument(
+        "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
+    )
+    sweep.add_argument(
+        "--objective",
+        choices=("step_time", "throughput", "memory"),
+        help="of --what advise; default: step_time",
+    )
+    sweep.add_argument(
+        "--seconds", type=float, metavar="S", help="how long to search for each advice; default: 10"
+    )
+    sweep.add_argument("--steps", type=int, metavar="N", help="how many changes to try, in place of a time")
+    sweep.add_argument("--seed", type=int, metavar="N", help="of the search; default: 0")
+    sweep.add_argument(
+        "--keep",
+        action="append",
+        metavar="PATTERN",
+        help="nodes that stay as they are, by a pattern of their names, such as save/*, or a scope; again for more",
+    )
+    sweep.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="a Parquet file that rows are saved in as they come; what it holds is not asked again",
+    )
+    sweep.add_argument("--workers", type=int, metavar="N", help="processes; default: one for each core")
+    sweep.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="a dask scheduler's, such as tcp://10.0.0.1:8786, in place of processes",
+    )
+    sweep.add_argument(
+        "--format",
+        choices=("table", "json", "csv", "jsonl"),
+        default="table",
+        help="jsonl: each row on a line as it comes; default: table",
+    )
+    _add_rows(sweep)
 
     report = _command(commands, "report")
     _add_graph(report, LOG_HELP, shown=True)
@@ -225,6 +321,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="where to write; default: GPUPLACE_COST_MODEL, else gpuplace/cost_model.json in XDG_CONFIG_HOME "
         "(~/.config), where it is found again",
     )
+    calibrate.add_argument(
+        "--tensorflow",
+        metavar="PYTHON",
+        help="measure kernels on the CPU of the TensorFlow (1.15 or later) that this Python has, not gpuplace's own",
+    )
     estimate = _command(commands, "estimate")
     estimate.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."
     estimate.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
@@ -241,11 +342,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_release(estimate)
     _add_config(estimate)
     estimate.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
-    estimate.add_argument(
-        "--visible-devices",
-        metavar="IDS",
-        help="which of the machine's GPUs TensorFlow sees, as CUDA_VISIBLE_DEVICES has them; default: all",
-    )
+    _add_visible_devices(estimate)
     estimate.add_argument(
         "--table", choices=("nodes", "devices", "copies", "memory", "ops"), help="list these instead"
     )
@@ -321,6 +418,14 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="a ConfigProto as text")
+
+
+def _add_visible_devices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--visible-devices",
+        metavar="IDS",
+        help="which of the machine's GPUs TensorFlow sees, as CUDA_VISIBLE_DEVICES has them; default: all",
+    )
 
 
 def _add_session_options(parser: argparse.ArgumentParser) -> None:

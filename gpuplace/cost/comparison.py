@@ -120,7 +120,7 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
     devices = getattr(stats, "dev_stats", None)
     if devices is None:
         raise TypeError(f"run_metadata is a RunMetadata or a StepStats, not {type(run_metadata).__name__}")
-    rows = {row.node: row for row in step.rows("nodes")}
+    rows = {row.name: row for row in step.rows("nodes")}
     measured: dict[str, float] = {}
     kernels: dict[str, float] = {}
     other: dict[str, None] = {}

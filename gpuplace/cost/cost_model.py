@@ -2,9 +2,11 @@
 
 A model starts from what comes with the package (``kernel_times`` for GPUs, round figures for a CPU) or from what
 ``gpuplace calibrate`` found on this machine. Fitting it to measured steps adds to that what they show: lines of the
-CPU, a factor for every type of op on every device, and what the host takes to start a node::
+CPU and a curve over them for every type of op, a factor for every type of op on every GPU, and what the host takes to
+start a node::
 
-    seconds(work, device, op type) = base(work, device) * factor(device, op type)
+    seconds on the CPU = curve of the op type(line of the class(work))
+    seconds on a GPU   = base(work, GPU) * factor(GPU, op type)
 
 A factor is the median of measured over foretold times, drawn towards 1 where few kernels were measured. Nothing in the
 package is fitted to times of whole steps: GPUs rest on single library calls, the CPU on single kernels.
@@ -27,7 +29,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Self
 
-from gpuplace.cost.cpu_times import CLASSES, DEFAULT_LINES, Line, class_of, cpu_seconds, fitted_line
+from gpuplace.cost.cpu_times import (
+    CLASSES,
+    DEFAULT_LINES,
+    Curve,
+    Line,
+    class_of,
+    cpu_seconds,
+    fitted_curve,
+    fitted_line,
+)
+from gpuplace.cost.events import SPLIT_SECONDS
 from gpuplace.cost.kernel_times.generations import check_library
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes
 from gpuplace.cost.samples import Sample, host_times, samples_of
@@ -43,9 +55,17 @@ __all__ = ["ENVIRONMENT_VARIABLE", "CostModel", "calibrated_path"]
 ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
 """Environment variable with the file that ``CostModel()`` starts from; empty: it starts from the package alone."""
 
+_SECONDS = (
+    "executor_seconds",
+    "idle_seconds",
+    "wake_up_seconds",
+    "launch_seconds",
+    "call_seconds",
+    "feed_seconds",
+    "split_seconds",
+)
 _FORMAT = "gpuplace.CostModel"
-_VERSION = 1
-_CPU = "CPU"
+_VERSION = 3
 _DOUBTS = 2.0
 """Kernels that must be measured for a factor to count for half."""
 _FURTHEST = math.log(20.0)
@@ -67,9 +87,20 @@ class _Figures:
 
     library: str | None = None
     lines: Mapping[str, Line] = field(default_factory=lambda: dict(DEFAULT_LINES))
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    """Type of op -> its curve on the CPU."""
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Name of a GPU -> type of op -> what its kernels' times there are multiplied by."""
     executor_seconds: float = 3e-6
+    idle_seconds: float = 3e-6
+    """As ``executor_seconds``, of a node that has no kernel."""
+    wake_up_seconds: float = 0.0
+    """What an idle thread of the pool takes to wake up for a node."""
     launch_seconds: float = 5e-6
+    call_seconds: float = 0.0
+    feed_seconds: float = 0.0
+    split_seconds: float = SPLIT_SECONDS
+    """Kernels that take longer are split among the cores of a CPU."""
     source: str = "what comes with gpuplace; not calibrated on this machine"
 
 
@@ -118,6 +149,14 @@ class CostModel:
         """Release of CUDA on the GPUs; None: that of each GPU's time."""
         return self._figures.library
 
+    def is_same(self, other: CostModel) -> bool:
+        """Whether both rest on the same figures.
+
+        Args:
+            other: another model.
+        """
+        return self._figures == other._figures
+
     def __repr__(self) -> str:
         return f"<CostModel: {self.source}>"
 
@@ -143,15 +182,12 @@ class CostModel:
             gpu: the GPU; None for the CPU.
             op_types: types of the nodes' ops, for what was fitted to them; None: without that.
         """
+        kinds = op_types or [""] * len(works)
         if gpu is None:
-            lines = self._figures.lines
-            base = [cpu_seconds(work, lines) for work in works]
-        else:
-            base = self._on_gpu(works, gpu)
-        factors = self._figures.factors.get(_CPU if gpu is None else gpu.name)
-        if not factors or op_types is None:
-            return base
-        return [seconds * factors.get(op_type, 1.0) for seconds, op_type in zip(base, op_types)]
+            lines, curves = self._figures.lines, self._figures.curves
+            return [cpu_seconds(work, lines, curves.get(kind)) for work, kind in zip(works, kinds)]
+        factors = self._figures.factors.get(gpu.name, {})
+        return [seconds * factors.get(kind, 1.0) for seconds, kind in zip(self._on_gpu(works, gpu), kinds)]
 
     def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
         known = self._known.setdefault(gpu, {})
@@ -177,9 +213,14 @@ class CostModel:
             gpu: the GPU that computes it; None for the CPU.
         """
         figures = self._figures
-        return figures.executor_seconds + (
-            figures.launch_seconds * (work.launches + work.gpu_launches) if gpu is not None else 0.0
-        )
+        if gpu is not None:
+            return figures.executor_seconds + figures.launch_seconds * (work.launches + work.gpu_launches)
+        return figures.executor_seconds if work.launches else figures.idle_seconds
+
+    @property
+    def split_seconds(self) -> float:
+        """Kernels on the CPU that take longer are split among its cores: no other such kernel runs beside them."""
+        return self._figures.split_seconds
 
     @classmethod
     def fit(
@@ -204,11 +245,15 @@ class CostModel:
 
         Raises:
             InvalidArgumentError: the steps hold no kernel of the graph's nodes, or ``feeds`` or ``machine`` are wrong.
+            TypeError: a step is nothing of the kind.
         """
         from gpuplace.cost.node_work import step_work
         from gpuplace.cost.shapes.step_shapes import step_shapes
 
         steps = [run_metadatas] if hasattr(run_metadatas, "SerializeToString") else list(run_metadatas)
+        for step in steps:
+            if not hasattr(step, "SerializeToString"):
+                raise TypeError(f"a measured step is a RunMetadata or StepStats; got {step!r}")
         shapes = step_shapes(graph, feeds)
         works = {
             shapes.graph.names[node]: (shapes.graph.op_type(node), work)
@@ -252,41 +297,103 @@ class CostModel:
             replace(
                 figures,
                 lines=lines,
+                curves={},
                 factors={},
                 executor_seconds=figures.executor_seconds if host.executor is None else host.executor,
+                idle_seconds=figures.idle_seconds if host.executor is None else host.executor,
                 launch_seconds=figures.launch_seconds if host.launch is None else host.launch,
                 source=source,
             )
         )
-        factors = {place: dict(known) for place, known in figures.factors.items()}
-        for place, ratios in plain._ratios(found).items():  # older factors belong to older lines
-            factors[place] = {op_type: math.exp(_shrunk(logs)) for op_type, logs in ratios.items()}
-        return cls._of(replace(plain._figures, factors=factors))
+        by_type: dict[str, list[Sample]] = {}
+        for sample in on_cpu:
+            by_type.setdefault(sample.op_type, []).append(sample)
+        curves = {
+            op_type: fitted_curve(
+                [sample.work for sample in samples], [sample.seconds for sample in samples], lines
+            )
+            for op_type, samples in by_type.items()
+        }
+        known = dict(figures.curves) if not on_cpu else {}  # older curves belong to older lines
+        known.update((op_type, curve) for op_type, curve in curves.items() if curve is not None)
+        return cls._of(
+            replace(plain._figures, curves=known, factors={**figures.factors, **plain._factors(found)})
+        )
 
-    def scaled(self, start: float, work: float, executor_seconds: float) -> Self:
+    @property
+    def lines(self) -> Mapping[str, Line]:
+        """Class of kernels on the CPU to its line."""
+        return self._figures.lines
+
+    @property
+    def executor_seconds(self) -> float:
+        """What a thread of the executor takes for a node, beside its kernel."""
+        return self._figures.executor_seconds
+
+    @property
+    def wake_up_seconds(self) -> float:
+        """What an idle thread of the pool takes to wake up for a node."""
+        return self._figures.wake_up_seconds
+
+    def call_seconds(self, feeds: int) -> float:
+        """Returns what a call of ``Session.run`` takes beside its nodes.
+
+        Args:
+            feeds: how many tensors are fed.
+        """
+        return self._figures.call_seconds + feeds * self._figures.feed_seconds
+
+    def corrected(
+        self,
+        starts: float,
+        work: float,
+        executor_seconds: float,
+        idle_seconds: float,
+        wake_up_seconds: float,
+        call_seconds: float,
+        feed_seconds: float,
+        split_seconds: float,
+    ) -> Self:
         """The model with other times on the host.
 
         Args:
-            start: what the starts of the CPU's lines are multiplied by.
-            work: what their prices of operations and bytes are multiplied by.
-            executor_seconds: what the executor takes for a node.
+            starts: what kernels on the CPU that have nothing to do take, as a part of what they took when traced.
+            work: what all beyond their starts is multiplied by.
+            executor_seconds: what the executor takes for a node that has a kernel.
+            idle_seconds: what it takes for one that has none; runtimes take most of these out of a step.
+            wake_up_seconds: what an idle thread of the pool takes to wake up for a node.
+            call_seconds: what a call of ``Session.run`` takes beside its nodes.
+            feed_seconds: what each fed tensor adds to that.
+            split_seconds: what kernels take at least that are split among the CPU's cores.
         """
-        lines = {
-            name: Line(start * line.start, *(work * price for price in line[1:]))
-            for name, line in self._figures.lines.items()
-        }
-        return self._of(replace(self._figures, lines=lines, executor_seconds=executor_seconds))
+        before = self._figures
+        figures = replace(
+            before,
+            lines={
+                name: Line(starts * line.start, *(work * price for price in line[1:]))
+                for name, line in before.lines.items()
+            },
+            curves={op_type: curve.scaled(starts, work) for op_type, curve in before.curves.items()},
+            executor_seconds=executor_seconds,
+            idle_seconds=idle_seconds,
+            wake_up_seconds=wake_up_seconds,
+            call_seconds=call_seconds,
+            feed_seconds=feed_seconds,
+            split_seconds=split_seconds,
+        )
+        return self._of(figures)
 
-    def _ratios(self, found: Sequence[Sample]) -> dict[str, dict[str, list[float]]]:
-        """Logarithms of measured over foretold times, by device and type of op."""
-        ratios: dict[str, dict[str, list[float]]] = {}
+    def _factors(self, found: Sequence[Sample]) -> dict[str, dict[str, float]]:
+        """What the times of ops' kernels are multiplied by, by GPU."""
+        logs: dict[str, dict[str, list[float]]] = {}
         for sample in found:
-            foretold = self.kernel_seconds(sample.work, sample.gpu)
-            if foretold > 0:
-                place = _CPU if sample.gpu is None else sample.gpu.name
-                logs = ratios.setdefault(place, {}).setdefault(sample.op_type, [])
-                logs.append(math.log(sample.seconds / foretold))
-        return ratios
+            if sample.gpu is not None and (foretold := self.kernel_seconds(sample.work, sample.gpu)) > 0:
+                kinds = logs.setdefault(sample.gpu.name, {})
+                kinds.setdefault(sample.op_type, []).append(math.log(sample.seconds / foretold))
+        return {
+            name: {op_type: math.exp(_shrunk(one)) for op_type, one in kinds.items()}
+            for name, kinds in logs.items()
+        }
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Writes the model as JSON; returns the path.
@@ -303,10 +410,10 @@ class CostModel:
             "version": _VERSION,
             "source": figures.source,
             "library": figures.library,
-            "executor_seconds": figures.executor_seconds,
-            "launch_seconds": figures.launch_seconds,
+            **{name: getattr(figures, name) for name in _SECONDS},
             "lines": {name: line._asdict() for name, line in figures.lines.items()},
-            "factors": {place: dict(sorted(known.items())) for place, known in figures.factors.items()},
+            "curves": {op_type: curve._asdict() for op_type, curve in sorted(figures.curves.items())},
+            "factors": {name: dict(sorted(known.items())) for name, known in figures.factors.items()},
         }
         return write_file(path, json.dumps(content, indent=1) + "\n")
 
@@ -364,7 +471,7 @@ def _damaged(path: str | os.PathLike[str], why: str) -> InvalidArgumentError:
 def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, f"no JSON, {error}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise _damaged(path, f"its format is not {_FORMAT!r}")
@@ -377,24 +484,36 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
             name: Line(*(_number(content["lines"][name][part], part) for part in Line._fields))
             for name in CLASSES
         }
+        curves = {str(op_type): _curve(found, op_type) for op_type, found in content["curves"].items()}
         factors = {
-            str(place): {
-                str(op_type): _number(factor, op_type, above=0.0) for op_type, factor in known.items()
+            str(name): {
+                str(op_type): _number(factor, f"factor of {op_type}", above=0.0)
+                for op_type, factor in known.items()
             }
-            for place, known in content["factors"].items()
+            for name, known in content["factors"].items()
         }
         return _Figures(
             library,
             lines,
+            curves,
             factors,
-            _number(content["executor_seconds"], "executor_seconds"),
-            _number(content["launch_seconds"], "launch_seconds"),
-            str(content["source"]),
+            **{name: _number(content[name], name) for name in _SECONDS},
+            source=str(content["source"]),
         )
     except KeyError as error:
         raise _damaged(path, f"{error} is missing") from None
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _damaged(path, str(error)) from None
+
+
+def _curve(found: Any, op_type: str) -> Curve:
+    """A curve of a saved model, whose seconds by the line rise from 0."""
+    foretold = tuple(_number(one, f"foretold of {op_type}") for one in found["foretold"])
+    taken = tuple(_number(one, f"taken of {op_type}") for one in found["taken"])
+    rises = all(one < other for one, other in zip(foretold, foretold[1:]))
+    if not foretold or foretold[0] or not rises or len(taken) != len(foretold):
+        raise ValueError(f"the curve of {op_type} does not rise from 0 with a number for each of its own")
+    return Curve(foretold, taken)
 
 
 def _number(value: Any, name: str, above: float | None = None) -> float:

@@ -1,8 +1,8 @@
 """Seconds of ``Work`` on a CPU: lines through what was measured, one for each class of kernels.
 
 A line is a start, a price of an operation, and two prices of a byte: of the first ones, which the caches hold, and of
-those beyond. ``gpuplace calibrate`` finds them on the machine at hand; without it they are round figures of a server
-with eight cores.
+those beyond. What was measured of one type of op bends its line into a curve. ``gpuplace calibrate`` finds them on the
+machine at hand; without it they are round figures of a server with eight cores.
 
 >>> adding = Work("float32", flops=1e6, bytes_read=8e6, bytes_written=4e6)
 >>> cpu_seconds(adding, DEFAULT_LINES) < cpu_seconds(Work("float64", 1e6, 16e6, 8e6), DEFAULT_LINES)
@@ -11,8 +11,11 @@ True
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +23,26 @@ import numpy as np
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
 
-__all__ = ["CLASSES", "DEFAULT_LINES", "Line", "class_of", "cpu_seconds", "fitted_line"]
+__all__ = [
+    "CLASSES",
+    "DEFAULT_LINES",
+    "Curve",
+    "Line",
+    "class_of",
+    "cpu_seconds",
+    "fitted_curve",
+    "fitted_line",
+]
 
 _CACHED_BYTES = 1 << 20
 _ENOUGH = 6
 _ROUNDS = 6
+_SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
+_STEP = 4.0
+"""Kernels of one type of op that differ by less than this factor share a knot of its curve."""
+_LEAST_START = 5e-7
+_NOTHING = 1e-9
+"""Seconds below which a kernel has as good as nothing to do."""
 
 
 class Line(NamedTuple):
@@ -40,6 +58,43 @@ class Line(NamedTuple):
     """Of each further byte."""
 
 
+class Curve(NamedTuple):
+    """What kernels of one type of op take, in seconds, by what their line foretells of them without its start."""
+
+    foretold: tuple[float, ...]
+    """Seconds by the line, rising from 0."""
+    taken: tuple[float, ...]
+    """What kernels take of which that is foretold. Straight between two; beyond the last as from the first to it, or as
+    the line where that is hardly more than a start."""
+
+    def at(self, foretold: float) -> float:
+        """Returns the seconds that a kernel takes.
+
+        Args:
+            foretold: what its line foretells, without the start.
+        """
+        after = bisect_right(self.foretold, foretold)
+        if after == len(self.foretold):
+            start, last, furthest = self.taken[0], self.taken[-1], self.foretold[-1]
+            return last + (foretold - furthest) * (last / (furthest + start))
+        before = after - 1
+        way = (foretold - self.foretold[before]) / (self.foretold[after] - self.foretold[before])
+        return self.taken[before] + way * (self.taken[after] - self.taken[before])
+
+    def scaled(self, starts: float, rest: float) -> Curve:
+        """The curve over a line whose prices are multiplied by ``rest``, with another start.
+
+        Args:
+            starts: what the time of a kernel that has nothing to do is multiplied by.
+            rest: what all that comes on top is multiplied by.
+        """
+        start = self.taken[0]
+        return Curve(
+            tuple(rest * one for one in self.foretold),
+            tuple(starts * start + rest * (one - start) for one in self.taken),
+        )
+
+
 DEFAULT_LINES: Mapping[str, Line] = {
     "product": Line(2e-6, 1 / 250e9, 1 / 60e9, 1 / 20e9),
     "convolution": Line(1e-5, 1 / 180e9, 1 / 60e9, 1 / 20e9),
@@ -53,29 +108,52 @@ CLASSES = tuple(DEFAULT_LINES)
 
 def class_of(work: Work) -> str:
     """The class of kernels that a work belongs to, one of ``CLASSES``."""
-    if isinstance(work.kernel, (Product, Recurrence)):
+    kernel = work.kernel
+    if isinstance(kernel, (Product, Recurrence)) or (isinstance(kernel, Convolution) and _is_product(kernel)):
         return "product"
-    if isinstance(work.kernel, Convolution):
-        return "convolution" if work.kernel.direction == "forward" else "convolution_backward"
+    if isinstance(kernel, Convolution):
+        return "convolution" if kernel.direction == "forward" else "convolution_backward"
     return "bytes"
 
 
-def cpu_seconds(work: Work, lines: Mapping[str, Line]) -> float:
+def _is_product(kernel: Convolution) -> bool:
+    """Whether each pixel is multiplied by one matrix."""
+    taps = kernel.filter_height * kernel.filter_width * kernel.depth
+    return taps == kernel.groups == kernel.stride_height == kernel.stride_width == 1
+
+
+def cpu_seconds(work: Work, lines: Mapping[str, Line], curve: Curve | None = None) -> float:
     """Returns the seconds that a CPU computes a work; 0 for what only hands a tensor on.
 
     Args:
         work: what the kernel has to do.
         lines: class -> its line.
+        curve: of the type of op; None: the line alone counts.
     """
     if not work.launches:
         return 0.0
-    return sum(price * amount for price, amount in zip(lines[class_of(work)], _amounts(work)))
+    line = lines[class_of(work)]
+    rest = _rest(work, line)
+    return line.start + rest if curve is None else curve.at(rest)
+
+
+def _rest(work: Work, line: Line) -> float:
+    """Seconds without the start."""
+    return sum(price * amount for price, amount in zip(line[1:], _amounts(work)[1:]))
 
 
 def _amounts(work: Work) -> tuple[float, float, float, float]:
     nbytes = work.bytes_read + work.bytes_written
+    if isinstance(work.kernel, Convolution) and not _is_product(work.kernel):
+        nbytes += _patch_bytes(work.kernel, _SIZES.get(work.dtype, 4))
     flops = work.flops * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
     return 1.0, flops, min(nbytes, _CACHED_BYTES), max(nbytes - _CACHED_BYTES, 0.0)
+
+
+def _patch_bytes(kernel: Convolution, size: int) -> float:
+    """Written and read: a convolution on a CPU lays what each window sees side by side, and multiplies matrices."""
+    windows = kernel.batch * kernel.out_height * kernel.out_width * kernel.depth
+    return 2.0 * size * windows * kernel.filter_height * kernel.filter_width * kernel.in_channels
 
 
 def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -> Line:
@@ -98,13 +176,55 @@ def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -
     if len({row.tobytes() for row in amounts}) < _ENOUGH:
         scale = float(np.exp(np.median(ratios) * len(times) / (len(times) + 1)))
         return Line(*(scale * price for price in before))
-    weights = np.ones(len(times))
+    long = (times / times.mean()) ** 0.25
+    weights = long
     prices = np.array(before)
     for _ in range(_ROUNDS):
         prices = _nonnegative(amounts / times[:, None] * weights[:, None], weights)
         off = abs(amounts @ prices / times - 1.0)
-        weights = np.sqrt(1.0 / np.maximum(1.0, off / max(1.5 * float(np.median(off)), 0.05)))
+        weights = long * np.sqrt(1.0 / np.maximum(1.0, off / max(1.5 * float(np.median(off)), 0.05)))
     return Line(*map(float, prices))
+
+
+def fitted_curve(works: Sequence[Work], seconds: Iterable[float], lines: Mapping[str, Line]) -> Curve | None:
+    """Returns the curve through measured times of one type of op, by medians of kernels alike; None: nothing ran.
+
+    Where only larger kernels were measured, the start is in the proportion to them that it has on the line.
+
+    Args:
+        works: of the type.
+        seconds: measured, a number a work.
+        lines: class -> its line.
+    """
+    alike: dict[int | None, list[tuple[float, float]]] = {}
+    start = 0.0
+    for work, taken in zip(works, seconds):
+        if work.launches and taken > 0:
+            line = lines[class_of(work)]
+            start, rest = max(line.start, _LEAST_START), _rest(work, line)
+            place = None if rest < _NOTHING else round(math.log(rest, _STEP))
+            alike.setdefault(place, []).append((0.0 if place is None else rest, taken))
+    if not alike:
+        return None
+    knots = sorted((median(one for one, _ in found), found) for found in alike.values())
+    foretold = [rest for rest, _ in knots]
+    taken_by = _rising([[taken for _, taken in found] for _, found in knots])
+    if foretold[0]:
+        taken_by.insert(0, taken_by[0] * start / (start + foretold[0]))
+        foretold.insert(0, 0.0)
+    return Curve(tuple(foretold), tuple(taken_by))
+
+
+def _rising(groups: list[list[float]]) -> list[float]:
+    """The median of each group; neighbours of which the latter would have the lower one are taken together."""
+    joined: list[tuple[list[float], int]] = []
+    for group in groups:
+        members, count = group, 1
+        while joined and median(joined[-1][0]) > median(members):
+            before, others = joined.pop()
+            members, count = before + members, count + others
+        joined.append((members, count))
+    return [median(members) for members, count in joined for _ in range(count)]
 
 
 def _nonnegative(matrix: Array, wanted: Array) -> Array:

@@ -17,13 +17,14 @@ import mmap
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import DType, resource, string, variant
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.op_sets import (
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
@@ -58,6 +59,7 @@ _NOT_RESERVED = (
 )
 """Of memory of which only what is touched counts."""
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
+_AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | WHILE_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
 class MemoryEvent(tuple[str, int, int]):
@@ -138,8 +140,15 @@ class _Space:
             return np.zeros(sizes, kind)
         with self._lock:
             if nbytes > self._nbytes:
-                self._nbytes = max(2 * nbytes, 1 << 28)
-                self._memory = mmap.mmap(-1, self._nbytes, flags=_NOT_RESERVED)
+                more = max(2 * nbytes, 1 << 28)
+                try:
+                    self._memory = mmap.mmap(-1, more, flags=_NOT_RESERVED)
+                except (OverflowError, OSError):
+                    raise ResourceExhaustedError.of(
+                        f"a tensor with shape{list(sizes)} and {nbytes:,} bytes is beyond what a process can address",
+                        hint="a smaller shape in feeds",
+                    ) from None
+                self._nbytes = more
             return np.ndarray(sizes, kind, self._memory)
 
     def holds(self, array: Any) -> bool:
@@ -192,6 +201,7 @@ class DryRun:
         growth: bool,
     ) -> None:
         self.shapes = shapes
+        self._facts: dict[tuple[str, str], _Facts] = {}
         self.resources = SessionResources()
         self.maker = _DryMaker(self, devices, kernels, config, release)
         self.resources.functions = SessionFunctions(self.maker)
@@ -240,30 +250,52 @@ class DryRun:
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
     ) -> Callable[..., Any]:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
-        known = find_compute(op_type, device_type) is not None
+        facts = self._facts.get((op_type, device_type))
+        if facts is None:
+            facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
+        if facts.runs:
+            return bind(op_type, device_type, xp, op, session, device)
         op_def = op.op_def
-        if op_type in VARIABLE_OPS and known:
-            return bind(op_type, device_type, xp, op, session, device)
-        if op_type in CALL_OPS | WHILE_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"} and known:
-            return bind(op_type, device_type, xp, op, session, device)
-        makes = _Maker(op, self.shapes)
         is_stateful = op_def is None or op_def.is_stateful
-        traits = traits_of(op_type)
-        keeps_to_step = op_type.startswith(KEEPING_WITHIN_A_STEP) or _has_variables(op)
-        if not known or traits.reads_outside or traits.waits or (is_stateful and not keeps_to_step):
-            return makes.new
+        keeps_to_step = facts.keeps_to_step or _has_variables(op)
+        if facts.is_outside or (is_stateful and not keeps_to_step):
+            return _Maker(op, self.shapes).new
         kernel = bind(op_type, device_type, xp, op, session, device)
-        if op_type.startswith(UPDATES_OF_VARIABLES):
+        if facts.updates:
             return _updating(op, kernel)
-        if keeps_to_step and not traits.fresh:
+        if (keeps_to_step and not facts.is_fresh) or op_type in _METADATA:
             return kernel
-        if op_type in _METADATA:
-            return kernel
+        makes = _Maker(op, self.shapes)
         if op_type in BATCH_NORMALIZATIONS:
             return makes.probing(kernel)
-        if (traits.fresh or op_type in NEW_WHEN_LARGE) and makes.is_known:
+        if (facts.is_fresh or op_type in NEW_WHEN_LARGE) and makes.is_known:
             return makes.unless_small(kernel)
         return makes.if_fails(kernel)
+
+
+class _Facts(NamedTuple):
+    """What a dry run asks of an op type on a device type."""
+
+    runs: bool
+    """Whether it runs as it is."""
+    is_outside: bool
+    """Whether it reaches outside, or nothing computes it."""
+    keeps_to_step: bool
+    updates: bool
+    """Whether it changes variables."""
+    is_fresh: bool
+    """Whether its results are in new memory."""
+
+
+def _facts_of(op_type: str, device_type: str) -> _Facts:
+    known, traits = find_compute(op_type, device_type) is not None, traits_of(op_type)
+    return _Facts(
+        known and op_type in _AS_THEY_ARE,
+        not known or traits.reads_outside or traits.waits,
+        op_type.startswith(KEEPING_WITHIN_A_STEP),
+        op_type.startswith(UPDATES_OF_VARIABLES),
+        traits.fresh,
+    )
 
 
 class _DryMaker(PlanMaker):

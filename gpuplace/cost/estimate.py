@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,12 @@ from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
-from gpuplace.cost.partition import Machinery, build_flow
-from gpuplace.cost.shapes.step_shapes import step_shapes
+from gpuplace.cost.partition import Machinery, StepFlow, build_flow, flow_builder
+from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_part import StepPart, feed_name, step_part
 from gpuplace.device.links import Links
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
@@ -77,9 +78,12 @@ def estimate(
         )
     else:
         placement = place(graph, machine, config, release)
+    if cost_model is not None and not isinstance(cost_model, CostModel):
+        raise TypeError(f"cost_model: a CostModel; got {cost_model!r}")
     part = step_part(placement, fetches, feeds)
     fed = {key: shape for key, shape in (feeds or {}).items() if _is_in(part, feed_name(key))}
     shapes = step_shapes(part.graph, fed, trip_counts=trip_counts, catalogue=placement.placer.catalogue)
+    _check_outputs(part, shapes)
     works = step_work(shapes)
     arrays = {
         feed_name(key).partition(":")[0]: value for key, value in fed.items() if isinstance(value, np.ndarray)
@@ -124,6 +128,54 @@ def estimate_again(
     return _run(placement, part, step.shapes, step.works, step.cost_model, asked)
 
 
+def estimate_placed(step: StepEstimate, placement: Placement) -> StepEstimate:
+    """The step of an estimate where its nodes have other devices of the same machine.
+
+    Args:
+        step: the estimate.
+        placement: the same nodes, in the same order, placed otherwise.
+    """
+    old = step.part
+    part = StepPart(old.graph, old.nodes, placement.devices[old.nodes], old.fetches, old.is_fed, old.assumed)
+    return _run(placement, part, step.shapes, step.works, step.cost_model, step.question)
+
+
+def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
+    """The step of an estimate with other times of kernels and of the host.
+
+    Args:
+        step: the estimate.
+        cost_model: what times them.
+    """
+    return _run(step.placement, step.part, step.shapes, step.works, cost_model, step.question)
+
+
+def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
+    """What makes the flow of a step for other devices of its nodes.
+
+    Args:
+        step: an estimate of the step.
+    """
+    return flow_builder(
+        step.placement,
+        step.part,
+        step.shapes,
+        step.works,
+        step.machinery,
+        step.cost_model,
+        _folds(step.question["config"]),
+    )
+
+
+def step_threads(step: StepEstimate) -> int:
+    """Threads of the inter-op pool that runs a step.
+
+    Args:
+        step: an estimate of the step.
+    """
+    return _threads(step.question["config"], step.placement)[0]
+
+
 def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
     """The step of an estimate with another batch size.
 
@@ -147,13 +199,28 @@ def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
     )
 
 
-_models: dict[tuple[str, str | None], CostModel] = {}
+_models: list[CostModel] = []
 
 
 def _usual_model() -> CostModel:
     """The model of who gives none; what it has computed once it knows."""
     model = CostModel()
-    return _models.setdefault((model.source, model.library), model)
+    if not _models or not _models[0].is_same(model):
+        _models[:] = [model]
+    return _models[0]
+
+
+def _check_outputs(part: StepPart, shapes: StepShapes) -> None:
+    """Raises InvalidArgumentError where an output is fetched that its node does not have."""
+    for node, output in part.fetches:
+        count = len(shapes.sizes[node])
+        if output >= count > 0 or (output > 0 and not count):
+            name = part.graph.names[node]
+            raise InvalidArgumentError.of(
+                f"The name '{name}:{output}' refers to a Tensor which does not exist. The operation, '{name}', exists "
+                f"but only has {count} outputs.",
+                hint=f"{name}:0" if count else name,
+            )
 
 
 def _is_in(part: StepPart, name: str) -> bool:

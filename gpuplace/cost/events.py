@@ -11,8 +11,8 @@ successors go to the pool::
     to the host                  |== b ==|     a copy: after b, and after all that was started before it
     thread 2                             |d|   the pool: d takes b on the CPU
 
-A kernel of the CPU that is worth splitting has the threads of the intra-op pool for itself, so that no two of them use
-the same cores at a time.
+A kernel of the CPU that is split has the threads of the intra-op pool for itself, so that no two of them use the same
+cores at a time.
 
 All is determined: events at one time are handled in the order in which they were made.
 
@@ -33,11 +33,12 @@ ON_CPU, ON_GPU, COPY = range(3)
 POLL_SECONDS = 10e-6
 """How long after the end of a copy its receiver hears of it: the period in which TensorFlow looks at its events."""
 SPLIT_SECONDS = 20e-6
-"""Kernels of the CPU that take longer are split among the threads of the intra-op pool."""
+"""Kernels of the CPU that take longer are worth splitting among the threads of the intra-op pool."""
 
 
-_IS_OVER, _GOES_ON, _BEGINS = range(3)
-"""Events of an item: it is over, the thread that started it goes on, a copy may begin."""
+_IS_OVER, _GOES_ON, _BEGINS, _WAKES = range(4)
+"""Events of an item: it is over, the thread that started it goes on, a copy may begin, a thread has
+woken up for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Flow:
     """Of a copy."""
     is_expensive: list[bool]
     """Whether it goes to the pool when something else can run on the thread that made it ready."""
+    is_split: list[bool]
+    """Whether a kernel of the CPU is split among all threads of the intra-op pool."""
     waits: list[int]
     """How many items it waits for."""
     first: list[int]
@@ -87,6 +90,10 @@ class Flow:
     """How many streams there are."""
     links: int
     """How many links there are."""
+    begin: float = 0.0
+    """Seconds of the client before the first node may start."""
+    wake_up: float = 0.0
+    """Seconds that an idle thread of the pool takes to wake up when there is something to do."""
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -124,7 +131,7 @@ def run(flow: Flow, threads: int) -> Times:
     """
     count = len(flow)
     kinds, hosts, kernels, streams = flow.kind, flow.host, flow.kernel, flow.stream
-    nbytes, expensive, ways = flow.nbytes, flow.is_expensive, flow.ways
+    nbytes, expensive, splits, ways = flow.nbytes, flow.is_expensive, flow.is_split, flow.ways
     first, after = flow.first, flow.after
     pending = list(flow.waits)
     host_start, host_end = [-1.0] * count, [-1.0] * count
@@ -140,18 +147,29 @@ def run(flow: Flow, threads: int) -> Times:
     idle = max(threads, 1)
     heap: list[tuple[float, int, int, deque[int] | None]] = []
     turn = 0
-    now, current = 0.0, -1
+    now, current, wake_up = flow.begin, -1, flow.wake_up
+    awake, waking = 1, 0  # idle threads that need not be woken up, and those that wake up
     inline: deque[int] | None
     while True:
         # threads that have nothing to do take what is ready
         inline = None
         item = -1
-        if idle and ready:
+        if ready and (awake if wake_up else idle):
             idle -= 1
+            awake -= 1
             item, inline = ready.popleft(), deque()
         elif heap:
+            if wake_up:
+                awake = 0
+                while waking < min(len(ready), idle):
+                    waking, turn = waking + 1, turn + 1
+                    heappush(heap, (now + wake_up, turn, (current << 2) | _WAKES, None))
             now, _, code, inline = heappop(heap)
             current = code >> 2
+            if code & 3 == _WAKES:
+                waking -= 1
+                awake = min(awake + 1, idle)
+                continue
             if code & 3 == _BEGINS:
                 way = ways[streams[current]]
                 begin = now
@@ -202,6 +220,7 @@ def run(flow: Flow, threads: int) -> Times:
             assert inline is not None
             if not inline:
                 idle += 1
+                awake += 1
                 continue
             item = inline.popleft()
         else:
@@ -231,7 +250,7 @@ def run(flow: Flow, threads: int) -> Times:
         elif kind == ON_CPU:
             seconds = kernels[item]
             begin = launched
-            if seconds > SPLIT_SECONDS:
+            if splits[item]:
                 if pool_free > begin:
                     begin, cause[item] = pool_free, pool_last
                 pool_free, pool_last = begin + seconds, item

@@ -27,20 +27,27 @@ class GridRow(NamedTuple):
     """Most bytes in use on the GPU that uses the largest part of its memory; on the CPU where there is no GPU."""
     fits: bool
     """Whether the step fits into all devices' memory."""
+    busy: float
+    """The part of the step in which its busiest GPU computes, 0 to 1; the busiest device where there is no GPU."""
+    copied: float
+    """Bytes that are copied between memories."""
     guessed: float
     """The part of the time that rests on guesses, 0 to 1."""
     error: str
     """Why there is no answer, or ``""``."""
 
 
-def cost_grid(step: StepEstimate, machines: Sequence[Any], batches: Sequence[int] = ()) -> list[GridRow]:
-    """What the step of an estimate costs on machines and with batch sizes.
+def cost_grid(
+    step: StepEstimate, machines: Sequence[Any] | Mapping[str, Any], batches: Sequence[int] = ()
+) -> list[GridRow]:
+    """What the step of an estimate costs on machines and with batch sizes: all machines with one batch after another.
 
     Args:
         step: the estimate.
-        machines: `Machine` objects or their texts.
+        machines: `Machine` objects or their texts; or how each is called, to it.
         batches: batch sizes; none: the one that is fed.
     """
+    called = machines if isinstance(machines, Mapping) else {str(machine): machine for machine in machines}
     now = batch_of(fed_shapes(step.question["feeds"]))
     found = []
     for batch in batches or (now,):
@@ -50,8 +57,43 @@ def cost_grid(step: StepEstimate, machines: Sequence[Any], batches: Sequence[int
                 there = estimate_batch(step, batch)
             except OpError as error:
                 problem = error.message
-        found += [_row(None if problem else there, machine, batch, problem) for machine in machines]
+        for name, machine in called.items():
+            if problem:
+                found.append(_failed(name, batch, problem))
+                continue
+            try:
+                found.append(grid_row(there.what_if(machine=machine), name, batch))
+            except OpError as error:
+                found.append(_failed(name, batch, error.message))
     return found
+
+
+def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
+    """What an estimate says, in a row.
+
+    Args:
+        step: the estimate.
+        machine: what its machine is called.
+        batch: its batch size; None where it has none.
+    """
+    memory = step.memory_rows()
+    fullest = max(memory, key=lambda row: (row.limit > 0, row.peak / (row.limit or 1)), default=None)
+    is_gpu = step.machinery.is_gpu.tolist()
+    gpus = [name for name, here in zip(step.device_names, is_gpu, strict=True) if here]
+    busiest = max((step.busy[name] for name in gpus or step.device_names), default=0.0)
+    total = step.step_time
+    return GridRow(
+        machine,
+        batch,
+        total,
+        batch / total if batch and total else float("nan"),
+        fullest.peak if fullest is not None else 0,
+        all(row.fits for row in memory),
+        busiest / total if total else 0.0,
+        sum(copy.bytes for copy in step.copies if copy.way not in ("signal", "host memory")),
+        step.guessed,
+        "",
+    )
 
 
 def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
@@ -63,23 +105,6 @@ def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
     return {name: fed_sizes(getattr(shape, "shape", shape)) or () for name, shape in feeds.items()}
 
 
-def _row(step: StepEstimate | None, machine: Any, batch: int | None, problem: str) -> GridRow:
-    if step is not None:
-        try:
-            found = step.what_if(machine=machine)
-        except OpError as error:
-            problem = error.message
-        else:
-            rows = found.memory_rows()
-            fullest = max(rows, key=lambda row: (row.limit > 0, row.peak / (row.limit or 1)), default=None)
-            return GridRow(
-                str(machine),
-                batch,
-                found.step_time,
-                batch / found.step_time if batch and found.step_time else float("nan"),
-                fullest.peak if fullest is not None else 0,
-                all(row.fits for row in rows),
-                found.guessed,
-                "",
-            )
-    return GridRow(str(machine), batch, float("nan"), float("nan"), 0, False, 0.0, problem)
+def _failed(machine: str, batch: int | None, problem: str) -> GridRow:
+    unknown = float("nan")
+    return GridRow(machine, batch, unknown, unknown, 0, False, 0.0, 0.0, 0.0, problem)

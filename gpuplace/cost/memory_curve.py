@@ -24,7 +24,7 @@ def memory_curve(step: StepEstimate, device: str) -> list[tuple[float, int]]:
     use = next((use for use in step.memory.devices if use.device == device), None)
     if use is None:
         return []
-    begins = {row.node: row.start for row in step.rows("nodes")}
+    begins = step.begins
     timed = [number for number, (node, _) in enumerate(use.timeline) if node in begins]
     times = dict(zip(timed, in_order([begins[use.timeline[number][0]] for number in timed]), strict=True))
     now = 0.0

@@ -11,8 +11,10 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,18 @@ class Machinery:
     labels: tuple[str, ...]
     """Short names of the devices."""
 
+    def working(self, busy: Collection[int]) -> list[Any]:
+        """[devices] the `GPUModel` at the clock that a step leaves it, None for a CPU.
+
+        Args:
+            busy: devices that the step computes on.
+        """
+        boards = Counter(self.links.board[gpu] for gpu in {self.physical[one] for one in busy} if gpu >= 0)
+        return [
+            model if model is None or boards[self.links.board[gpu]] < model.per_board else model.on_busy_board
+            for model, gpu in zip(self.models, self.physical, strict=True)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class StepFlow:
@@ -104,6 +118,8 @@ class StepFlow:
     """[items] device; of a copy the receiving one."""
     on_host: np.ndarray
     """[nodes] bool: nodes of GPUs whose kernels run on the host."""
+    first_copy: int
+    """What ``item_node`` is for the first copy."""
     assumed: tuple[str, ...]
 
 
@@ -130,6 +146,24 @@ def build_flow(
     return _Builder(placement, part, shapes, works, machinery, model, folds).build()
 
 
+def flow_builder(
+    placement: Placement,
+    part: StepPart,
+    shapes: StepShapes,
+    works: Sequence[Work],
+    machinery: Machinery,
+    model: CostModel,
+    folds: bool = True,
+) -> Callable[[np.ndarray], StepFlow]:
+    """What makes the flow of a step for devices that nodes might have: [nodes] positions in the device set.
+
+    Args:
+        placement, part, shapes, works, machinery, model, folds: as of `build_flow`.
+    """
+    builder = _Builder(placement, part, shapes, works, machinery, model, folds)
+    return lambda device: builder.placed(device).build()
+
+
 class _Builder:
     def __init__(
         self,
@@ -149,6 +183,22 @@ class _Builder:
         self.device = np.where(part.is_fed, 0, np.maximum(part.device, 0))
         self.assumed: list[str] = []
 
+    def placed(self, device: np.ndarray) -> _Builder:
+        """The builder for nodes on other devices; what does not depend on these is shared."""
+        _ = self.what_runs
+        other = _Builder.__new__(_Builder)
+        vars(other).update(vars(self))
+        other.device = np.where(self.part.is_fed, 0, np.maximum(device, 0))
+        other.assumed = []
+        return other
+
+    @cached_property
+    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
+        """[nodes] what is dead, what is folded, what runs; and what was assumed."""
+        dead = self.dead()
+        folded = self.folded(dead) if self.folds else np.zeros(len(self.graph), dtype=bool)
+        return dead, folded, self.running(dead, folded), tuple(self.assumed)
+
     def of_types(self, chosen: Any) -> np.ndarray:
         """[nodes] bool: nodes of some op types."""
         return np.array([name in chosen for name in self.types] or [False], dtype=bool)[self.graph.signature]
@@ -156,9 +206,8 @@ class _Builder:
     def build(self) -> StepFlow:
         graph = self.graph
         count = len(graph)
-        dead = self.dead()
-        folded = self.folded(dead) if self.folds else np.zeros(count, dtype=bool)
-        runs = self.running(dead, folded)
+        dead, folded, runs, assumed = self.what_runs
+        self.assumed = list(assumed)
         src, dst = graph.src.astype(np.int64), graph.dst.astype(np.int64)
         output = graph.src_output.astype(np.int64)
         chosen = runs[src] & runs[dst] & ~folded[dst]
@@ -302,29 +351,6 @@ class _Builder:
 
     # Partition
 
-    def host_sets(self) -> list[tuple[frozenset[int], frozenset[int]]]:
-        """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU."""
-        catalogue = self.placement.placer.catalogue
-        used = set(np.unique(self.graph.signature[self.machinery.is_gpu[self.device]]).tolist())
-        found: list[tuple[frozenset[int], frozenset[int]]] = []
-        for number, signature in enumerate(self.graph.signatures):
-            op_def = catalogue.ops.get(signature.op_type)
-            if number not in used or op_def is None:
-                found.append((frozenset(), frozenset()))
-                continue
-            attrs = {**op_def.defaults, **dict(signature.attrs)}
-            try:
-                kernels = catalogue.kernels
-                found.append(
-                    (
-                        kernels.host_memory_inputs(op_def, attrs, "GPU"),
-                        kernels.host_memory_outputs(op_def, attrs, "GPU"),
-                    )
-                )
-            except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
-                found.append((frozenset(), frozenset()))
-        return found
-
     def host_memory(
         self, src: np.ndarray, dst: np.ndarray, output: np.ndarray, position: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -333,7 +359,8 @@ class _Builder:
         in_host, out_host = ~is_gpu[dst], ~is_gpu[src]
         signature = self.graph.signature
         on_host = np.zeros(len(self.graph), dtype=bool)
-        self._sets = self.host_sets()
+        used = np.unique(signature[is_gpu]).tolist()
+        self._sets = host_arguments(self.placement, self.part, used)
         to, of = signature[dst], signature[src]
         first_of: dict[int, int] = {}
         for node, number in zip(range(len(self.signature) - 1, -1, -1), self.signature[::-1], strict=True):
@@ -451,14 +478,18 @@ class _Builder:
         count = len(graph)
         total = first_copy + len(copies)
         kind, host, kernel = [ON_CPU] * total, [0.0] * total, [0.0] * total
-        stream, nbytes, expensive = [0] * total, [0.0] * total, [False] * total
-        is_gpu, models = machinery.is_gpu.tolist(), machinery.models
+        stream, nbytes, expensive, split = [0] * total, [0.0] * total, [False] * total, [False] * total
+        is_gpu = machinery.is_gpu.tolist()
         of_device, on_host = device.tolist(), self.on_host.tolist()
         cheap = [name in INLINE_OPS for name in self.types]
         cuts = (folded | self.part.is_fed).tolist()
         works, signature, types = self.works, self.signature, self.types
         gone, physical = dead.tolist(), machinery.physical
         is_const = [name in CONSTANT_OPS for name in types]
+        computing = ~(self.on_host | dead | folded) & np.array(
+            [work.launches > 0 for work in works], dtype=bool
+        )
+        models = machinery.working(set(self.device[computing].tolist()))
         # nodes of one op type, work and kind of device take the same time
         groups: dict[tuple[Any, ...], list[int]] = {}
         for node in range(count):
@@ -491,10 +522,11 @@ class _Builder:
                 work = works[nodes[0]]
                 starts = model.host_seconds(op_type, work, gpu)
                 is_empty = not (work.launches or work.nbytes or work.flops)
+                is_split = gpu is None and seconds > model.split_seconds
                 for node in nodes:
                     host[node] = starts
                     if not (is_empty or cuts[node] or is_const[signature[node]]):
-                        kernel[node] = seconds
+                        kernel[node], split[node] = seconds, is_split
         send = model.host_seconds("_Send", _TRANSFER, None)
         receive = model.host_seconds("_Recv", _TRANSFER, None)
         ways, numbers = self.ways(copies)
@@ -517,16 +549,28 @@ class _Builder:
             stream=[stream[one] for one in place],
             nbytes=[nbytes[one] * more for one, more in zip(place, flat, strict=True)],
             is_expensive=[expensive[one] for one in place],
+            is_split=[split[one] for one in place],
             waits=waits.tolist(),
             first=first,
             after=dst[order].tolist(),
             ways=ways,
             streams=4 * max(len(machinery.links.gpus), 1),
             links=len(machinery.links.links),
+            begin=self.model.call_seconds(int(self.part.is_fed.sum())),
+            wake_up=self.model.wake_up_seconds,
         )
         receivers = np.concatenate((device, np.array(copies.receiver, dtype=np.int64)))
         return StepFlow(
-            flow, sources, weight, copies, folded, dead, receivers[sources], self.on_host, tuple(self.assumed)
+            flow,
+            sources,
+            weight,
+            copies,
+            folded,
+            dead,
+            receivers[sources],
+            self.on_host,
+            first_copy,
+            tuple(self.assumed),
         )
 
     def ways(self, copies: CopyTable) -> tuple[list[CopyWay], list[int]]:
@@ -581,6 +625,38 @@ class _Builder:
             route.latency,
             not pinned and begin < 0,
         )
+
+
+def host_arguments(
+    placement: Placement, part: StepPart, used: Collection[int] | None = None
+) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU.
+
+    Args:
+        placement: of the whole graph.
+        part: what runs.
+        used: the signatures that are asked for; None: all.
+    """
+    catalogue = placement.placer.catalogue
+    wanted = None if used is None else set(used)
+    found: list[tuple[frozenset[int], frozenset[int]]] = []
+    for number, signature in enumerate(part.graph.signatures):
+        op_def = catalogue.ops.get(signature.op_type)
+        if op_def is None or (wanted is not None and number not in wanted):
+            found.append((frozenset(), frozenset()))
+            continue
+        attrs = {**op_def.defaults, **dict(signature.attrs)}
+        try:
+            kernels = catalogue.kernels
+            found.append(
+                (
+                    kernels.host_memory_inputs(op_def, attrs, "GPU"),
+                    kernels.host_memory_outputs(op_def, attrs, "GPU"),
+                )
+            )
+        except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
+            found.append((frozenset(), frozenset()))
+    return found
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:

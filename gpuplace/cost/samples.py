@@ -18,6 +18,8 @@ __all__ = ["HostTimes", "Sample", "host_times", "samples_of"]
 
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
+_LABEL = re.compile(r" = (?:_Mkl(?:Native)?)?(\w+)\(")
+"""Type of the op that ran, in the label of a node; oneDNN's kernels have names of their own."""
 _LONGEST_GAP = 100e-6
 """Seconds between two nodes of a thread from which on it waited for something."""
 
@@ -67,7 +69,7 @@ def samples_of(
             executions: dict[tuple[str, int], float] = {}
             for index, node in enumerate(device.node_stats):
                 name = _name(node) if gpu is None else node.node_name.split(":")[0]
-                if name in works:
+                if name in works and (gpu is not None or _ran(node, works[name][0])):
                     key = (name, index if gpu is None else 0)  # a GPU's op may be several kernels
                     executions[key] = executions.get(key, 0.0) + _kernel_seconds(node)
             for (name, _), seconds in executions.items():
@@ -114,6 +116,12 @@ def _gpu_index(device: str) -> int | None:
 def _name(node: Any) -> str:
     """Name of the node: TensorFlow's label begins with it, and node names may carry a suffix."""
     return str(node.node_name)
+
+
+def _ran(node: Any, op_type: str) -> bool:
+    """Whether the node ran as it is in the graph: TensorFlow's optimizers put fused ops in the place of the last."""
+    found = _LABEL.search(node.timeline_label)
+    return found is None or found[1] == op_type
 
 
 def _kernel_seconds(node: Any) -> float:

@@ -40,7 +40,7 @@ def size_text(nbytes: float) -> str:
 def waits(step: Any) -> dict[str, float]:
     """Seconds of the critical path, by what the step waited for; they add up to its length."""
     flow, times, names = step.flow, step.times, step.machinery.labels
-    first = len(step.part.graph) + len(step._fetched)
+    first = flow.first_copy
     found: Counter[str] = Counter()
     reached = 0.0
     for item, on_host, begin, end in step.path:

@@ -35,7 +35,7 @@ TABLES = ("nodes", "devices", "copies", "memory", "ops")
 class NodeCost(NamedTuple):
     """What a node costs; seconds since the step's begin, and in all its executions."""
 
-    node: str
+    name: str
     """Its name."""
     op: str
     """Its op type."""
@@ -231,12 +231,28 @@ class StepEstimate:
         }
         return found
 
+    @property
+    def node_seconds(self) -> np.ndarray:
+        """[nodes of the part] seconds of all executions of each, as in ``frame()``; 0 for what does not run."""
+        return self._of_nodes["time"]
+
+    @property
+    def node_runs(self) -> np.ndarray:
+        """[nodes of the part] how often each runs."""
+        return self._of_nodes["runs"]
+
     @cached_property
     def _running(self) -> list[int]:
         """Nodes that run, in order of their begin."""
         start = self._of_nodes["start"]
         found = np.flatnonzero(np.isfinite(start))
         return found[np.argsort(start[found], kind="stable")].tolist()
+
+    @cached_property
+    def begins(self) -> dict[str, float]:
+        """When each node that runs began first, in seconds, by its name."""
+        names, start = self.part.graph.names, self._of_nodes["start"].tolist()
+        return {names[node]: start[node] for node in self._running}
 
     @property
     def device_names(self) -> list[str]:
@@ -264,7 +280,7 @@ class StepEstimate:
         """Every copy between memories, in order of its begin."""
         flow, items, graph = self.flow, self._items, self.part.graph
         table, names = flow.copies, self.device_names
-        first = int(len(graph) + len(self._fetched))
+        first = flow.first_copy
         found = []
         for item in np.flatnonzero(items["kind"] == COPY).tolist():
             copy = int(flow.item_node[item]) - first
@@ -287,13 +303,6 @@ class StepEstimate:
             )
         found.sort(key=lambda copy: (copy.start, copy.tensor, copy.target))
         return tuple(found)
-
-    @cached_property
-    def _fetched(self) -> list[tuple[int, int]]:
-        dead = self.flow.dead
-        return [
-            (node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and not dead[node]
-        ]
 
     @cached_property
     def guessed(self) -> float:
@@ -347,7 +356,7 @@ class StepEstimate:
         own = np.array([s.op_type not in PASSING_ON for s in graph.signatures] or [False])[graph.signature]
         ends = np.where(np.isfinite(of["end"][graph.dst]), of["end"][graph.dst], 0.0)
         np.maximum.at(until, graph.src, ends)
-        first = len(graph) + len(self._fetched)
+        first = self.flow.first_copy
         item_copy = self.flow.item_node - first
         chosen = item_copy >= 0
         if chosen.any():

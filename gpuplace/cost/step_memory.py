@@ -187,7 +187,7 @@ class StepMemory:
             host: bytes in host memory, and the CPU's name.
             given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
         """
-        limits = _limits(placement)
+        limits = memory_limits(placement)
         if not limits:
             return cls((), *host)
         try:
@@ -200,8 +200,12 @@ class StepMemory:
         return cls(tuple(uses), *host, tuple(assumed))
 
 
-def _limits(placement: Placement) -> dict[str, tuple[int, int]]:
-    """Full name of each GPU -> bytes of its memory that are free at first, and that its allocator may hand out."""
+def memory_limits(placement: Placement) -> dict[str, tuple[int, int]]:
+    """Full name of each GPU -> bytes of its memory that are free at first, and that its allocator may hand out.
+
+    Args:
+        placement: on the machine.
+    """
     machine = getattr(placement.device_set.origin, "machine", None)
     if machine is None:
         return {}
@@ -225,12 +229,12 @@ class _Step:
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
         self.graph = graph_of(placement)
         self.index = part.graph.index
+        self.types = {op.name: op.type for op in self.graph.get_operations()}
         self.signature, self.values = self._signature()
         self.initializers = self._initializers()
         self.variables = {
             _initial_value(op): op.inputs[0].op.name for op in self.initializers if len(op.inputs) > 1
         }
-        self.types = {op.name: op.type for op in self.graph.get_operations()}
 
     def sizes(self, node: str, output: int) -> tuple[int | None, ...] | None:
         """Sizes of a tensor."""
@@ -255,6 +259,8 @@ class _Step:
                 tensors[op.outputs[output]] = None
         feeds, values = [], []
         for node in np.flatnonzero(self.part.is_fed).tolist():
+            if names[node] not in self.types:  # within what is inlined, where nobody feeds it
+                continue
             tensor = graph.get_operation_by_name(names[node]).outputs[0]
             known = self.sizes(names[node], 0)
             sizes = tuple(1 if size is None else size for size in known or ())
@@ -263,9 +269,13 @@ class _Step:
             if value is not None:
                 values.append(np.asarray(value, tensor.dtype.as_numpy_dtype))
                 continue
-            is_text = tensor.dtype.as_numpy_dtype is object
             dtype = tensor.dtype.as_numpy_dtype
-            values.append(np.full(sizes, b"", object) if is_text else unfilled(sizes, dtype))
+            if dtype is object:
+                values.append(np.full(sizes, b"", object))
+            elif dtype is np.bool_:  # what is not known is taken as true
+                values.append(np.ones(sizes, dtype))
+            else:
+                values.append(unfilled(sizes, dtype))
         return (tuple(tensors), tuple(targets), tuple(feeds)), values
 
     def _initializers(self) -> tuple[Operation, ...]:
@@ -413,17 +423,25 @@ def graph_of(placement: Placement) -> Graph:
         placement: the placement.
 
     Raises:
-        OpError: it was made from a GraphDef that cannot be imported.
+        InvalidArgumentError: it was made from a GraphDef that cannot be imported.
     """
     source = placement.graph.source
     if isinstance(source, Graph):
         return source
     from gpuplace.graphdef.importer import import_graph_def
+    from gpuplace.graphdef.messages import GraphDef
     from gpuplace.graphdef.model import PlacedPart
 
     if not isinstance(source, PlacedPart):
         raise InvalidArgumentError.of("the placement keeps no graph that could be run")
+    message = GraphDef()
+    message.CopyFrom(source.model.graph_def(source.part, placement.placer.catalogue))
+    for node in message.node:  # where each is, is settled; groups may name nodes that are not there
+        node.attr.pop("_class", None)
     graph = Graph()
     with graph.as_default():
-        import_graph_def(source.model.graph_def(source.part, placement.placer.catalogue), name="")
+        try:
+            import_graph_def(message, name="")
+        except ValueError as error:
+            raise InvalidArgumentError.of(f"The graph cannot be run: {error}") from None
     return graph

@@ -35,7 +35,7 @@ class _Writer:
         self.names = step.device_names
         self.devices: dict[int, Any] = {}
         self.graph = step.part.graph
-        self.first_copy = len(self.graph) + len(step._fetched)
+        self.first_copy = step.flow.first_copy
         table = step.flow.copies
         self.received = {
             (table.source[copy], table.output[copy], table.receiver[copy], table.to_host[copy]): copy

@@ -59,6 +59,8 @@ def step_part(placement: Placement, fetches: Any, feeds: Mapping[Any, Any] | Non
     """
     graph, catalogue = placement.graph, placement.placer.catalogue
     assumed: list[str] = []
+    if not len(graph):
+        raise InvalidArgumentError.of("The graph has no nodes: there is no step to run.")
     if fetches is None:
         wanted, why = _training_fetches(graph)
         assumed.append(why)
@@ -182,6 +184,12 @@ def _training_fetches(graph: PlacementGraph) -> tuple[list[tuple[int, int]], str
         what = "nothing else takes"
         if not len(found):
             found = np.flatnonzero(~has_consumers)
+    if graph.origin is not None:  # a call stands for all that inlining added for it
+        own = np.array([graph.origin(node) is None for node in range(len(graph))], dtype=bool)
+        is_read = np.zeros(len(graph), dtype=bool)
+        is_read[graph.src[own[graph.dst]]] = True
+        chosen = found[own[found]]
+        found = chosen if len(chosen) else np.flatnonzero(own & ~is_read)
     names = [graph.names[node] for node in found.tolist()]
     shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return [

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 
@@ -46,6 +48,10 @@ class GPUModel:
     """Highest clock that ``cudaDeviceProp::clockRate`` reports, in hertz."""
     sustained_clock_hz: float = 0.0
     """Clock that long work runs at, in hertz: cooling and power limits change it."""
+    per_board: int = 1
+    """How many of these share a board and what it may draw."""
+    board_clock_hz: float = 0.0
+    """Clock that long work runs at when all GPUs of the board work, in hertz; 0 where nothing is shared."""
     memory_bandwidth: float = 0.0
     """Bytes a second between the GPU and its own memory."""
     fp32_flops: float = 0.0
@@ -63,6 +69,11 @@ class GPUModel:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
     """Field name to where its figure comes from; ``"*"`` is the source of the fields not named."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its sources in a plain dict, since a read-only view of one cannot be."""
+        *figures, sources = (getattr(self, one.name) for one in fields(self))
+        return GPUModel, (*figures, dict(sources))
+
     @property
     def free_bytes(self) -> int:
         """Bytes free for a process that has just started, on a GPU that nobody else uses."""
@@ -75,6 +86,11 @@ class GPUModel:
         return 2 * cores * self.sm_count * self.sustained_clock_hz / self.fp32_flops
 
     @property
+    def on_busy_board(self) -> GPUModel:
+        """As it is while the other GPUs of its board work too."""
+        return _on_busy_board(self) if self.board_clock_hz else self
+
+    @property
     def has_peer_access(self) -> bool:
         """True when two of these in one machine reach each other's memory without the host."""
         return bool(self.nvlink_bandwidth) or not self.name.startswith(("GeForce", "NVIDIA GeForce"))
@@ -83,6 +99,11 @@ class GPUModel:
     def peer_bandwidth(self) -> float:
         """Bytes a second each way between two of these: NVLink if there is any, else PCIe."""
         return self.nvlink_bandwidth or self.pcie_bandwidth
+
+
+@cache
+def _on_busy_board(model: GPUModel) -> GPUModel:
+    return replace(model, sustained_clock_hz=model.board_clock_hz)
 
 
 _CORES = {(3,): 192, (6, 0): 64, (7,): 64, (8, 0): 64}
@@ -114,8 +135,9 @@ def _model(block: str) -> GPUModel:
         "compute_capability": "CUDA C++ Programming Guide, section Compute Capabilities",
         "pcie_bandwidth": "PCI Express Base Specification, 16 lanes each way",
     }
-    if "sustained_clock_hz" in facts:
-        sources["sustained_clock_hz"] = facts["source of sustained_clock_hz"]
+    for figure in ("sustained_clock_hz", "board_clock_hz"):
+        if figure in facts:
+            sources[figure] = facts[f"source of {figure}"]
     return GPUModel(
         name,
         aliases=tuple(facts["aliases"].split(", ")) if "aliases" in facts else (),
@@ -125,6 +147,8 @@ def _model(block: str) -> GPUModel:
         sm_count=int(facts["sm_count"]),
         clock_hz=float(facts["clock_hz"]),
         sustained_clock_hz=float(facts.get("sustained_clock_hz", facts["clock_hz"])),
+        per_board=int(facts.get("per_board", 1)),
+        board_clock_hz=float(facts.get("board_clock_hz", 0)),
         memory_bandwidth=float(facts["memory_bandwidth"]),
         fp32_flops=float(facts["fp32_flops"]),
         fp64_flops=float(facts["fp64_flops"]),

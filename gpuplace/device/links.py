@@ -206,11 +206,25 @@ class Links:
             size = self.wiring.per_switch
             for position, index in enumerate(members):
                 model = self.gpus[index].model
-                rule = 2 if model.name == "Tesla K80" or "SXM" in model.name or len(members) > 2 else 1
+                rule = 2 if model.per_board > 1 or "SXM" in model.name or len(members) > 2 else 1
                 if position % (size or rule) == 0:
                     number += 1
                 of[index] = number
         found = [of[index] for index in range(len(self.gpus))]
+        return tuple(found)
+
+    @cached_property
+    def board(self) -> tuple[int, ...]:
+        """For each GPU the number of its board; GPUs that share one are counted in the machine's order."""
+        found: list[int] = []
+        free: dict[str, list[int]] = {}  # name -> numbers of boards, once for each place that is left
+        number = -1
+        for gpu in self.gpus:
+            places = free.setdefault(gpu.model.name, [])
+            if not places:
+                number += 1
+                places += [number] * gpu.model.per_board
+            found.append(places.pop())
         return tuple(found)
 
     @cached_property

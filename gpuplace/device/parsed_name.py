@@ -108,13 +108,17 @@ class ParsedName(NamedTuple):
 
     def is_specification(self, more_specific: ParsedName) -> bool:
         """True when ``more_specific`` sets every part this name sets, to the same value (IsSpecification)."""
-        return all(mine is None or mine == theirs for mine, theirs in zip(self, more_specific, strict=True))
+        for mine, theirs in zip(self, more_specific, strict=True):
+            if mine is not None and mine != theirs:
+                return False
+        return True
 
     def is_compatible(self, other: ParsedName) -> bool:
         """True when no part is set differently in the two names (AreCompatibleDevNames)."""
-        return all(
-            mine is None or theirs is None or mine == theirs for mine, theirs in zip(self, other, strict=True)
-        )
+        for mine, theirs in zip(self, other, strict=True):
+            if mine is not None and theirs is not None and mine != theirs:
+                return False
+        return True
 
     def is_same_address_space(self, other: ParsedName) -> bool:
         """True when both name the same job, replica and task, all three set (IsSameAddressSpace)."""
@@ -145,8 +149,12 @@ class ParsedName(NamedTuple):
 
     def merge_unset(self, other: ParsedName) -> ParsedName:
         """This name with its missing parts filled from ``other`` (MergeUnsetDevNames)."""
+        if self == ANY:
+            return other
+        if other == ANY or None not in self:
+            return self
         return ParsedName._make(
-            theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)
+            [theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)]
         )
 
     def ensure_specification(self, less_specific: ParsedName) -> ParsedName:
@@ -154,6 +162,10 @@ class ParsedName(NamedTuple):
         return less_specific.merge_unset(self)
 
     def _merge(self, other: ParsedName, *, soft: bool, override: bool) -> ParsedName:
+        if other == ANY or self == other:  # most are
+            return self
+        if self == ANY:
+            return other
         merged = self
         for part, plural in (("job", "jobs"), ("replica", "replicas"), ("task", "tasks")):
             merged = merged._merge_part(other, part, plural)

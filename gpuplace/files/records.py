@@ -356,6 +356,14 @@ class FixedLengthReader:
         self._skip = self._hop
         return self._data[self._at : self._at + self._record]
 
+    def has_header(self) -> bool:
+        """Whether the file is as long as its header, before the first record is read.
+
+        Raises:
+            OpError: as ``next``.
+        """
+        return self._has(self._skip)
+
     def _has(self, count: int) -> bool:
         """Whether so many bytes follow."""
         left = len(self._data) - self._at

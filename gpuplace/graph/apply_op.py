@@ -51,7 +51,7 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
 
 def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> Operation:
     """Adds an operation to the default graph."""
-    outer = graph._name_stack
+    outer = graph._of_thread.name_stack
     scope = graph._enter_name(name)
     try:
         call = _Call(op_def, arguments)
@@ -66,7 +66,7 @@ def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> O
         with ColocationBlock(graph, [tensor.op for tensor in call.references]):
             return graph._add_op(scope, op_def.name, op_def, tuple(call.inputs), attrs)
     finally:
-        graph._name_stack = outer
+        graph._of_thread.name_stack = outer
 
 
 _FIRST = frozenset(string.ascii_letters + string.digits + ".")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 Array = np.ndarray[Any, Any]
 
@@ -162,8 +162,24 @@ def _as_shape(tensor: Tensor) -> TensorShape:
     value = constant_value(tensor)
     if value is not None:
         return TensorShape.of(tuple(None if size < 0 else int(size) for size in value))
+    if op.type == "StridedSlice" and (sizes_left := _part_of_sizes(op)) is not None:
+        return sizes_left
     rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
     return UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank)
+
+
+def _part_of_sizes(op: Operation) -> TensorShape | None:
+    """Some of the sizes that a vector describes; None where it is not known which these are."""
+    attrs = op.attrs
+    if any(attrs.get(f"{name}_mask", 0) for name in ("ellipsis", "new_axis", "shrink_axis")):
+        return None
+    bounds = [constant_value(tensor) for tensor in op.inputs[1:]]
+    sizes = constant_value_as_shape(op.inputs[0]).sizes
+    if sizes is None or any(bound is None or len(bound) != 1 for bound in bounds):
+        return None
+    begin, end, step = (int(bound[0]) for bound in bounds if bound is not None)
+    part = slice(None if attrs.get("begin_mask") else begin, None if attrs.get("end_mask") else end, step)
+    return TensorShape.of(sizes[part])
 
 
 @_value_of("Shape")
@@ -210,6 +226,16 @@ def _value_from_inputs(*op_types: str) -> Callable[[Callable[..., Any]], Callabl
 @_value_from_inputs("Range")
 def _range(op: Operation, start: Array, limit: Array, delta: Array) -> Array:
     return np.arange(start.item(), limit.item(), delta.item()) if delta != 0 else np.empty(0)
+
+
+@_value_from_inputs("BroadcastArgs")
+def _broadcast(op: Operation, one: Array, other: Array) -> Any:
+    try:
+        return broadcast_shapes(
+            TensorShape.of(tuple(one.tolist())), TensorShape.of(tuple(other.tolist()))
+        ).sizes
+    except ValueError:  # which is said when it runs
+        return None
 
 
 def _strided_slice(op: Operation, value: Array, begin: Array, end: Array, strides: Array) -> Any:

@@ -276,13 +276,13 @@ class OpScope(contextlib.ContextDecorator):
         if chosen is None and values is not None:
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         graph = self._graph = graph_of(values) if values else get_default_graph()
-        self._outer = graph._name_stack
+        self._outer = graph._of_thread.name_stack
         inner = graph._enter_name(chosen)
         graph_stack.stack.append(graph)
         return inner + "/" if chosen else ""
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._name_stack = self._outer
+        self._graph._of_thread.name_stack = self._outer
         graph_stack.drop(self._graph)
 
 

@@ -32,6 +32,8 @@ from gpuplace.graph.scopes import (
     DeviceBlock,
     DeviceScope,
     NameScope,
+    OfThread,
+    Stacks,
     control_inputs_for,
     make_device_scope,
 )
@@ -64,8 +66,9 @@ def name_from_scope_name(name: str) -> str:
 class Graph(Collections):
     """A dataflow graph.
 
-    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build
-    one graph within scopes have to take turns.
+    Operations can be added from several threads. Each has a name scope, and builds loops and branches, of its own;
+    devices, colocations and control dependencies belong to the graph, as in TensorFlow, until
+    ``switch_to_thread_local`` gives each thread its own.
     """
 
     is_traced = False
@@ -77,24 +80,19 @@ class Graph(Collections):
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
-        self._name_stack = ""
-        self._device_stack: tuple[DeviceScope, ...] = ()
-        self._hidden_device_stack: tuple[DeviceScope, ...] | None = None
-        self._colocation_stack: list[Operation] = []
-        self._control_stack: list[ControlDependenciesScope] = []
+        self._of_thread = OfThread()
+        self._shared_stacks = Stacks()
+        self._stacks_are_thread_local = False
         self._scoped_attrs: dict[str, Any] = {}
         self._kernel_labels: dict[str, str] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._container = ""
-        self._variable_creators: tuple[tuple[int, Any], ...] = ()
-        """Functions that variables are made through, the last one first, each with its priority."""
         self._finalized = False
         self._version = 0
         self._last_id = 0
         self._noted = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
-        self._control_flow_context: Any = None
         self._contexts: dict[Operation, Any] = {}
         """The branch of a conditional or the loop that an operation is in, for those that are in one."""
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
@@ -179,7 +177,8 @@ class Graph(Collections):
             self._check_not_finalized()
             if name in self._by_name:
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
-            controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else ()
+            stacks = self._stacks()
+            controls = control_inputs_for(stacks.controls, inputs) if stacks.controls else ()
             op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
             if self._scoped_attrs or self._kernel_labels or self._gradient_overrides or self._container:
                 self._apply_attr_scopes(op)
@@ -191,20 +190,20 @@ class Graph(Collections):
                         f"NodeDef missing attr {error} from Op<{op_def}>; node: {name}"
                     ) from None
             self._add_outputs(op, dtypes, compute_shapes)
-            if compute_device and self._device_stack:
+            if compute_device and stacks.devices:
                 op._device = self._requested_device(op)
-                op.device_scopes = self._device_stack
-            if self._colocation_stack:
+                op.device_scopes = stacks.devices
+            if stacks.colocations:
                 self._apply_colocation(op)
             op._stack = capture_stack()
             self._register(op)
-            if self._control_flow_context is not None or self._contexts:
+            if self._of_thread.context is not None or self._contexts:
                 self._add_to_context(op)
             return op
 
     def _add_to_context(self, op: Operation) -> None:
         """Makes an operation part of the branch or loop that is being built, which may redirect its inputs."""
-        context = self._control_flow_context
+        context = self._of_thread.context
         if context is not None:
             self._contexts[op] = context
         for tensor in op.inputs:
@@ -215,11 +214,11 @@ class Graph(Collections):
 
     def _get_control_flow_context(self) -> Any:
         """The branch of a conditional or the loop that is being built, or None."""
-        return self._control_flow_context
+        return self._of_thread.context
 
     def _set_control_flow_context(self, context: Any) -> None:
         """Says what is being built."""
-        self._control_flow_context = context
+        self._of_thread.context = context
 
     def _add_outputs(self, op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
         count = len(dtypes)
@@ -236,7 +235,7 @@ class Graph(Collections):
         self._by_name[op.name] = op
         self._last_id += 1
         self._version += 1
-        for scope in self._control_stack:
+        for scope in self._stacks().controls:
             scope.add_op(op)
 
     def _note_consumers(self) -> None:
@@ -252,7 +251,7 @@ class Graph(Collections):
             self._noted = len(operations)
 
     def _requested_device(self, op: Operation) -> str:
-        for scope in self._device_stack:
+        for scope in self._stacks().devices:
             if scope.stops:
                 break
             op._device = scope.apply(op)
@@ -260,7 +259,7 @@ class Graph(Collections):
 
     def _apply_colocation(self, op: Operation) -> None:
         groups: set[bytes] = set()
-        for other in reversed(self._colocation_stack):
+        for other in reversed(self._stacks().colocations):
             groups.update(other.colocation_groups())
             if other.device:
                 if op.device and canonical_name(op.device) != canonical_name(other.device):
@@ -408,8 +407,9 @@ class Graph(Collections):
         if isinstance(name, bytes):
             name = name.decode()
         with self._lock:
-            if self._name_stack:
-                name = f"{self._name_stack}/{name}"
+            scope = self._of_thread.name_stack
+            if scope:
+                name = f"{scope}/{name}"
             key = name.lower()
             count = self._names_in_use.get(key, 0)
             if mark_as_used:
@@ -445,24 +445,50 @@ class Graph(Collections):
         return NameScope(self, name)
 
     def _enter_name(self, name: str | None) -> str:
-        """Makes a scope the current one, until somebody puts back ``_name_stack``; gives its name without a slash."""
+        """Makes a scope the current one, until somebody puts back ``name_stack``; gives its name without a slash."""
         if not name:
             inner = ""
         else:
             if isinstance(name, bytes):
                 name = name.decode()
-            pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
+            pattern = VALID_SCOPE_NAME if self._of_thread.name_stack else VALID_OP_NAME
             if not pattern.fullmatch(name):
                 raise ValueError(f"'{safe_text(name)}' is not a valid scope name")
             inner = name[:-1] if name[-1] == "/" else self.unique_name(name)
-        self._name_stack = inner
+        self._of_thread.name_stack = inner
         return inner
 
     def get_name_scope(self) -> str:
-        """The current name scope, without a slash at its end."""
-        return self._name_stack
+        """The current name scope of this thread, without a slash at its end."""
+        return self._of_thread.name_stack
 
     # Scopes
+
+    def _stacks(self) -> Stacks:
+        """The scopes that new operations of this thread are in; a thread's own start as the graph's are."""
+        if not self._stacks_are_thread_local:
+            return self._shared_stacks
+        own = self._of_thread.stacks
+        if own is None:
+            own = self._of_thread.stacks = self._shared_stacks.copy()
+        return own
+
+    def switch_to_thread_local(self) -> None:
+        """Gives each thread devices, colocations and control dependencies of its own, from now on.
+
+        A thread's scopes start as those of the graph are now; without this call, what one thread enters holds for all.
+
+        >>> graph = Graph()
+        >>> graph.switch_to_thread_local()
+        >>> with graph.device("/gpu:1"):
+        ...     elsewhere = threading.Thread(target=graph.create_op, args=("NoOp", []), kwargs={"name": "elsewhere"})
+        ...     elsewhere.start()
+        ...     elsewhere.join()
+        ...     here = graph.create_op("NoOp", [], name="here")
+        >>> here.device, graph.get_operation_by_name("elsewhere").device
+        ('/device:GPU:1', '')
+        """
+        self._stacks_are_thread_local = True
 
     def as_default(self) -> Pushed[Graph]:
         """Makes this the thread's default graph within a ``with`` block."""
@@ -514,7 +540,7 @@ class Graph(Collections):
         """
         if control_inputs is None:
             return ControlDependenciesScope(self, None)
-        current = {op for scope in self._control_stack for op in scope.control_inputs}
+        current = {op for scope in self._stacks().controls for op in scope.control_inputs}
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
@@ -603,9 +629,6 @@ class Graph(Collections):
         """Whether this is the graph of a function's body: it never is."""
         return False
 
-    def switch_to_thread_local(self) -> None:
-        """Kept for programs that call it; threads that build one graph within scopes have to take turns."""
-
     @property
     def finalized(self) -> bool:
         """Whether the graph may no longer change."""
@@ -667,7 +690,7 @@ class Graph(Collections):
     # As messages, and in notebooks
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """Returns the graph as a ``GraphDef``.
+        """Returns the graph as a ``GraphDef``; other threads add nothing to it meanwhile.
 
         Args:
             from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
@@ -675,7 +698,8 @@ class Graph(Collections):
         """
         as_graph_def = above("gpuplace.graphdef.export", "as_graph_def")
 
-        return as_graph_def(self, from_version, add_shapes)
+        with self._lock:
+            return as_graph_def(self, from_version, add_shapes)
 
     @property
     def graph_def_versions(self) -> VersionDef:

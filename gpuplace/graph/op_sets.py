@@ -105,6 +105,9 @@ METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
 SENDS = frozenset({"_Send", "_HostSend"})
 """Ops that send a tensor to another device."""
 
+MAY_BE_DEAD = "_may_be_dead"
+"""Attribute of a receiving op whose tensor may be in a branch of a conditional that is not taken."""
+
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
 """Ops that receive it."""
 
@@ -212,3 +215,29 @@ NEW_WHEN_LARGE = frozenset(
     {"Tile", "Pad", "PadV2", "MirrorPad", "LRNGrad", "StridedSliceGrad", "Roll", "ScatterNd", "DynamicStitch"}
 )
 """Ops whose results are new arrays where they are large, and may be their inputs where they are small."""
+
+CHANNELS_LAST_ON_CPU = frozenset(
+    {
+        *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+        *("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"),
+        *(
+            "DepthwiseConv2dNative",
+            "DepthwiseConv2dNativeBackpropInput",
+            "DepthwiseConv2dNativeBackpropFilter",
+        ),
+        *(
+            "MaxPool",
+            "MaxPoolGrad",
+            "MaxPoolGradGrad",
+            "MaxPoolV2",
+            "MaxPoolGradV2",
+            "MaxPool3D",
+            "MaxPool3DGrad",
+        ),
+        *("AvgPool", "AvgPoolGrad", "AvgPool3D", "AvgPool3DGrad"),
+        *("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"),
+        *("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
+        *("DepthToSpace", "SpaceToDepth"),
+    }
+)
+"""Ops whose kernels on a CPU refuse the data formats NCHW and NCDHW, though the placer would put them there."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -75,6 +76,44 @@ def make_device_scope(device: Any, depth: int) -> DeviceScope:
     return DeviceScope(device, frame.f_code.co_filename, frame.f_lineno)
 
 
+class Stacks:
+    """The scopes that new operations of a graph are in, apart from the name scope."""
+
+    __slots__ = ("devices", "hidden_devices", "colocations", "controls")
+
+    def __init__(self) -> None:
+        self.devices: tuple[DeviceScope, ...] = ()
+        """``tf.device`` blocks, the innermost first."""
+        self.hidden_devices: tuple[DeviceScope, ...] | None = None
+        """Those that a ``colocate_with`` block hides; None outside of one."""
+        self.colocations: list[Operation] = []
+        """The operations of ``colocate_with`` blocks, the innermost last."""
+        self.controls: list[ControlDependenciesScope] = []
+        """``control_dependencies`` blocks, the innermost last."""
+
+    def copy(self) -> Stacks:
+        """Stacks with the same scopes, which change on their own."""
+        new = Stacks()
+        new.devices, new.hidden_devices = self.devices, self.hidden_devices
+        new.colocations, new.controls = list(self.colocations), list(self.controls)
+        return new
+
+
+class OfThread(threading.local):
+    """What each thread that builds a graph has for itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name_stack = ""
+        """The name scope, without a slash at its end."""
+        self.variable_creators: tuple[tuple[int, Any], ...] = ()
+        """Functions that variables are made through, the last one first, each with its priority."""
+        self.context: Any = None
+        """The branch of a conditional or the loop that is being built, or None."""
+        self.stacks: Stacks | None = None
+        """The other scopes, after ``Graph.switch_to_thread_local``."""
+
+
 class NameScope(contextlib.ContextDecorator):
     """A ``name_scope`` block."""
 
@@ -88,12 +127,12 @@ class NameScope(contextlib.ContextDecorator):
 
     def __enter__(self) -> str:
         graph = self._graph
-        self._outer = graph._name_stack
+        self._outer = graph._of_thread.name_stack
         inner = graph._enter_name(self._name)
         return inner + "/" if self._name else ""
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._name_stack = self._outer
+        self._graph._of_thread.name_stack = self._outer
 
 
 class DeviceBlock(contextlib.ContextDecorator):
@@ -108,11 +147,12 @@ class DeviceBlock(contextlib.ContextDecorator):
         return DeviceBlock(self._graph, self._scope)
 
     def __enter__(self) -> None:
-        self._outer = self._graph._device_stack
-        self._graph._device_stack = (self._scope, *self._outer)
+        stacks = self._graph._stacks()
+        self._outer = stacks.devices
+        stacks.devices = (self._scope, *self._outer)
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._device_stack = self._outer
+        self._graph._stacks().devices = self._outer
 
 
 class ColocationBlock(contextlib.ContextDecorator):
@@ -135,17 +175,18 @@ class ColocationBlock(contextlib.ContextDecorator):
         return ColocationBlock(self._graph, self._operations, self._ignores)
 
     def __enter__(self) -> None:
-        graph = self._graph
-        self._outer = graph._device_stack, graph._colocation_stack
-        self._outer_hidden = graph._hidden_device_stack
-        if graph._hidden_device_stack is None:
-            graph._hidden_device_stack = graph._device_stack
-        graph._device_stack = ()
-        graph._colocation_stack = [*([] if self._ignores else graph._colocation_stack), *self._operations]
+        stacks = self._graph._stacks()
+        self._outer = stacks.devices, stacks.colocations
+        self._outer_hidden = stacks.hidden_devices
+        if stacks.hidden_devices is None:
+            stacks.hidden_devices = stacks.devices
+        stacks.devices = ()
+        stacks.colocations = [*([] if self._ignores else stacks.colocations), *self._operations]
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._device_stack, self._graph._colocation_stack = self._outer
-        self._graph._hidden_device_stack = self._outer_hidden
+        stacks = self._graph._stacks()
+        stacks.devices, stacks.colocations = self._outer
+        stacks.hidden_devices = self._outer_hidden
 
 
 class OuterDevices(contextlib.ContextDecorator):
@@ -162,13 +203,13 @@ class OuterDevices(contextlib.ContextDecorator):
         self._stack: tuple[DeviceScope, ...] = ()
 
     def __enter__(self) -> None:
-        graph = self._graph
-        self._stack = graph._device_stack
-        if not self._stack and not any(op.device for op in graph._colocation_stack):
-            graph._device_stack = graph._hidden_device_stack or ()
+        stacks = self._graph._stacks()
+        self._stack = stacks.devices
+        if not self._stack and not any(op.device for op in stacks.colocations):
+            stacks.devices = stacks.hidden_devices or ()
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._device_stack = self._stack
+        self._graph._stacks().devices = self._stack
 
 
 class ControlDependenciesScope:
@@ -186,21 +227,22 @@ class ControlDependenciesScope:
         self._outer_context: Any = None
 
     def __enter__(self) -> None:
-        stack = self._graph._control_stack
+        stacks = self._graph._stacks()
         if self.new_stack:
-            self._outer = stack
-            self._graph._control_stack = []
-            self._outer_context, self._graph._control_flow_context = self._graph._control_flow_context, None
+            self._outer = stacks.controls
+            stacks.controls = []
+            self._outer_context, self._graph._of_thread.context = self._graph._of_thread.context, None
         else:
-            stack.append(self)
+            stacks.controls.append(self)
 
     def __exit__(self, *exc: object) -> None:
+        stacks = self._graph._stacks()
         if self.new_stack:
-            self._graph._control_stack = self._outer
-            self._graph._control_flow_context = self._outer_context
+            stacks.controls = self._outer
+            self._graph._of_thread.context = self._outer_context
         else:
-            assert self._graph._control_stack[-1] is self, "control_dependencies blocks are not nested"
-            self._graph._control_stack.pop()
+            assert stacks.controls[-1] is self, "control_dependencies blocks are not nested"
+            stacks.controls.pop()
 
     def add_op(self, op: Operation) -> None:
         """Notes an operation made inside."""

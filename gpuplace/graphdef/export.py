@@ -142,11 +142,21 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
     templates: dict[tuple[Any, ...], Any] = {}
     for op in operations:
         _add_node(result, op, templates, add_shapes)
-    for serialised in graph.functions.values():
-        result.library.function.append(FunctionDef.FromString(serialised))
-    for name, gradient in graph.gradient_functions.items():
-        result.library.gradient.add(function_name=name, gradient_func=gradient)
+    add_library(graph, result)
     return result
+
+
+def add_library(graph: Graph, graph_def: Any) -> None:
+    """Adds a graph's functions, and which of them are gradients of others, to a ``GraphDef``.
+
+    Args:
+        graph: the graph.
+        graph_def: the message.
+    """
+    for serialised in graph.functions.values():
+        graph_def.library.function.append(FunctionDef.FromString(serialised))
+    for name, gradient in graph.gradient_functions.items():
+        graph_def.library.gradient.add(function_name=name, gradient_func=gradient)
 
 
 def write_graph(

@@ -370,6 +370,7 @@ class _Import:
         graph = self.graph
         colocated: list[tuple[Operation, list[str]]] = []
         canonical: dict[str, str] = {}
+        devices = graph._stacks().devices
         for op in self.in_order:
             groups = op.attrs.get(CLASS_ATTR, ())
             others = [name for group in groups if (name := _other_node(group, op.name))]
@@ -381,9 +382,9 @@ class _Import:
                 if original not in canonical:
                     canonical[original] = DeviceSpec.from_string(original).to_string()
                 op._device = canonical[original]
-            if graph._device_stack:
+            if devices:
                 graph._requested_device(op)
-                op.device_scopes = graph._device_stack
+                op.device_scopes = devices
         by_name = {op.name: op for op in self.in_order}
         for op, others in colocated:
             for name in others:

@@ -129,7 +129,19 @@ def _opened(source: Any) -> Model:
 
 
 def _load_path(given: Path) -> Model:
-    data, names, path = read_file(given)
+    return model_of_file(*read_file(given), str(given))
+
+
+def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
+    """The model in a file that has been read, perhaps on another machine.
+
+    Args:
+        data, names, path: what `read_file` gave.
+        given: what the user called the file, or its folder.
+
+    Raises:
+        DataLossError, ResourceExhaustedError: as for ``open_model``.
+    """
     _refuse_others(path, data, str(path))
     if (nothing := empty_text(data)) is not None:
         raise DataLossError.of(
@@ -142,8 +154,8 @@ def _load_path(given: Path) -> Model:
         kind = MetaGraphDef
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
     if as_text:
-        return Model(_parse_text(kind, data, str(path)), path.name, str(given))
-    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, str(given))
+        return Model(_parse_text(kind, data, str(path)), path.name, given)
+    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, given)
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:

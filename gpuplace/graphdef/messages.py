@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from google.protobuf.any_pb2 import Any as AnyProto
 from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue, NameAttrList
-from tensorboard.compat.proto.cluster_pb2 import ClusterDef
+from tensorboard.compat.proto.cluster_pb2 import ClusterDef, JobDef
 from tensorboard.compat.proto.config_pb2 import (
     CallableOptions,
     ConfigProto,
@@ -62,6 +62,7 @@ from gpuplace.graphdef.own_messages import (
     QueueRunnerDef,
     SavedModel,
     SequenceExample,
+    ServerDef,
     WhileContextDef,
 )
 
@@ -94,6 +95,7 @@ __all__ = [
     "GraphOptions",
     "HistogramProto",
     "Int64List",
+    "JobDef",
     "Message",
     "MetaGraphDef",
     "NameAttrList",
@@ -111,6 +113,7 @@ __all__ = [
     "SessionLog",
     "SequenceExample",
     "SaverDef",
+    "ServerDef",
     "SignatureDef",
     "StepStats",
     "Summary",

@@ -8,12 +8,15 @@ the other reads.
 >>> Example.FromString(example.SerializeToString()).features.feature["label"].int64_list.value
 [1, 2]
 
-Source: tensorflow/core/example/example.proto and feature.proto, core/protobuf/queue_runner.proto, saved_model.proto and
-control_flow.proto, python/training/checkpoint_state.proto, release 1.15 (names, numbers and types of the fields).
+Source: tensorflow/core/example/example.proto and feature.proto, core/protobuf/queue_runner.proto, saved_model.proto,
+tensorflow_server.proto and control_flow.proto, python/training/checkpoint_state.proto, release 1.15 (names, numbers
+and types of the fields).
 """
 
 from typing import Any
 
+from tensorboard.compat.proto.cluster_pb2 import ClusterDef
+from tensorboard.compat.proto.config_pb2 import ConfigProto
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
 from gpuplace.proto import FIELD, MANY, ONE, message_classes
@@ -33,6 +36,7 @@ __all__ = [
     "QueueRunnerDef",
     "SavedModel",
     "SequenceExample",
+    "ServerDef",
     "WhileContextDef",
     "example_of_json",
 ]
@@ -51,6 +55,13 @@ _MESSAGES: dict[str, Any] = {
         ("all_model_checkpoint_paths", 2, FIELD.TYPE_STRING, MANY),
         ("all_model_checkpoint_timestamps", 3, FIELD.TYPE_DOUBLE, MANY),
         ("last_preserved_timestamp", 4, FIELD.TYPE_DOUBLE, ONE),
+    ),
+    "ServerDef": (
+        ("cluster", 1, ClusterDef.DESCRIPTOR.full_name, ONE),
+        ("job_name", 2, FIELD.TYPE_STRING, ONE),
+        ("task_index", 3, FIELD.TYPE_INT32, ONE),
+        ("default_session_config", 4, ConfigProto.DESCRIPTOR.full_name, ONE),
+        ("protocol", 5, FIELD.TYPE_STRING, ONE),
     ),
     "QueueRunnerDef": (
         ("queue_name", 1, FIELD.TYPE_STRING, ONE),
@@ -115,7 +126,7 @@ _MESSAGES: dict[str, Any] = {
     ),
 }
 
-_made = message_classes("own_messages", _MESSAGES, [MetaGraphDef])
+_made = message_classes("own_messages", _MESSAGES, [MetaGraphDef, ClusterDef, ConfigProto])
 BytesList: Any = _made["BytesList"]
 CheckpointState: Any = _made["CheckpointState"]
 CondContextDef: Any = _made["CondContextDef"]
@@ -129,6 +140,7 @@ FloatList: Any = _made["FloatList"]
 Int64List: Any = _made["Int64List"]
 QueueRunnerDef: Any = _made["QueueRunnerDef"]
 SavedModel: Any = _made["SavedModel"]
+ServerDef: Any = _made["ServerDef"]
 SequenceExample: Any = _made["SequenceExample"]
 WhileContextDef: Any = _made["WhileContextDef"]
 

@@ -6,6 +6,7 @@ of another kind, so that IPython falls back to its own ways.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from functools import singledispatch
@@ -13,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.advisor.steps.advice import Advice
+from gpuplace.advisor.steps.tradeoff import Tradeoff
+from gpuplace.advisor.towers import TowerChoices
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import CancelledError, OpError
@@ -111,6 +115,97 @@ def _estimate(step: StepEstimate) -> tuple[str, str]:
         drawn = html.image(timeline_svg(found), f"Timeline. {found.text}", timeline_svg(found, "dark"))
         shown += f"<details><summary>Timeline</summary>{drawn}</details>"
     return shown, text
+
+
+@_shown.register
+def _advice(advice: Advice) -> tuple[str, str]:
+    """What is advised in sentences, the regions that move, devices before and after, and the Python to unfold."""
+    text = advice.explain()
+    lines = text.splitlines()
+    shown = "".join(f"<p>{html.escape(line)}</p>" for line in lines[: 1 + len(advice.notes)])
+    moves = [
+        (
+            move.scope or "everything",
+            move.source,
+            move.target,
+            len(move.nodes),
+            advice.shown(move.saves),
+            move.why,
+        )
+        for move in advice.moves
+    ]
+    columns = ("scope", "from", "to", "nodes", "saves", "because")
+    if moves:
+        shown += html.table(columns, moves, limit=_MOST_ROWS)
+    rows = advice.rows("devices")
+    longest = max((value for row in rows for value in row[3:5] if not math.isnan(value)), default=0.0)
+    fullest = max((value for row in rows for value in row[5:7] if not math.isnan(value)), default=0.0)
+    devices = [
+        (
+            html.chip(row.device),
+            row.nodes_before,
+            row.nodes_after,
+            *(
+                html.bar(value, longest, time_text(value * 1e6))
+                for value in (row.busy_before, row.busy_after)
+            ),
+            *(html.bar(value, fullest, bytes_text(value)) for value in (row.peak_before, row.peak_after)),
+        )
+        for row in rows
+    ]
+    titles = (
+        *("device", "nodes now", "nodes advised", "busy now", "busy advised"),
+        *("memory now", "memory advised"),
+    )
+    shown += html.table(titles, devices, limit=_MOST_ROWS)
+    if advice.has_gain:
+        python = html.escape(advice.as_python())
+        shown += f"<details><summary>As Python</summary><pre>{python}</pre></details>"
+    return shown, text
+
+
+@_shown.register
+def _tradeoff(tradeoff: Tradeoff) -> tuple[str, str]:
+    """Time against memory as a picture, and the placements as a table."""
+    picture = html.image(tradeoff.svg(), f"Time against memory. {tradeoff.text}", tradeoff.svg("dark"))
+    rows = [
+        (
+            html.Raw(f"<b>{html.escape(point.name)}</b>") if point.is_best else point.name,
+            time_text(point.step_time * 1e6),
+            bytes_text(int(point.peak_memory)) + ("" if point.fits else ": does not fit"),
+            "yes" if point.is_best else "",
+        )
+        for point in tradeoff.points
+    ]
+    titles = ("placement", "a step", "memory of the fullest device", "none is better in both")
+    return f"<p>{html.escape(tradeoff.text)}</p>{picture}{html.table(titles, rows)}", tradeoff.explain()
+
+
+@_shown.register
+def _towers(choices: TowerChoices) -> tuple[str, str]:
+    """How many towers pay, as a picture and a table."""
+    picture = html.image(choices.svg(), f"Towers. {choices.text}", choices.svg("dark"))
+    most = max(row.speedup for row in choices.rows)
+    rows = [
+        (
+            row.towers,
+            row.variables,
+            time_text(row.step_time * 1e6),
+            html.bar(row.speedup, most, f"{row.speedup:.2f}"),
+            "" if math.isnan(row.rate) else f"{row.rate:,.0f}",
+            bytes_text(int(row.peak_memory)) + ("" if row.fits else ": does not fit"),
+        )
+        for row in choices.rows
+    ]
+    titles = (
+        "towers",
+        "variables",
+        "a step",
+        "times as fast",
+        "examples a second",
+        "memory of the fullest device",
+    )
+    return f"<p>{html.escape(choices.text)}</p>{picture}{html.table(titles, rows)}", choices.explain()
 
 
 @_shown.register

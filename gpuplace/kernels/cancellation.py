@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from gpuplace.errors import DeadlineExceededError
 
@@ -59,9 +60,21 @@ class Cancellation:
             callback()
 
 
+class StepRendezvous(Protocol):
+    """Where tensors of a step come from, and go to, that other tasks make and need."""
+
+    def send(self, name: str, device: str, value: Any) -> None:
+        """Carries the value of an edge to the task of a device."""
+        ...
+
+    def receive(self, name: str) -> Any:
+        """Waits for the value of an edge."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class StepLimits:
-    """What ends the waiting of one step besides its session."""
+    """What ends the waiting of one step besides its session, and where it meets other tasks."""
 
     cancellation: Cancellation | None = None
     """Of the step, where more than one thread runs it."""
@@ -69,6 +82,8 @@ class StepLimits:
     """When its time is up, on the clock of ``time.monotonic``; None: never."""
     late: Callable[[], DeadlineExceededError] | None = None
     """Makes the error for that."""
+    rendezvous: StepRendezvous | None = None
+    """Where it meets other tasks; None: it runs on one."""
 
 
 _NO_LIMITS = StepLimits()

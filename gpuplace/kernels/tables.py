@@ -230,15 +230,17 @@ class DenseTable(Table):
     def replace(self, keys: Any, values: Any) -> None:
         """Has these buckets and no others from now on."""
         with self._lock:
-            rows = list(values) if self.value_shape.known_sizes else values.tolist()
-            found = [_key_of(key) for key in keys] if self.key_shape else keys.tolist()
+            sizes = self.value_shape.known_sizes
+            rows = list(values.reshape(-1, *sizes)) if sizes else values.reshape(-1).tolist()
+            wanted = keys.reshape(-1, *self.key_shape)
+            found = [_key_of(key) for key in wanted] if self.key_shape else wanted.tolist()
             pairs = list(zip(found, rows, strict=True))
             self._values = {key: value for key, value in pairs if key not in (self._empty, self._deleted)}
             self._left = [value for key, value in pairs if key == self._deleted]
             self._buckets = len(pairs)
 
     def export(self) -> tuple[Any, Any]:
-        """The keys and values of all buckets."""
+        """The keys and values of all buckets: two matrices with a row a bucket, also of scalars."""
         with self._lock:
             keys = [*self._values, *[self._deleted] * len(self._left)]
             values = [*self._values.values(), *self._left]
@@ -252,7 +254,8 @@ class DenseTable(Table):
         nothing = np.zeros((empty, *kept.shape[1:]), kept.dtype)
         if self.value_dtype is string:
             nothing[...] = b""
-        return found, np.concatenate([kept, nothing])
+        rows = found.shape[0]
+        return found.reshape(rows, -1), np.concatenate([kept, nothing]).reshape(rows, -1)
 
 
 def _key_of(key: Any) -> Any:

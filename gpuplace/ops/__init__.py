@@ -20,6 +20,7 @@ import gpuplace.ops.flow.gradients
 import gpuplace.ops.flow.higher_order
 import gpuplace.ops.flow.loop_ops
 import gpuplace.ops.flow.python_functions
+import gpuplace.ops.flow.sending
 import gpuplace.ops.flow.stacks
 import gpuplace.ops.flow.tensor_array_kernels
 import gpuplace.ops.flow.tensor_arrays
@@ -90,6 +91,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.vocab_remapping",
     "gpuplace.ops.losses",
     "gpuplace.ops.math.diagonals",
+    "gpuplace.ops.math.quantization",
     "gpuplace.ops.math.spectral",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",
@@ -104,14 +106,18 @@ wait_for_a_miss(
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
     "gpuplace.ops.nn.volumes",
+    "gpuplace.ops.random.gamma_and_poisson",
+    "gpuplace.ops.random.stateless",
     "gpuplace.ops.random.unigrams",
     "gpuplace.ops.rnn.block_cells",
+    "gpuplace.ops.rnn.fused_lstm",
     "gpuplace.ops.saving",
     "gpuplace.ops.session_tensors",
     "gpuplace.ops.sparse.edit_distance",
     "gpuplace.ops.sparse.embedding",
     "gpuplace.ops.sparse.sparse_kernels",
     "gpuplace.ops.sparse.sparse_ops",
+    "gpuplace.ops.sparse.sparse_spec",
     "gpuplace.ops.sparse.sparse_tensor",
     "gpuplace.ops.summaries",
     "gpuplace.ops.text.regex_and_encoding",

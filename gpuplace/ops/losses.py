@@ -659,12 +659,12 @@ def sparse_softmax_cross_entropy(
     """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
-        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
-        weights = convert_to_tensor(weights)
-        ranks = labels.shape.ndims, logits.shape.ndims
-        if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
-            labels = reshaping.squeeze(labels, [-1])
-        weights = _without_last_axis(weights, labels)
+        with name_scope("remove_squeezable_dimensions"):
+            labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+            ranks = labels.shape.ndims, logits.shape.ndims
+            if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
+                labels = reshaping.squeeze(labels, [-1])
+        weights = _without_last_axis(convert_to_tensor(weights), labels)
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 

@@ -11,26 +11,37 @@ from typing import Any
 
 from gpuplace.dtypes import float64, int64
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.array.constant import fill
+from gpuplace.ops.array.constant import fill, ones_like
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.padding import tile
+from gpuplace.ops.array.sequence import cumsum
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.losses import assert_broadcastable
+from gpuplace.ops.losses import assert_broadcastable, broadcast_weights
 from gpuplace.ops.math.cast import cast
-from gpuplace.ops.math.comparison import equal
+from gpuplace.ops.math.comparison import equal, greater_equal
 from gpuplace.ops.math.division import div
-from gpuplace.ops.math.elementwise import add, multiply
+from gpuplace.ops.math.elementwise import add, div_no_nan, minimum, multiply
 from gpuplace.ops.math.reduction import kept_shape, reduce_sum
 from gpuplace.ops.metrics import Keys, Metric, collected, gathered
 from gpuplace.ops.nn.misc import top_k
 from gpuplace.ops.sparse.sets import set_difference, set_intersection, set_size
-from gpuplace.ops.sparse.sparse_ops import sparse_reshape, sparse_retain
+from gpuplace.ops.sparse.sparse_ops import sparse_concat, sparse_reshape, sparse_retain
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variants import variant_of
 from gpuplace.typing import TensorLike
 
-__all__ = ["precision_at_k", "precision_at_top_k", "recall_at_k", "recall_at_top_k"]
+__all__ = [
+    "average_precision_at_k",
+    "precision_at_k",
+    "precision_at_top_k",
+    "recall_at_k",
+    "recall_at_top_k",
+    "sparse_average_precision_at_k",
+    "sparse_precision_at_k",
+]
 
 
 def _named(name: str, k: int | None, class_id: int | None) -> str:
@@ -240,3 +251,113 @@ def recall_at_top_k() -> None:
     Raises:
         ValueError: shapes do not fit.
     """
+
+
+def _for_each_rank(labels: Any, k: int) -> Any:
+    """Labels ``[..., labels]`` as often as there are ranks: ``[..., k, labels]``."""
+    if not isinstance(labels, SparseTensor):
+        return _repeated(reshaping.expand_dims(labels, -2), k)
+    shape: Any = labels.dense_shape
+    with_axis = sparse_reshape(labels, concat([shape[:-1], [1], shape[-1:]], 0))
+    return sparse_concat(-2, [with_axis] * k) if k > 1 else with_axis
+
+
+def _repeated(tensor: Tensor, times: int) -> Tensor:
+    """A tensor as often along its last axis but one."""
+    rank: Any = reshaping.rank(tensor)
+    return tile(tensor, concat([fill([rank - 2], 1), [times, 1]], 0))
+
+
+def _average_precision(labels: Any, classes: Tensor) -> Tensor:
+    """Of each example the mean, over the ranks of the right classes, of the precision down to that rank."""
+    sizes = classes.shape.sizes
+    if sizes == ():
+        raise ValueError("The rank of predictions_idx must be at least 1.")
+    k = None if sizes is None else sizes[-1]
+    if k is None:
+        raise ValueError("The last dimension of predictions_idx must be set.")
+    labels = _expanded(labels, classes)
+    found = reshaping.expand_dims(cast(classes, int64), -1)
+    right = set_size(set_intersection(found, _for_each_rank(labels, k)))
+    precision = div(cast(cumsum(right, -1), float64), cast(cumsum(ones_like(right), -1), float64))
+    total = reduce_sum(multiply(precision, cast(right, float64)), -1)
+    if isinstance(labels, SparseTensor):
+        count: Any = set_size(labels)
+    else:
+        count = reduce_sum(cast(greater_equal(labels, 0), int64), -1)
+    return div(total, cast(minimum(count, k), float64))
+
+
+def average_precision_at_k(
+    labels: TensorLike | SparseTensor | SparseTensorValue,
+    predictions: TensorLike,
+    k: int,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over the examples of the average precision of their best classes.
+
+    Of one example it is the sum, over the ranks up to ``k`` at which a class is among the labels, of the precision down
+    to that rank, divided by the number of labels that are not negative, or by ``k`` where there are more.
+
+    Args:
+        labels: the true classes, int64: one or several for each example, or a sparse tensor of them.
+        predictions: scores, ``[..., classes]``.
+        k: how many classes with the highest scores are looked at.
+        weights: a weight for each example, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the scope; None: ``average_precision_at_`` and ``k``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float64 scalars.
+
+    Raises:
+        ValueError: ``k`` is below 1, or shapes do not fit.
+    """
+    if k < 1:
+        raise ValueError(f"Invalid k={k}.")
+    with name_scope(name, _named("average_precision", k, None), [predictions, labels, weights]) as scope:
+        each: Any = _average_precision(labels, top_k(predictions, k)[1])
+        if weights is None:
+            number: Any = cast(reshaping.size(each), float64)
+        else:
+            given = broadcast_weights(cast(weights, float64), each)
+            each, number = multiply(each, given), reduce_sum(given)
+        with name_scope(None, "max", [each]) as part:
+            greatest = gathered([], float64, part)
+            greatest_update = assign_add(greatest, number, name="update")
+        with name_scope(None, "total", [each]) as part:
+            total = gathered([], float64, part)
+            total_update = assign_add(total, reduce_sum(each, name="batch_total"), name="update")
+        value = div_no_nan(total, greatest, name="mean")
+        return collected(
+            value,
+            div_no_nan(total_update, greatest_update, name=scope),
+            metrics_collections,
+            updates_collections,
+        )
+
+
+def sparse_average_precision_at_k(*args: Any, **kwargs: Any) -> Metric:
+    """The former name of ``average_precision_at_k``.
+
+    Args:
+        *args: as there.
+        **kwargs: as there.
+    """
+    return average_precision_at_k(*args, **kwargs)
+
+
+def sparse_precision_at_k(*args: Any, **kwargs: Any) -> Metric:
+    """The former name of ``precision_at_k``.
+
+    Args:
+        *args: as there.
+        **kwargs: as there.
+    """
+    at_k: Any = precision_at_k
+    found: Metric = at_k(*args, **kwargs)
+    return found

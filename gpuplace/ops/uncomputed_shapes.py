@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function, shape_function_of
-from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 
@@ -28,7 +28,7 @@ def _as(computed: str, *op_types: str) -> None:
             op = copy.copy(op)
             op.attrs = {**_LACKING, **op.attrs}
         found = list(function(op)) if function is not None else []
-        return (found + [SCALAR_SHAPE] * len(op.outputs))[: len(op.outputs)]
+        return (found + [SCALAR_SHAPE] * _outputs(op))[: _outputs(op)]
 
     shape_function(*op_types)(shapes)
 
@@ -40,9 +40,16 @@ _LACKING = {
 """Attributes that some of these ops lack, as the computed ones have them by default."""
 
 
+def _outputs(op: Operation) -> int:
+    """How many outputs an op has, which its shapes are to be found for."""
+    if op.outputs or op.op_def is None:
+        return len(op.outputs)
+    return len(op.op_def.output_types({**op.op_def.defaults, **op.attrs}))
+
+
 def _as_first(*op_types: str) -> None:
     """Says that the first output is shaped as the first input; the others are scalars."""
-    shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (len(op.outputs) - 1)])
+    shape_function(*op_types)(lambda op: [op.inputs[0].shape, *[SCALAR_SHAPE] * (_outputs(op) - 1)])
 
 
 def _vector(size: int | None = None) -> TensorShape:
@@ -102,14 +109,12 @@ _as("FusedBatchNormV3", "_FusedBatchNormEx", "_MklFusedBatchNormV3", "_MklNative
 _as("FusedBatchNorm", "_MklFusedBatchNorm", "_MklNativeFusedBatchNorm")
 _as("ResizeBilinear", "QuantizedResizeBilinear")
 _as("ConcatV2", "_MklConcatV2")
-_as("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter", "RandomGammaGrad")
-_as("RandomUniform", "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
-_as("RandomUniform", "StatelessRandomUniformInt", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
+_as("Mul", "QuantizedMul", "QuantizedAdd", "Xlog1py", "NextAfter")
+_as("RandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformV2")
 _as("RandomUniform", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2")
 _as(
     "RandomUniform", "StatelessRandomUniformFullIntV2", "ParameterizedTruncatedNormal", "NonDeterministicInts"
 )
-_as("Multinomial", "StatelessMultinomial")
 _as(
     "UnsortedSegmentSum",
     "SegmentSumV2",
@@ -141,11 +146,10 @@ _as("CTCLoss", "CTCLossV2")
 
 # As the first input
 
-_as_first("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 _as_first("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizedReluX")
 _as_first("QuantizeAndDequantizeV4", "QuantizeV2", "Dequantize", "Requantize", "QuantizeDownAndShrinkRange")
 _as_first("RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedInstanceNorm", "DebugIdentity")
-_as_first("QuantizedBatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalization", "CheckNumericsV2")
+_as_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
 _as_first("BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e")
 _as_first("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri")
 _as_first("Bucketize", "PopulationCount", "CholeskyGrad", "MatrixExponential", "MatrixLogarithm", "DeepCopy")
@@ -160,8 +164,8 @@ _as_first(
 )
 _as_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
 _as_first("DecodeCompressed", "XlaOptimizationBarrier", "_UnaryOpsComposition")
-_as_first("ApplyAdagradV2", "ApplyFtrlV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
-_as_first("SparseApplyFtrlV2", "_HostCast")
+_as_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
+_as_first("_HostCast")
 
 
 @shape_function("Einsum", "_MklEinsum")
@@ -203,18 +207,6 @@ def _einsum(op: Operation) -> Any:
     )
 
 
-@shape_function("FakeQuantWithMinMaxArgsGradient")
-def _quantization_gradient(op: Operation) -> Any:
-    return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
-
-
-@shape_function("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
-def _quantization_gradients(op: Operation) -> Any:
-    shape = merge_shapes(op.inputs[0].shape, op.inputs[1].shape)
-    bounds = op.inputs[2].shape if op.type.endswith("PerChannelGradient") else SCALAR_SHAPE
-    return shape, bounds, bounds
-
-
 @shape_function("QuantizedReshape")
 def _quantized_reshape(op: Operation) -> Any:
     function = shape_function_of("Reshape")
@@ -250,12 +242,6 @@ def _filter_like(op: Operation) -> Any:
 @shape_function("Conv3DBackpropInput")
 def _volume_like(op: Operation) -> Any:
     return (require_rank(op.inputs[0].shape, 5),)
-
-
-@shape_function("BatchNormWithGlobalNormalizationGrad")
-def _old_norm_gradient(op: Operation) -> Any:
-    channels = op.inputs[1].shape
-    return op.inputs[0].shape, channels, channels, channels, channels
 
 
 @shape_function("_FusedBatchNormGradEx")
@@ -301,7 +287,7 @@ def _cudnn_parameters(op: Operation) -> Any:
     return (_vector(),)
 
 
-@shape_function("BlockLSTM", "BlockLSTMV2")
+@shape_function("BlockLSTMV2")
 def _block_lstm(op: Operation) -> Any:
     x, bias = require_rank(op.inputs[1].shape, 3).sizes, op.inputs[-1].shape.sizes
     assert x is not None
@@ -309,7 +295,7 @@ def _block_lstm(op: Operation) -> Any:
     return (TensorShape.of((x[0], x[1], units)),) * 7
 
 
-@shape_function("BlockLSTMGrad", "BlockLSTMGradV2")
+@shape_function("BlockLSTMGradV2")
 def _block_lstm_gradient(op: Operation) -> Any:
     return tuple(op.inputs[at].shape for at in (1, 2, 3, 4, 5, 6, 7, 8))
 
@@ -317,7 +303,7 @@ def _block_lstm_gradient(op: Operation) -> Any:
 # Random numbers
 
 
-@shape_function("RandomGamma", "RandomPoisson", "RandomPoissonV2")
+@shape_function("RandomPoisson")
 def _shape_of_parameters(op: Operation) -> Any:
     return (constant_value_as_shape(op.inputs[0]).concatenate(op.inputs[1].shape),)
 
@@ -348,7 +334,7 @@ def _binomial(op: Operation) -> Any:
 
 @shape_function("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
 def _key_and_counter(op: Operation) -> Any:
-    return (_vector(1), _vector(2), SCALAR_SHAPE)[: len(op.outputs)]
+    return (_vector(1), _vector(2), SCALAR_SHAPE)[: _outputs(op)]
 
 
 @shape_function("StatelessRandomGetAlg", "DeviceIndex", "Timestamp", "IsTensorFloat32Enabled", "GlobalIterId")
@@ -366,7 +352,7 @@ def _key_and_counter(op: Operation) -> Any:
     "ReaderSerializeState",
 )
 def _one(op: Operation) -> Any:
-    return (SCALAR_SHAPE,) * len(op.outputs)
+    return (SCALAR_SHAPE,) * _outputs(op)
 
 
 @shape_function("RngReadAndSkip")
@@ -375,15 +361,11 @@ def _read_and_skip(op: Operation) -> Any:
 
 
 @shape_function("RngSkip", "DeleteIterator", "DeleteMemoryCache", "DeleteMultiDeviceIterator", "QueueClose")
-@shape_function(
-    "ResourceApplyAdagradV2", "ResourceApplyAdamWithAmsgrad", "ResourceApplyAddSign", "ResourceApplyFtrlV2"
-)
+@shape_function("ResourceApplyAdagradV2", "ResourceApplyAdamWithAmsgrad", "ResourceApplyAddSign")
 @shape_function(
     "ResourceApplyKerasMomentum", "ResourceApplyPowerSign", "ResourceSparseApplyAdagradV2", "InitializeTable"
 )
-@shape_function(
-    "ResourceSparseApplyFtrlV2", "ResourceSparseApplyKerasMomentum", "TensorArrayClose", "TensorArrayCloseV2"
-)
+@shape_function("ResourceSparseApplyKerasMomentum", "TensorArrayClose", "TensorArrayCloseV2")
 @shape_function(
     "CloseSummaryWriter", "FlushSummaryWriter", "WriteSummary", "WriteScalarSummary", "WriteGraphSummary"
 )
@@ -449,17 +431,6 @@ def _fractional_gradient(op: Operation) -> Any:
 @shape_function("FractionalAvgPoolGrad")
 def _fractional_average_gradient(op: Operation) -> Any:
     return (require_rank(constant_value_as_shape(op.inputs[0]), 4),)
-
-
-@shape_function("NonMaxSuppressionV4", "NonMaxSuppressionWithOverlaps", "NonMaxSuppressionV5")
-def _suppressed(op: Operation) -> Any:
-    count = None
-    if op.attrs.get("pad_to_max_output_size"):
-        most = constant_value(op.inputs[2])
-        count = None if most is None else int(most)
-    if op.type == "NonMaxSuppressionV5":
-        return _vector(count), _vector(count), SCALAR_SHAPE
-    return (_vector(count), SCALAR_SHAPE)[: len(op.outputs)]
 
 
 @shape_function("CombinedNonMaxSuppression")
@@ -616,25 +587,10 @@ def _crossed(op: Operation) -> Any:
     return TensorShape.of((None, 2)), _vector(), _vector(2)
 
 
-@shape_function("DeserializeSparse", "DeserializeManySparse")
-def _deserialized(op: Operation) -> Any:
-    return TensorShape.of((None, None)), _vector(), _vector()
-
-
-@shape_function("SerializeSparse")
-def _serialized(op: Operation) -> Any:
-    return (_vector(3),)
-
-
-@shape_function("SerializeManySparse")
-def _serialized_many(op: Operation) -> Any:
-    return (TensorShape.of((None, 3)),)
-
-
 @shape_function("UnicodeDecode", "UnicodeDecodeWithOffsets")
 def _unicode(op: Operation) -> Any:
     count = op.inputs[0].shape.num_elements()
-    return (_vector(None if count is None else count + 1), *[_vector()] * (len(op.outputs) - 1))
+    return (_vector(None if count is None else count + 1), *[_vector()] * (_outputs(op) - 1))
 
 
 @shape_function("UnicodeEncode", "StringNGrams")

@@ -198,9 +198,9 @@ def _longest(step: StepEstimate) -> tuple[Block, Block]:
         ]
         for row in step.rows("ops")[:_MOST_ROWS]
     ]
-    nodes = sorted(step.rows("nodes"), key=lambda row: (-row.time, row.node))[:_MOST_ROWS]
+    nodes = sorted(step.rows("nodes"), key=lambda row: (-row.time, row.name))[:_MOST_ROWS]
     listed = [
-        [{"node": row.node}, row.op, chip_look(row.device), seconds_text(row.time), row.guessed or row.model]
+        [{"node": row.name}, row.op, chip_look(row.device), seconds_text(row.time), row.guessed or row.model]
         for row in nodes
     ]
     return (

@@ -19,23 +19,24 @@ from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilde
 
 
 def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> PlacementGraph:
-    """Nodes, edges and requests of a graph as it is now.
+    """Nodes, edges and requests of a graph as it is now; other threads add nothing to it meanwhile.
 
     Args:
         graph: the graph; nodes keep their order.
         catalogue: tells which attributes matter; the default one if None.
     """
-    operations = graph.get_operations()
     builder = PlacementGraphBuilder(catalogue or default_catalogue())
-    for op in operations:
-        builder.add_node(
-            op.name,
-            op.type,
-            op.attrs,
-            [(tensor.op.index, tensor.value_index) for tensor in op.inputs],
-            [control.index for control in op._control_inputs],
-            op._device,
-        )
+    with graph._lock:
+        operations = graph.get_operations()
+        for op in operations:
+            builder.add_node(
+                op.name,
+                op.type,
+                op.attrs,
+                [(tensor.op.index, tensor.value_index) for tensor in op.inputs],
+                [control.index for control in op._control_inputs],
+                op._device,
+            )
 
     def node_attrs(node: int) -> Mapping[str, Any]:
         return operations[node].attrs

@@ -106,11 +106,13 @@ class Grouping:
     def find(self, node: int) -> int:
         """Root of a node's group."""
         parent = self._parent
-        root = node
-        while (above := parent.get(root, root)) != root:
+        root = parent.get(node)
+        if root is None:  # roots have no parent
+            return node
+        while (above := parent.get(root)) is not None:
             root = above
-        while node != root:
-            parent[node], node = root, parent[node]
+        while (above := parent[node]) != root:
+            parent[node], node = root, above
         return root
 
     def constraints(self, node: int) -> Member:
@@ -219,7 +221,9 @@ class Grouping:
                 ),
                 yielded,
             )
-        self._members[new] = target = replace(target, supported=supported)
+        if supported != target.supported:
+            target = Member(supported, target.requested, target.resource, target.assigned)
+            self._members[new] = target
         self._parent[old] = new
         if x_rank == y_rank:
             self._rank[new] = x_rank + 1

@@ -12,6 +12,7 @@ Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from gpuplace.device.device_set import device_type_priority
 from gpuplace.device.parsed_name import ANY, ParsedName
@@ -40,7 +41,7 @@ class Member:
         resource = self.resource.merge(other.resource)
         requested = self.requested.merge(other.requested, allow_soft_placement=soft)
         requested = requested.ensure_specification(assigned).ensure_specification(resource)
-        return replace(self, assigned=assigned, resource=resource, requested=requested)
+        return Member(self.supported, requested, resource, assigned)
 
     def with_request_of(self, source: Member) -> Member:
         """This consumer's constraints, with the source's request instead of its own, where its binding names allow."""
@@ -67,12 +68,18 @@ def merge_supported(
     >>> merge_supported((("GPU", 0), ("CPU", 0)), (("CPU", 1), ("GPU", 0)), {"GPU": 210, "CPU": 70})
     (('CPU', 1), ('GPU', 0))
     """
+    return _merged(target, other, tuple(device_type_priority(kind, type_priority) for kind, _ in target))
+
+
+@lru_cache(maxsize=1024)  # groups have few lists of types, and there are many groups
+def _merged(target: SupportedTypes, other: SupportedTypes, priorities: tuple[int, ...]) -> SupportedTypes:
     of_target, of_other = dict(target), dict(other)
+    of_type = {kind: priority for (kind, _), priority in zip(target, priorities, strict=True)}
     mine = [(kind, of_target[kind]) for kind, _ in target if kind in of_other]
     theirs = [(kind, of_other[kind]) for kind, _ in target if kind in of_other]
 
     def key(item: tuple[str, int]) -> tuple[int, int, str]:
-        return -item[1], -device_type_priority(item[0], type_priority), item[0]
+        return -item[1], -of_type[item[0]], item[0]
 
     mine.sort(key=key)
     theirs.sort(key=key)

@@ -32,7 +32,7 @@ from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
 from gpuplace.callers import OwnFramesHidden, hide_own_frames
 from gpuplace.display import above, notebook_view
-from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
+from gpuplace.errors import CancelledError, OpError, ResourceExhaustedError, UnimplementedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -109,14 +109,14 @@ class BaseSession:
     """Runs a graph; ``Session`` and ``InteractiveSession`` say when it is the default one.
 
     Args:
-        target: execution engine; only ``""``, this process, exists.
+        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
         graph: the graph to run; None: the default one.
         config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
 
     Raises:
         TypeError: an argument of the wrong type.
         NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config.
+        OpError: the devices cannot be made with this config, or the cluster cannot be used.
     """
 
     _place_pruned: bool | None = None
@@ -133,10 +133,7 @@ class BaseSession:
         self._catalogue = session_catalogue(self._release)
         self._config = config
         keep_freed_memory()
-        with OwnFramesHidden(OpError):
-            self._devices = session_devices(config)
         self._resources = SessionResources()
-        self._resources.allocators = self._devices.allocators
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._other_plans: dict[tuple[Signature, PlanOptions], Plan] = {}
@@ -144,17 +141,25 @@ class BaseSession:
         self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
         self._pools = pools_of_threads(config)
         self._lock = threading.RLock()
-        self._maker = PlanMaker(
-            self._devices,
-            self._catalogue.kernels,
-            config,
-            self._release,
-            self._resources,
-            self._lock,
-            self._other_plans,
-            self._pools[0],
-        )
-        self._resources.functions = SessionFunctions(self._maker)
+        with OwnFramesHidden(OpError):
+            if self._target:
+                open_session = above("gpuplace.clusters.master", "open_session")
+                self._maker = open_session(self._target, config, self._graph, self._release)
+                self._devices = self._maker.devices
+            else:
+                self._devices = session_devices(config)
+                self._resources.allocators = self._devices.allocators
+                self._maker = PlanMaker(
+                    self._devices,
+                    self._catalogue.kernels,
+                    config,
+                    self._release,
+                    self._resources,
+                    self._lock,
+                    self._other_plans,
+                    self._pools[0],
+                )
+                self._resources.functions = SessionFunctions(self._maker)
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
@@ -173,13 +178,6 @@ class BaseSession:
             raise wrong("target", "string", target)
         if config is not None and not hasattr(config, "gpu_options"):
             raise wrong("config", "tf.ConfigProto", config)
-        if target:
-            text = target.decode() if isinstance(target, bytes) else target
-            raise NotFoundError.of(
-                f'No session factory registered for the given session options: {{target: "{text}" config: }}'
-                " Registered factories are {DIRECT_SESSION}.",
-                hint='gpuplace runs graphs in this process: target=""',
-            )
 
     # What notebooks ask of it
 
@@ -406,6 +404,14 @@ class BaseSession:
     ) -> list[Any]:
         """Runs as ``options`` and the session's config ask for, and fills in ``run_metadata``."""
         asked = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
+        if self._target:
+            if asked.is_traced:
+                raise UnimplementedError.of(
+                    "Traces of sessions with a target are not implemented.",
+                    hint="trace the step in a session of this process, tf.Session()",
+                )
+            with limited(step_limits(asked.limit_ms, self._graph, self._release)):
+                return self._plan(signature).run(values)
         costs = self._costs.due(signature)
         is_traced = costs is not None or (asked.is_traced and run_metadata is not None)
         plan = self._plan(signature, PlanOptions(is_traced, asked.limit_ms > 0, asked.most_lanes))
@@ -470,8 +476,14 @@ class BaseSession:
             RuntimeError: the session is closed.
             TypeError: something that cannot be fetched or fed.
             InvalidArgumentError: there is nothing to fetch.
+            UnimplementedError: the session has a target.
         """
         self._check_open()
+        if self._target:
+            raise UnimplementedError.of(
+                "Partial runs of sessions with a target are not implemented.",
+                hint="a session of this process, tf.Session(), or one run for each piece",
+            )
         structure = FetchStructure(self._graph, fetches, self._release)
         tensors = [tensor for key in feeds or () for tensor in feedable_parts(self._graph, key)]
         with OwnFramesHidden(OpError):

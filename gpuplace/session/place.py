@@ -126,7 +126,7 @@ def place_for(
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
-    choice = _Choice(tags, signature, function, clear_devices, _inlines_all(config))
+    choice = _Choice(tags, signature, function, clear_devices, inlines_all(config))
     if (
         isinstance(graph, Placement)
         and graph.release == name
@@ -139,7 +139,7 @@ def place_for(
         placer = Placer(made, known, rules=releases.rules(name), release=name)
     return place_again(
         placer,
-        _device_set(machine, config, visible_devices, release),
+        devices_of(machine, config, visible_devices, release),
         soft=is_soft(config, soft_placement),
         assigned=assigned,
         default_local_device=default_local_device,
@@ -193,8 +193,12 @@ class _Choice(NamedTuple):
     inline_all: bool
 
 
-def _inlines_all(config: Any) -> bool:
-    """Whether the session's optimizer options ask for every function call to be inlined."""
+def inlines_all(config: Any) -> bool:
+    """Whether the session's optimizer options ask for every function call to be inlined.
+
+    Args:
+        config: a ``ConfigProto``, anything with its attributes, or None.
+    """
     options = getattr(getattr(config, "graph_options", None), "optimizer_options", None)
     return bool(getattr(options, "do_function_inlining", False))
 
@@ -256,9 +260,20 @@ def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) ->
     return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
 
 
-def _device_set(
-    machine: Any, config: Any, visible_devices: VisibleDevices | None, release: str | None
+def devices_of(
+    machine: MachineLike | None,
+    config: ConfigLike | None = None,
+    visible_devices: VisibleDevices | None = None,
+    release: str | None = None,
 ) -> DeviceSet:
+    """The devices that `place` would place on.
+
+    Args:
+        machine, config, visible_devices, release: as of `place`.
+
+    Raises:
+        As `place`.
+    """
     if isinstance(machine, DeviceSet):
         if visible_devices is not None:
             raise ValueError("visible_devices chooses GPUs of a Machine; a DeviceSet is taken as it is")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from gpuplace.callers import warn
+from gpuplace.display import above
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.stacks import session_stack
@@ -29,14 +30,14 @@ class Session(BaseSession):
     [None]
 
     Args:
-        target: execution engine; only ``""``, this process, exists.
+        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
         graph: the graph to run; None: the default one.
         config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
 
     Raises:
         TypeError: an argument of the wrong type.
         NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config.
+        OpError: the devices cannot be made with this config, or the cluster cannot be used.
     """
 
     def __init__(
@@ -63,19 +64,22 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: ConfigLike | None = None) -> None:
-        """Resets resource containers of a remote engine; there is none, so this always fails.
+        """Forgets the variables and other resources of a cluster's containers, and ends its sessions.
 
         Args:
-            target: the engine.
-            containers: names of the containers.
-            config: a ``ConfigProto``.
+            target: that of a ``tf.train.Server``, as of ``Session``.
+            containers: names of the containers; None: the default one.
+            config: a ``ConfigProto``, of which ``device_filters`` and ``cluster_def`` count.
 
         Raises:
-            InvalidArgumentError: always: sessions here keep their variables to themselves.
+            InvalidArgumentError: ``target`` is this process, whose sessions keep their variables to themselves.
+            NotFoundError: another ``target`` that is none.
         """
-        raise InvalidArgumentError.of(
-            "Session.reset needs a remote session; sessions here keep their variables to themselves."
-        )
+        if not target:
+            raise InvalidArgumentError.of(
+                "Session.reset needs a remote session; sessions here keep their variables to themselves."
+            )
+        above("gpuplace.clusters.master", "reset")(target, containers, config)
 
 
 class InteractiveSession(BaseSession):
@@ -84,14 +88,14 @@ class InteractiveSession(BaseSession):
     As in TensorFlow only what a run needs is placed, and without a config GPU memory grows.
 
     Args:
-        target: execution engine; only ``""``, this process, exists.
+        target: execution engine: ``""``, this process, or that of a ``tf.train.Server``, ``"grpc://host:port"``.
         graph: the graph to run, which becomes the default graph; None: the default one.
         config: a ``ConfigProto``, or anything with its attributes; None: its defaults with ``allow_growth``.
 
     Raises:
         TypeError: an argument of the wrong type.
         NotFoundError: another ``target``.
-        OpError: the devices cannot be made with this config.
+        OpError: the devices cannot be made with this config, or the cluster cannot be used.
     """
 
     _place_pruned = True

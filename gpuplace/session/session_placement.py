@@ -89,9 +89,11 @@ class SessionPlacement:
         return self._placement
 
     def _update(self) -> None:
-        version = self._graph.modification_count
-        operations = self._graph.get_operations()
-        placement = self._place(placement_graph_of(self._graph, self._catalogue), self._stateful)
+        with self._graph._lock:
+            version = self._graph.modification_count
+            operations = self._graph.get_operations()
+            nodes = placement_graph_of(self._graph, self._catalogue)
+        placement = self._place(nodes, self._stateful)
         names = self._devices.names
         self._device_list = [names[position] for position in placement.devices.tolist()]
         self._keep_stateful(operations, self._device_list)

@@ -1,6 +1,6 @@
 """Functions of TensorFlow 2 that lie below ``tensorflow.python`` in release 1.15 too, without a public name there.
 
-Source: tensorflow/python/ops/nn_ops.py, nn_impl.py and embedding_ops.py, release 1.15.
+Source: tensorflow/python/ops/nn_ops.py, nn_impl.py, embedding_ops.py and parsing_ops.py, release 1.15.
 """
 
 from __future__ import annotations
@@ -10,11 +10,42 @@ from typing import Any
 from gpuplace.ops.nn.misc import dropout, embedding_lookup
 from gpuplace.ops.nn.sampling import nce_loss, sampled_softmax_loss
 from gpuplace.ops.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from gpuplace.ops.support import new
+from gpuplace.ops.text.regex_and_encoding import decode_raw
 
 __all__ = [
-    "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2", "safe_embedding_lookup_sparse_v2",
+    "decode_raw_v2", "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2",
+    "safe_embedding_lookup_sparse_v2",
     "sampled_softmax_loss_v2",
 ]  # fmt: skip
+
+
+def decode_raw_v2(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """``tf.decode_raw`` of texts that are cut, or filled up with zeros, to one length.
+
+    Args:
+        input_bytes: strings of any shape.
+        out_type: type of the numbers.
+        little_endian: order of the bytes in a number.
+        fixed_length: bytes of each text that are read, a multiple of a number's; None: all texts have one length.
+        name: name of the op.
+    """
+    if fixed_length is None:
+        return decode_raw(input_bytes, out_type, little_endian, name)
+    return new(
+        "DecodePaddedRaw",
+        name,
+        input_bytes=input_bytes,
+        fixed_length=fixed_length,
+        out_type=out_type,
+        little_endian=little_endian,
+    )
 
 
 def dropout_v2(

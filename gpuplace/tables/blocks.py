@@ -1,8 +1,10 @@
 """Blocks of text, tables and pictures that a page draws: plain values, the same in a notebook and on a report page.
 
-A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code``, ``buttons``,
-``fields``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks, beside each other where there is room).
-A cell of a table is a text, the look of a device, ``{"node": name}``, ``{"strong": text}`` or
+A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code`` (``copy``: what its
+button says), ``buttons``, ``fields``, ``progress``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks,
+beside each other where there is room). The ``look`` of a table is ``short``, for many bars, or ``prose``, for sentences
+in its last column. A cell of a table is a text, the look of a device, ``{"chips": [look, ...]}``,
+``{"node": name}``, ``{"strong": text}``, ``{"check": bool, "name": action, "label": text}`` or
 ``{"bar": [[share, part, label], ...], "text": ...}``.
 ``gpuplace/web/widgets/panel_view.js`` draws them.
 

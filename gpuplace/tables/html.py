@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,6 +22,8 @@ from gpuplace.web.rules import RULES
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _LIMIT = 40
 _CHIPS = 8
+_BAR = 80
+"""Pixels of the longest bar."""
 
 
 class Raw(str):
@@ -65,6 +68,19 @@ def chip(device: str, text: str = "") -> Raw:
         f'<span style="background:{style.fill};color:{INK};border:{border};border-radius:{radius}px;padding:0 6px;'
         f'white-space:nowrap">{escape(text or style.label)}</span>'
     )
+
+
+def bar(value: float, most: float, text: str) -> Raw:
+    """A value with a bar that is as long as its part of the most; nothing for NaN.
+
+    >>> bar(1.0, 2.0, "1 s").count("width:40px"), bar(float("nan"), 2.0, "none")
+    (1, '')
+    """
+    if math.isnan(value):
+        return Raw("")
+    width = round(_BAR * value / most) if most > 0 else 0
+    style = f"display:inline-block;width:{width}px;height:9px;background:{LIGHT.mark};margin-right:6px"
+    return Raw(f'<span aria-hidden="true" style="{style}"></span>{escape(text)}')
 
 
 def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:

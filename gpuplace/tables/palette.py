@@ -1,6 +1,7 @@
 """Colours of devices: told apart by colour-blind readers, the same in every picture, readable in grey.
 
-A device's look depends on its type and number alone, so that GPU:2 is green in every picture, whatever else is shown.
+A device's look depends on its name alone, so that GPU:2 is green in every picture, whatever else is shown; the first
+GPU of a parameter server is not blue, as that of the first worker is.
 Colour is never the only sign: boxes carry the device's label, a CPU's box has square corners and a GPU's round ones,
 and from the ninth GPU on the eight colours come again with a double and then a triple outline.
 
@@ -171,9 +172,15 @@ def device_style(device: str) -> DeviceStyle:
         return DeviceStyle(label, CPU_FILL, "square", min(1 + number, 3), (0, label, number))
     if parsed.type == "GPU":
         outlines = min(1 + number // len(GPU_FILLS), 3)
-        return DeviceStyle(label, GPU_FILLS[number % len(GPU_FILLS)], "round", outlines, (1, "", number))
+        fill = GPU_FILLS[(number + _job_shift(parsed.job)) % len(GPU_FILLS)]
+        return DeviceStyle(label, fill, "round", outlines, (1, "", number))
     kind = sum(map(ord, parsed.type or "")) % len(OTHER_FILLS)
     return DeviceStyle(label, OTHER_FILLS[kind], "cut", min(1 + number, 3), (2, label, number))
+
+
+def _job_shift(job: str | None) -> int:
+    """By how many colours a job's GPUs are away from those of workers, which have the colours of one process."""
+    return 0 if job in (None, "", "localhost", "worker") else 1 + sum(map(ord, job)) % (len(GPU_FILLS) - 1)
 
 
 def chip_look(device: str, **more: Any) -> dict[str, Any]:

@@ -10,27 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace import tf_logging
-from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import summaries
-from gpuplace.ops.array import constant, joining
+from gpuplace.ops.array import joining
 from gpuplace.ops.flow import control
 from gpuplace.ops.input.tables import tables_initializer
-from gpuplace.ops.variables import initialization
+from gpuplace.ops.variables import initialization, resources
 from gpuplace.saving.saver import saver_or_default
 from gpuplace.typing import FeedDict
-
-
-def _resources_initializer(collection: str) -> Operation:
-    found = get_default_graph().get_collection(collection)
-    return control.group(*[one.create for one in found], name="init") if found else control.no_op(name="init")
-
-
-def _uninitialized_resources() -> Tensor:
-    """Names of resources that are not there; they are all made at once, so none."""
-    with name_scope("report_uninitialized_resources"), get_default_graph().device("/cpu:0"):
-        return constant.constant([], dtype="string")
 
 
 class Scaffold:
@@ -187,22 +176,29 @@ class Scaffold:
         return control.group(
             initialization.local_variables_initializer(),
             tables_initializer(),
-            _resources_initializer(GraphKeys.LOCAL_RESOURCES),
+            resources.initialize_resources(resources.local_resources()),
         )
 
 
 def _default_init_op() -> Operation:
     return control.group(
-        initialization.global_variables_initializer(), _resources_initializer(GraphKeys.RESOURCES)
+        initialization.global_variables_initializer(),
+        resources.initialize_resources(resources.shared_resources()),
     )
 
 
 def _default_ready_op() -> Tensor:
-    return joining.concat([initialization.report_uninitialized_variables(), _uninitialized_resources()], 0)
+    return joining.concat(
+        [initialization.report_uninitialized_variables(), resources.report_uninitialized_resources()], 0
+    )
 
 
 def _default_ready_for_local_init_op() -> Tensor:
     variables = initialization.global_variables()
     return joining.concat(
-        [initialization.report_uninitialized_variables(variables), _uninitialized_resources()], 0
+        [
+            initialization.report_uninitialized_variables(variables),
+            resources.report_uninitialized_resources(),
+        ],
+        0,
     )

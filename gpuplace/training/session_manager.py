@@ -118,7 +118,7 @@ class SessionManager:
                     "Init operations did not make model ready for local_init.  Init op: "
                     f"{_name_of(init_op)}, init fn: {init_fn}, error: {missing}"
                 )
-            missing = _missing(self._ready_op, session, "Model not ready")
+            missing = missing_values(self._ready_op, session, "Model not ready")
             if missing is not None:
                 raise RuntimeError(
                     f"Init operations did not make model ready.  Init op: {_name_of(init_op)}, init fn: {init_fn},"
@@ -172,7 +172,7 @@ class SessionManager:
                     "Restoring model from %s did not make model ready for local init: %s", source, missing
                 )
                 return session, False
-            missing = _missing(self._ready_op, session, "Model not ready")
+            missing = missing_values(self._ready_op, session, "Model not ready")
             if missing is not None:
                 tf_logging.info("Restoring model from %s did not make model ready: %s", source, missing)
                 return session, False
@@ -202,7 +202,7 @@ class SessionManager:
             not_ready = None
             not_ready_for_local = self._run_local_init_op(session)
             if not_ready_for_local is None:
-                not_ready = _missing(self._ready_op, session, "Model not ready")
+                not_ready = missing_values(self._ready_op, session, "Model not ready")
                 if not_ready is None:
                     return session
             session.close()
@@ -252,7 +252,7 @@ class SessionManager:
         """Runs it where the model is ready for it; else says what is missing."""
         if self._local_init_op is None:
             return None
-        missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
+        missing = missing_values(self._ready_for_local_init_op, session, "Model not ready for local init")
         if missing is None:
             tf_logging.info("Running local_init_op.")
             session.run(self._local_init_op, options=self._local_init_run_options)
@@ -270,7 +270,7 @@ def _closed_on_errors(session: Session) -> Any:
         raise
 
 
-def _missing(ready_op: Any, session: Session, what: str) -> str | None:
+def missing_values(ready_op: Any, session: Session, what: str) -> str | None:
     """Which variables have no value, in a sentence; None where all have."""
     if ready_op is None:
         return None

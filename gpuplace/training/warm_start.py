@@ -10,18 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from gpuplace import tf_logging
-from gpuplace.dtypes import float32, int64
+from gpuplace.dtypes import float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.ops.array.constant import range as range_op
-from gpuplace.ops.array.joining import concat
-from gpuplace.ops.input.vocab_remapping import generate_vocab_remapping, load_and_remap_matrix
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.state import assign
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.saving.checkpoint_state import latest_checkpoint
 from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
+from gpuplace.training.load_and_remap import remapped_matrix
 
 __all__ = ["VocabInfo", "warm_start", "warm_start_with_vocab"]
 
@@ -242,19 +240,9 @@ def _remapped(
     """The value of a slice: what the checkpoint has for its words, and the initializer's values for the rest."""
     if rows <= 0:
         return convert_to_tensor(initializer([oov_rows, columns]), dtype=float32)
-    present: Any
-    known: Any
-    column_map: Any
-    if axis == 0:
-        row_map, present = generate_vocab_remapping(*vocab, start, rows, old_size)
-        column_map, known = [], columns
-    else:
-        row_map, present = range_op(start, start + rows, dtype=int64), rows
-        column_map, known = generate_vocab_remapping(*vocab, 0, columns)
-    filling = initializer([rows * columns - present * known, 1])
-    value = load_and_remap_matrix(prefix, name, row_map, column_map, filling, rows, columns)
-    if oov_rows:
-        value = concat([value, convert_to_tensor(initializer([oov_rows, columns]))], 0)
-    if oov_columns:
-        value = concat([value, convert_to_tensor(initializer([rows + oov_rows, oov_columns]))], 1)
-    return value
+    which = "row" if axis == 0 else "col"
+    files: dict[str, Any] = {f"new_{which}_vocab_file": vocab[0], f"old_{which}_vocab_file": vocab[1]}
+    return remapped_matrix(
+        prefix, name, start, rows, columns, initializer, old_size, num_row_oov_buckets=oov_rows,
+        num_col_oov_buckets=oov_columns, **files,
+    )  # fmt: skip

@@ -2,10 +2,18 @@
 
 import { RULES } from "gpuplace/rules.js";
 
-export const grouped = (value) => value.toLocaleString("en");
+const NUMBERS = new Intl.NumberFormat("en"); // `toLocaleString` makes one at each call
+
+export const grouped = (value) => NUMBERS.format(value);
 
 /** `1 node`, `2,000 nodes`. */
 export const counted = (value, one, many = `${one}s`) => `${grouped(value)} ${value === 1 ? one : many}`;
+
+/** A function that works out its value when it is first asked for it. */
+export function once(make) {
+  let made = null;
+  return () => (made ??= { value: make() }).value;
+}
 
 /** A template of rules.json with its braces filled in. */
 export const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);

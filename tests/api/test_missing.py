@@ -57,7 +57,6 @@ def value_of(path):
         ("contrib.cudnn_rnn", "explore('graph.pb')"),
         ("contrib.cudnn_rnn.CudnnLSTM", "gpuplace has contrib.layers"),
         ("contrib.layers.bucketized_column", "build the rest with tf.layers"),
-        ("train.Server", "Machine.from_devices"),
         ("scalar_summary", "tf.summary.scalar"),
         ("merge_all_summaries", "tf.summary.merge_all"),
         ("train.SummaryWriter", "tf.summary.FileWriter"),
@@ -149,6 +148,14 @@ def test_imports_of_a_script_say_it_too(line, text):
         (
             "from tensorflow.contrib.rnn.python.ops import rnn_cell\nname = rnn_cell.LSTMCell",
             "nn.rnn_cell.LSTMCell",
+        ),
+        (
+            "from tensorflow.contrib.rnn.python.ops.lstm_ops import LSTMBlockFusedCell as name",
+            "contrib.rnn.LSTMBlockFusedCell",
+        ),
+        (
+            "from tensorflow.python.ops import stateless_random_ops as m\nname = m.stateless_random_normal",
+            "random.stateless_normal",
         ),
         ("from tensorflow.python.layers import core\nname = core.Dense", "layers.Dense"),
         ("from tensorflow.python.layers.base import Layer as name", "layers.Layer"),

@@ -68,3 +68,27 @@ def test_every_floating_tensor_is_checked():
     tf.cond(x[0] > 0, lambda: x, lambda: x + 1)
     with pytest.raises(ValueError, match="is not compatible with TensorFlow control flow"):
         tf.add_check_numerics_ops()
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (slice(1, None), [28, 3, 5]),
+        (slice(None, 2), [None, 28]),
+        (slice(-2, None), [3, 5]),
+        (slice(None, -1), [None, 28, 3]),
+        (slice(None, None, 2), [None, 3]),
+        (slice(2, 0, -1), [3, 28]),
+        (slice(3, None, -2), [5, 28]),
+    ],
+)
+def test_parts_of_a_shape_of_which_a_size_is_missing(part, expected):
+    x = tf.placeholder(tf.float32, [None, 28, 3, 5])
+    assert tf.zeros(tf.shape(x)[part]).shape.as_list() == expected
+    assert tf.reshape(x, tf.concat([[-1], tf.shape(x)[part]], 0)).shape.as_list() == [None, *expected]
+
+
+def test_a_part_of_a_shape_that_begins_anywhere():
+    x, begin = tf.placeholder(tf.float32, [None, 28, 3]), tf.placeholder(tf.int32, [])
+    assert tf.zeros(tf.shape(x)[begin:]).shape.ndims is None
+    assert tf.zeros(tf.shape(x)[1:, tf.newaxis][:, 0]).shape.as_list() == [None, None]

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.browser.jupyterlab import CHROMIUM_FLAGS, ROOT, Watch, chromium_path, jupyterlab
+from tests.browser.jupyterlab import CHROMIUM_FLAGS, ROOT, Lab, Watch, chromium_path, jupyterlab
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 TRAINING = """
@@ -58,18 +58,28 @@ def browser() -> Iterator:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One JupyterLab for all tests; `fresh` before it is used."""
+    with jupyterlab(tmp_path_factory.mktemp("jupyter")) as lab:
+        yield lab
+
+
 @pytest.fixture(scope="module", params=["JupyterLab Light", "JupyterLab Dark"])
-def lab(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def lab(request, jupyter: Lab) -> Iterator[tuple[str, str]]:
     """(address, theme) of a JupyterLab that serves copies of the notebooks."""
-    root = tmp_path_factory.mktemp("notebooks")
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(path, root)
-    for name, source in (("training", TRAINING), ("model", MODEL)):
-        cell = nbformat.v4.new_code_cell(source)
-        notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": KERNEL})
-        nbformat.write(notebook, root / f"{name}.ipynb")
-    with jupyterlab(root, tmp_path_factory.mktemp("jupyter"), request.param) as base:
+    with jupyter.fresh(request.param) as base:
+        for path in (ROOT / "notebooks").glob("*.ipynb"):
+            shutil.copy(path, jupyter.root)
+        write_notebook(jupyter.root / "training.ipynb", TRAINING)
+        write_notebook(jupyter.root / "model.ipynb", MODEL)
         yield base, request.param
+
+
+def write_notebook(path: Path, *sources: str) -> None:
+    """A notebook of code cells."""
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), path)
 
 
 @pytest.fixture(scope="module")

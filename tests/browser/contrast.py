@@ -5,12 +5,16 @@ LEAST = 4.5
 
 _FAINT = """([selector, least]) => {
     const sheet = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const known = new Map();  // pages have few colours
     const rgba = (colour) => {
-        sheet.clearRect(0, 0, 1, 1);
-        sheet.fillStyle = colour;
-        sheet.fillRect(0, 0, 1, 1);
-        const [r, g, b, a] = sheet.getImageData(0, 0, 1, 1).data;
-        return [r, g, b, a / 255];
+        if (!known.has(colour)) {
+            sheet.clearRect(0, 0, 1, 1);
+            sheet.fillStyle = colour;
+            sheet.fillRect(0, 0, 1, 1);
+            const [r, g, b, a] = sheet.getImageData(0, 0, 1, 1).data;
+            known.set(colour, [r, g, b, a / 255]);
+        }
+        return known.get(colour);
     };
     const over = ([r, g, b, a], [R, G, B]) => [r * a + R * (1 - a), g * a + G * (1 - a), b * a + B * (1 - a), 1];
     const light = (colour) => colour.slice(0, 3)

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.isolation import PROCESS_VARIABLES
 
 TOKEN = "gpuplace-tests"
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -49,11 +49,48 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+@dataclass
+class Lab:
+    """A JupyterLab for notebooks of one test or module after the other: starting it takes seconds."""
+
+    base: str
+    """Its address."""
+    root: Path
+    """The folder that it serves."""
+    state: Path
+    """Logs and settings."""
+
+    @contextlib.contextmanager
+    def fresh(
+        self, theme: str = "JupyterLab Light", settings: dict[str, dict] | None = None
+    ) -> Iterator[str]:
+        """Yields the address of a JupyterLab as if just started: no notebooks, kernels and settings but these."""
+        for path in (self.root, self.state / "settings", self.state / "workspaces"):
+            shutil.rmtree(path, ignore_errors=True)
+        self.root.mkdir()
+        themed = {"apputils-extension/themes": {"theme": theme}}
+        for name, values in {**SETTINGS, **themed, **(settings or {})}.items():
+            path = self.state / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(values))
+        try:
+            yield self.base
+        finally:
+            for kind in ("sessions", "kernels"):
+                for found in json.loads(self._ask(kind)):
+                    self._ask(f"{kind}/{found['id']}", "DELETE")
+
+    def _ask(self, what: str, method: str = "GET") -> bytes:
+        request = urllib.request.Request(f"{self.base}/api/{what}?token={TOKEN}", method=method)
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
+            return answer.read()
+
+
 @contextlib.contextmanager
-def jupyterlab(
-    root: Path, state: Path, theme: str = "JupyterLab Light", settings: dict[str, dict] | None = None
-) -> Iterator[str]:
-    """Serves the folder `root`; yields the server's address. Logs and settings, also further ones, go to `state`."""
+def jupyterlab(state: Path) -> Iterator[Lab]:
+    """Serves a folder; logs, settings and the folder are in `state`."""
+    root = state / "notebooks"
+    root.mkdir()
     env = {
         name: value
         for name, value in os.environ.items()
@@ -70,11 +107,6 @@ def jupyterlab(
     env |= {name: str(state / folder) for name, folder in folders.items()}
     env |= {"JUPYTER_PREFER_ENV_PATH": "1", "PYTHONUNBUFFERED": "1"}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
-    themed = {"apputils-extension/themes": {"theme": theme}}
-    for name, values in {**SETTINGS, **themed, **(settings or {})}.items():
-        path = state / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values))
     port = free_port()
     command = [
         *(
@@ -102,7 +134,7 @@ def jupyterlab(
         base = f"http://127.0.0.1:{port}"
         try:
             _wait_for(server, f"{base}/api/status?token={TOKEN}", log_path)
-            yield base
+            yield Lab(base, root, state)
         finally:  # the server, asked to end, ends its kernels
             server.send_signal(signal.SIGTERM)
             try:
@@ -171,7 +203,8 @@ def open_notebook(page, base: str, name: str, timeout_s: float = 60) -> None:
 
 
 def run_all(page, timeout_s: float = 120) -> None:
-    """Runs all cells and waits until each has its number."""
+    """Runs all cells and waits until each has its number; numbers that the notebook was saved with are taken away."""
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name=re.compile("^Run All Cells$")).click()
     page.wait_for_function(

@@ -2,15 +2,14 @@
 
 import re
 
-import nbformat
 import pytest
 
 import gpuplace as tf
 from gpuplace.cost.estimate import estimate
 from gpuplace.page.page import page_html
 from tests.browser.accessibility import violations
-from tests.browser.conftest import KERNEL, VIEWPORT
-from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook, run_all
+from tests.browser.conftest import VIEWPORT, write_notebook
+from tests.browser.jupyterlab import Watch, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser]
 
@@ -39,14 +38,9 @@ explorer
 
 
 @pytest.fixture(params=["JupyterLab Light"])
-def lab_page(request, browser, tmp_path):
-    root = tmp_path / "notebooks"
-    root.mkdir()
-    cells = [nbformat.v4.new_code_cell(text) for text in (NET, EXPLORER)]
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), root / "cost.ipynb"
-    )
-    with jupyterlab(root, tmp_path / "state", request.param) as base:
+def lab_page(request, browser, jupyter):
+    with jupyter.fresh(request.param) as base:
+        write_notebook(jupyter.root / "cost.ipynb", NET, EXPLORER)
         page = browser.new_page(viewport=VIEWPORT)
         watch = Watch(base).over(page)
         open_notebook(page, base, "cost.ipynb")

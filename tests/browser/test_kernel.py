@@ -3,11 +3,10 @@
 import re
 import time
 
-import nbformat
 import pytest
 
-from tests.browser.conftest import KERNEL, VIEWPORT
-from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook, run_all
+from tests.browser.conftest import VIEWPORT, write_notebook
+from tests.browser.jupyterlab import Watch, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser]
 
@@ -25,14 +24,11 @@ DIE = "import os; os.kill(os.getpid(), 9)"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
+def lab(jupyter):
     """Address of a JupyterLab in which messages of widgets wait for cells that run."""
-    root = tmp_path_factory.mktemp("notebooks")
-    cells = [nbformat.v4.new_code_cell(text) for text in (PROGRAM, "None")]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-    nbformat.write(notebook, root / "kernel.ipynb")
     settings = {"apputils-extension/kernels-settings": {"commsOverSubshells": "disabled"}}
-    with jupyterlab(root, tmp_path_factory.mktemp("jupyter"), settings=settings) as base:
+    with jupyter.fresh(settings=settings) as base:
+        write_notebook(jupyter.root / "kernel.ipynb", PROGRAM, "None")
         yield base
 
 

@@ -22,7 +22,7 @@ CORPUS = (
     "sequence_to_sequence",
 )
 
-CROSSED = """() => {
+CROSSED = r"""() => {
     const svg = document.querySelector("#graph .gp-canvas > svg");
     const rect = (group) => {
         const { x, y, width, height } = group.querySelector("path, polygon").getBBox();
@@ -33,6 +33,40 @@ CROSSED = """() => {
     const at = new Map(boxes.map((box) => [box.id, box]));
     const inside = (box, frame) => box.x >= frame.x && box.x + box.width <= frame.x + frame.width
         && box.y >= frame.y && box.y + box.height <= frame.y + frame.height;
+    // The lines and curves of a path, each with its start. (`getPointAtLength` measures the whole path at each call.)
+    const pieces = (text) => {
+        let at = [];
+        return [...text.matchAll(/([A-Za-z])([^A-Za-z]*)/g)].flatMap(([, command, rest]) => {
+            const numbers = rest.match(/-?[\d.]+/g).map(Number);
+            if (!"MLC".includes(command) || numbers.length !== (command === "C" ? 6 : 2)) throw new Error(text);
+            const points = [at];
+            for (let k = 0; k < numbers.length; k += 2) points.push([numbers[k], numbers[k + 1]]);
+            at = points.at(-1);
+            return command === "M" ? [] : [points];
+        });
+    };
+    // The first box that a piece is in, looked for at points that are at most one pixel from each other.
+    const behind = (points, boxes) => {
+        const [left, top] = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
+        const [right, bottom] = [0, 1].map((axis) => Math.max(...points.map((point) => point[axis])));
+        const near = boxes.filter((box) => right > box.x + 1 && left < box.x + box.width - 1
+            && bottom > box.y + 1 && top < box.y + box.height - 1);
+        if (!near.length) return undefined;
+        const legs = points.slice(1).map((point, k) => Math.hypot(point[0] - points[k][0], point[1] - points[k][1]));
+        const steps = Math.max(1, Math.ceil(legs.length * Math.max(...legs)));
+        for (let k = 0; k <= steps; k += 1) {
+            const t = k / steps;
+            let row = points;
+            while (row.length > 1) {
+                row = row.slice(1).map((point, n) => point.map((to, axis) => row[n][axis] + (to - row[n][axis]) * t));
+            }
+            const [x, y] = row[0];
+            const hit = near.find((box) =>
+                x > box.x + 1 && x < box.x + box.width - 1 && y > box.y + 1 && y < box.y + box.height - 1);
+            if (hit) return hit;
+        }
+        return undefined;
+    };
     const found = [];
     const lines = [...svg.querySelectorAll("g.edge")];
     for (const line of lines) {
@@ -43,13 +77,8 @@ CROSSED = """() => {
             ...frames.filter((frame) => !ends.some((end) => inside(at.get(end), frame))),
         ];
         for (const path of line.querySelectorAll("path")) {
-            const length = path.getTotalLength();
-            for (let s = 0; s <= length; s += 3) {
-                const { x, y } = path.getPointAtLength(s);
-                const hit = others.find((box) =>
-                    x > box.x + 1 && x < box.x + box.width - 1 && y > box.y + 1 && y < box.y + box.height - 1);
-                if (hit) { found.push(`${line.dataset.ends} runs behind ${hit.id}`); break; }
-            }
+            const hit = pieces(path.getAttribute("d")).map((piece) => behind(piece, others)).find((box) => box);
+            if (hit) found.push(`${line.dataset.ends} runs behind ${hit.id}`);
         }
     }
     return { found, lines: lines.length, boxes: boxes.length };

@@ -2,11 +2,10 @@
 
 import re
 
-import nbformat
 import pytest
 
-from tests.browser.conftest import KERNEL, VIEWPORT
-from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook, run_all
+from tests.browser.conftest import VIEWPORT, write_notebook
+from tests.browser.jupyterlab import Watch, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.notebook]
 
@@ -37,14 +36,9 @@ explorer
 
 
 @pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"])
-def page(request, browser, tmp_path):
-    root = tmp_path / "notebooks"
-    root.mkdir()
-    cells = [nbformat.v4.new_code_cell(text) for text in (STEP, EXPLORER)]
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), root / "step.ipynb"
-    )
-    with jupyterlab(root, tmp_path / "state", request.param) as base:
+def page(request, browser, jupyter):
+    with jupyter.fresh(request.param) as base:
+        write_notebook(jupyter.root / "step.ipynb", STEP, EXPLORER)
         page = browser.new_page(viewport=VIEWPORT)
         watch = Watch(base).over(page)
         open_notebook(page, base, "step.ipynb")

@@ -5,11 +5,10 @@ The figures are printed (``pytest -s``), not asserted: machines are noisy.
 
 import re
 
-import nbformat
 import pytest
 
-from tests.browser.conftest import KERNEL, VIEWPORT
-from tests.browser.jupyterlab import Watch, jupyterlab, open_notebook
+from tests.browser.conftest import VIEWPORT, write_notebook
+from tests.browser.jupyterlab import Watch, open_notebook
 
 pytestmark = [pytest.mark.browser]
 
@@ -82,13 +81,10 @@ SIZES = {139: "10,051", 1389: "100,051"}
 
 
 @pytest.fixture(scope="module", params=SIZES)
-def opened(request, browser, tmp_path_factory):
+def opened(request, browser, jupyter):
     """(page with the explorer, number of nodes as text); the first explorer of the process has been made before."""
-    root = tmp_path_factory.mktemp("notebooks")
-    cells = [nbformat.v4.new_code_cell(text) for text in (f"LAYERS = {request.param}{GRAPH}", EXPLORE)]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-    nbformat.write(notebook, root / "train.ipynb")
-    with jupyterlab(root, tmp_path_factory.mktemp("jupyter")) as base:
+    with jupyter.fresh() as base:
+        write_notebook(jupyter.root / "train.ipynb", f"LAYERS = {request.param}{GRAPH}", EXPLORE)
         page = browser.new_page(viewport=VIEWPORT)
         page.watch = Watch(base).over(page)
         open_notebook(page, base, "train.ipynb")

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cli.command_server import CommandServer
 
 GRAPH = """
     node {
@@ -35,11 +37,21 @@ GRAPH = """
 """
 
 
+@pytest.fixture(scope="session")
+def server() -> Iterator[CommandServer]:
+    """What runs commands without importing the package for each."""
+    server = CommandServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def gpuplace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`gpuplace(*words, **environment)` runs the command in an empty folder."""
+def gpuplace(tmp_path: Path, server: CommandServer) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`gpuplace(*words, **environment)` runs the command in an empty folder; scripts in an interpreter of their own."""
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        if words[:1] != ("run",):
+            return server.run([os.fspath(word) for word in words], tmp_path, os.environ | environment)
         return subprocess.run(
             [sys.executable, "-m", "gpuplace", *words],
             cwd=tmp_path,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gpuplace.cli import main
-from tests.advise.workload_examples import JUDGES, fits, random_workload
+from tests.advisor.workload_examples import JUDGES, fits, random_workload
 
 WORKLOAD = random_workload(10)
 

@@ -7,6 +7,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cli.main import main
+from gpuplace.cost.grid import cost_grid
 from gpuplace.cost.step_estimate import TABLES
 
 CPU, GPU_0, GPU_1 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1"))
@@ -35,10 +36,10 @@ def step():
 
 def test_the_step_is_what_trains_where_nothing_is_fetched(step):
     assert "'train' of the collection train_op" in step.assumptions[0]
-    assert {row.node for row in step.rows() if row.op == "ApplyAdam"} >= {
+    assert {row.name for row in step.rows() if row.op == "ApplyAdam"} >= {
         "train/update_hidden/kernel/ApplyAdam"
     }
-    assert not [row for row in step.rows() if row.node.startswith("init")]
+    assert not [row for row in step.rows() if row.name.startswith("init")]
 
 
 def test_a_graph_def_without_collections_trains_too():
@@ -54,8 +55,8 @@ def test_a_graph_def_without_collections_trains_too():
 def test_tables_have_their_columns_and_agree(step):
     frames = {table: step.frame(table) for table in TABLES}
     nodes = frames["nodes"]
-    assert list(nodes.columns[:8]) == ["node", "op", "device", "start", "time", "flops", "bytes", "model"]
-    product = nodes[nodes["node"] == "hidden/MatMul"].iloc[0]
+    assert list(nodes.columns[:8]) == ["name", "op", "device", "start", "time", "flops", "bytes", "model"]
+    product = nodes[nodes["name"] == "hidden/MatMul"].iloc[0]
     assert (
         product["flops"] == 2 * 64 * 784 * 512
         and product["device"] == GPU_0
@@ -207,7 +208,7 @@ def test_bad_input_gets_an_answer_that_says_what_it_assumed_or_a_clear_error():
     assert 0 < empty.step_time < 0.1 and empty.peak_memory[GPU_0] > 0
     with tf.Graph().as_default() as nothing:
         pass
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at least one target"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no nodes: there is no step to run"):
         tf.estimate(nothing, machine="cpu")
 
 
@@ -254,3 +255,83 @@ def test_the_command_line(tmp_path, capsys):
     for wrong in (["--feed", "rows"], ["--batch", "many"], ["--trips", "while"]):
         assert main([*words, *wrong, "--machine", "1x K40c"]) == 2
         assert wrong[0] in capsys.readouterr().err
+
+
+def test_both_halves_of_a_board_are_slower_than_one():
+    with tf.Graph().as_default() as graph:
+        for gpu in range(3):
+            with tf.device(f"/gpu:{gpu}"):
+                left = tf.random_normal([4096, 4096])
+                tf.matmul(left, left, name=f"product_{gpu}")
+
+    def times(*gpus):
+        step = tf.estimate(graph, [f"product_{gpu}" for gpu in gpus], machine="4x K80")
+        rows = dict(zip(step.frame("nodes")["name"], step.frame("nodes")["time"]))
+        return [rows[f"product_{gpu}"] for gpu in gpus]
+
+    (alone,) = times(0)
+    assert times(0, 2) == pytest.approx([alone, alone])  # on two boards
+    assert times(0, 1) == pytest.approx([alone * 823.5 / 758] * 2, rel=0.02)
+    assert times(0, 1, 2)[2] == pytest.approx(alone)
+
+
+def test_the_command_line_and_the_explorer_compare_machines_in_one_way(tmp_path, capsys):
+    with tf.Graph().as_default() as graph:
+        with tf.device("/gpu:1"):
+            rows = tf.placeholder(tf.float32, [None, 512], name="rows")
+            tf.reduce_sum(tf.matmul(rows, rows, transpose_b=True), name="sum")
+    path = str(tmp_path / "graph.pb")
+    with open(path, "wb") as stream:
+        stream.write(graph.as_graph_def().SerializeToString())
+    words = ["estimate", path, "--fetch", "sum", "--feed", "rows=?,512", "--batch", "32,64"]
+    machines = ["--machine", "1x K40c", "--gpu-machine", "2x V100", "--gpu-machine", "2x K40c"]
+    assert main([*words, *machines, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    step = tf.estimate(graph, "sum", {"rows": (None, 512)}, machine="2x V100")
+    grid = cost_grid(step, ["1x K40c", "2x V100", "2x K40c"], [32, 64])
+    assert [(row["machine"], row["batch"]) for row in told] == [(row.machine, row.batch) for row in grid]
+    for row, shown in zip(grid, told, strict=True):
+        if row.machine == "1x K40c":
+            assert "Cannot assign a device" in shown["error"] and shown["step_ms"] is shown["fits"] is None
+        else:
+            assert shown["step_ms"] == round(row.step_time * 1e3, 4) and shown["per_second"] == round(
+                row.rate, 2
+            )
+            assert shown["peak_mib"] == round(row.peak / 2**20, 2) and shown["copies_mb"] > 0 < shown["busy"]
+    assert main([*words, "--machine", "1x K40c", "--gpu-machine", "1x V100"]) == 1
+    assert "Cannot assign a device" in capsys.readouterr().err
+    assert main([*words, *machines, "--table", "ops"]) == 2
+    hidden = [*words, "--machine", "4x K40c", "--visible-devices", "3,2", "--format", "json"]
+    assert main(hidden) == 0 and not json.loads(capsys.readouterr().out)[0]["error"]
+
+
+def test_wrong_questions_are_answered_with_errors(tmp_path):
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, [None, 8], name="rows")
+        tf.square(rows, name="squares")
+        tf.while_loop(lambda i: i < tf.cast(rows[0, 0], tf.int32), lambda i: i + 1, [0], name="loop")
+
+    def step(fetches="squares", rows=(2, 8), **options):
+        return tf.estimate(graph, fetches, {"rows": rows}, machine="1x K80", **options)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'squares:7' refers to a Tensor which does not"):
+        step("squares:7")
+    with pytest.raises(TypeError, match="trip_counts: names"):
+        step("loop/Exit", trip_counts=["loop"])
+    for count in (1e300, -1, float("nan")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="trip_counts: a loop runs 0 times or more"):
+            step("loop/Exit", trip_counts={"loop": count})
+    assert step("loop/Exit", trip_counts={"loop": 1e15}).step_time > 1e6
+    with pytest.raises(TypeError, match="cost_model: a CostModel"):
+        step(cost_model="mine.json")
+    with pytest.raises(TypeError, match="a measured step is a RunMetadata"):
+        tf.CostModel.fit(["mine.pb"], graph, feeds={"rows": (2, 8)})
+    for size in (10**16, 10**18):
+        assert "beyond what a process can address" in " ".join(step(rows=(size, 8)).memory.assumed)
+    known = tmp_path / "model.json"
+    tf.CostModel().save(known)
+    text = known.read_text()
+    for damaged in (text.replace('"launch_seconds": ', '"launch_seconds": 1' + "0" * 400), "[" * 100_000):
+        known.write_text(damaged)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not a cost model"):
+            tf.CostModel.load(known)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, POLL_SECONDS, CopyWay, Flow, path, run
+from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, POLL_SECONDS, SPLIT_SECONDS, CopyWay, Flow, path, run
 
 US = 1e-6
 
@@ -20,6 +20,7 @@ def flow(items, edges, ways=(), links=0, streams=4):
         stream=[item[3] for item in items],
         nbytes=[float(item[4]) if len(item) > 4 else 0.0 for item in items],
         is_expensive=[item[0] == ON_CPU for item in items],
+        is_split=[item[0] == ON_CPU and item[2] * US > SPLIT_SECONDS for item in items],
         waits=[sum(b == item for _, b in edges) for item in range(len(items))],
         first=first,
         after=[b for found in after for b in found],
@@ -48,6 +49,18 @@ def test_kernels_of_the_cpu_share_its_cores_and_small_ones_its_threads():
     small = flow([(ON_CPU, 1, 9, 0)] * 8, [])
     assert run(small, 8).total == pytest.approx(10 * US)
     assert run(small, 2).total == pytest.approx(40 * US)
+
+
+def test_threads_wake_up_and_those_that_are_awake_need_not():
+    begin_and_four = [(ON_CPU, 1, 9, 0)] * 5
+    fork = flow(begin_and_four, [(0, item) for item in range(1, 5)])
+    assert run(fork, 2).total == pytest.approx(30 * US)
+    fork.wake_up = 12 * US
+    times = run(fork, 2)
+    assert sorted(round(one / US) for one in times.host_start) == [0, 10, 20, 22, 30]
+    assert times.total == pytest.approx(40 * US) and path(fork, times)
+    fork.wake_up = 1000 * US
+    assert run(fork, 2).total == pytest.approx(50 * US) == run(fork, 1).total
 
 
 def test_copies_wait_for_kernels_before_them_and_for_links_that_they_share():

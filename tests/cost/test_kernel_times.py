@@ -13,6 +13,7 @@ from gpuplace.cost.kernel_times.rates import rates_of
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.device.gpu_models import GPU_MODELS, find_model
 from gpuplace.errors import InvalidArgumentError
+from tests.benchmarks.net_passes import PASSES, seconds_of_passes
 from tests.cost.judging import WAYS, judged, pooled, roofline
 
 # Bounds of the median and the 90th percentile of |error|, for a GPU, or a GPU and shapes, that the model has not seen.
@@ -112,6 +113,51 @@ def test_a_table_that_is_left_out_is_not_learned_from():
     known = kind.corrections[:, gpus().index("Tesla T4")]
     there = ~np.isnan(known)
     assert np.median(abs(own - known)[there]) < 0.02 < 0.08 < np.median(abs(without - known)[there])
+
+
+def test_layers_that_were_tried_out_take_what_was_measured():
+    """cuDNN's third release on a GTX TITAN X. Source: convnet-benchmarks, layers L2 to L4 forward, L5 all passes."""
+    layers = [(13.75e-3, 64, 128, 64, 9), (5.56e-3, 128, 128, 32, 9), (1.42e-3, 128, 128, 16, 7)]
+    for measured, channels, filters, size, window in layers:
+        out = size - window + 1
+        kernel = Convolution("forward", 128, channels, filters, size, size, window, window, out, out, 1, 1)
+        work = Work("float32", 2.0 * 128 * channels * filters * (out * window) ** 2, 4.0, 4.0, kernel=kernel)
+        assert seconds(work, "GTX TITAN X") == pytest.approx(measured, rel=0.25)
+        guessed = KernelTimes(is_tried=False).seconds([work], find_model("GTX TITAN X"))[0]
+        assert guessed > 3 * measured
+
+
+def test_the_fastest_algorithm_is_taken_where_the_guess_was_poor():
+    poor = convolution("forward", 16, 128, 256, 56, 3)  # 10.6 ms in the TITAN X's table
+    assert 1.5e-3 < seconds(poor, "GTX TITAN X") < 4e-3
+    assert seconds(poor, "GTX TITAN X", "7.5") > 1.4 * seconds(
+        poor, "GTX TITAN X"
+    )  # not fused: since cuDNN 5.1
+    assert seconds(poor, "GTX TITAN X", "8.0.61") < 4e-3
+    for fit, other in (
+        (poor, convolution("forward", 16, 128, 256, 56, 3, stride=2)),
+        (poor, convolution("forward", 16, 128, 256, 56, 3, dtype="float64")),
+        (convolution("forward", 128, 64, 64, 28, 5), convolution("forward", 128, 64, 64, 28, 5, groups=4)),
+    ):
+        tried, guessed = model(), KernelTimes(is_tried=False)
+        gpu = find_model("GTX TITAN X")
+        assert tried.seconds([fit], gpu)[0] < guessed.seconds([fit], gpu)[0]
+        assert tried.seconds([other], gpu)[0] == guessed.seconds([other], gpu)[0]
+    in_tensor_cores = convolution("forward", 128, 64, 64, 28, 5)
+    assert (
+        model().seconds([in_tensor_cores], find_model("A100"))[0]
+        == KernelTimes(is_tried=False).seconds([in_tensor_cores], find_model("A100"))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "gpu", ["GeForce GTX TITAN X", "TITAN X (Pascal)", "GeForce GTX 1080 Ti", "Tesla K80"]
+)
+def test_passes_of_nets_are_foretold(gpu):
+    """Forward and backward passes that were published; only the K80's were learned from."""
+    for net in ("Inception-V1", "VGG-16", "ResNet-34", "ResNet-50"):
+        for published, foretold in zip(PASSES[gpu][net], seconds_of_passes(net, gpu), strict=True):
+            assert 1e3 * foretold == pytest.approx(published, rel=0.23), net
 
 
 @pytest.mark.parametrize("gpu", GPU_MODELS, ids=lambda gpu: gpu.name)

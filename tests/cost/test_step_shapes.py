@@ -306,3 +306,96 @@ def test_calls_in_a_graph_of_ours(graph):
         name = ours.graph.names[node]
         assert ours.shape(node).is_fully_defined() and ours.shape(node) == theirs[name]
     assert all(work.model == "call" and work.flops > 0 for work in map(step_work(ours).__getitem__, calls))
+
+
+@pytest.mark.parametrize(
+    ("begin", "condition", "following", "trips"),
+    [
+        (1, lambda i: i < 1000, lambda i: i * 2, 10),
+        (100, lambda i: i > 0, lambda i: i // 2, 7),
+        (100.0, lambda i: i > 1.0, lambda i: i / 2, 7),
+        (10, lambda i: 0 < i, lambda i: 10 - i, 1),
+        (1, lambda i: tf.logical_or(i < 10, i * i < 300), lambda i: i + 1, 17),
+        (1, lambda i: tf.not_equal(i, 7), lambda i: i * 3 % 10, 3),
+        (27, lambda i: i > 1, lambda i: tf.where(tf.equal(i % 2, 0), i // 2, 3 * i + 1), 111),
+        ([1, 2], lambda i: tf.reduce_any(i < 20), lambda i: i * 2, 5),
+        (0, lambda i: tf.logical_and(i * i < 40, i < 100), lambda i: i + 2, 4),
+    ],
+)
+def test_trips_of_counters_that_do_more_than_count(graph, begin, condition, following, trips):
+    rows = tf.placeholder(tf.float32, [None, 4], name="rows")
+    tf.while_loop(lambda i, a: condition(i), lambda i, a: (following(i), a * 2), [tf.constant(begin), rows])
+    found = step_shapes(graph, {"rows": (20, 4)})
+    assert list(found.trips.values()) == [trips] and not found.assumed
+
+
+def test_trips_up_to_a_shape_or_to_another_counter(graph):
+    rows = tf.placeholder(tf.float32, [None, 4], name="rows")
+    tf.while_loop(
+        lambda i, a: i * i < tf.shape(a)[0] * 2,
+        lambda i, a: (i + 1, a),
+        [tf.constant(0), rows],
+        name="squares",
+    )
+    start = [tf.constant(0), tf.constant(20)]
+    tf.while_loop(lambda i, j: i < j, lambda i, j: (i + 1, j - 1), start, name="meeting")
+    found = step_shapes(graph, {"rows": (50, 4)})
+    assert found.trips == {"squares/while_context": 10, "meeting/while_context": 10} and not found.assumed
+
+
+def test_loops_whose_end_is_not_known_say_what_is_assumed(graph):
+    rows = tf.placeholder(tf.float32, [None, 4], name="rows")
+
+    def loop(name, condition, following):
+        tf.while_loop(condition, lambda i, a: (following(i), a * 2), [tf.constant(1), rows], name=name)
+
+    loop("bounded", lambda i, a: tf.logical_and(i < 100, tf.reduce_sum(a) < 9.0), lambda i: i * 3)
+    loop("data", lambda i, a: tf.reduce_sum(a) < 9.0, lambda i: i + 1)
+    loop("standing", lambda i, a: i < 9, lambda i: i * 1)
+    found = step_shapes(graph, {"rows": (2, 4)})
+    assert [found.trips[f"{name}/while_context"] for name in ("bounded", "data", "standing")] == [5, 1, 1]
+    said = "\n".join(found.assumed)
+    assert "'bounded/while_context' is assumed to run to its bound of 5 trips" in said
+    assert "since 'data/Less' hangs on what the loop computes: one trip is assumed" in said
+    assert "'standing/while_context' does not end in 1 trips" in said
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_what_is_restored_is_shaped_like_the_variable(graph, use_resource):
+    tf.get_variable("weights", [512, 256], use_resource=use_resource)
+    tf.get_variable("bias", [256], use_resource=use_resource)
+    tf.train.Saver()
+    found = step_shapes(graph)
+    restored = found.graph.index["save/RestoreV2"]
+    assert found.sizes[restored] == ((256,), (512, 256)) and not found.assumed
+    assert step_work(found)[restored].bytes_written == (512 * 256 + 256) * 4
+    assert not step_work(found)[restored].assumed
+    assert step_shapes(graph, assume=None).sizes[restored] == (None, None)  # as TensorFlow knows it
+
+
+def test_a_branch_that_does_not_run_may_not_fit(graph):
+    rows = tf.placeholder(tf.float32, [None, None], name="rows")
+    wide = tf.placeholder(tf.bool, [], name="wide")
+    tf.cond(wide, lambda: tf.matmul(rows, tf.ones([3, 4])), lambda: tf.matmul(rows, tf.ones([5, 4])))
+    for feeds in ({"rows": (2, 3)}, {"rows": (2, 3), "wide": np.array(True)}):
+        found = step_shapes(graph, feeds)
+        assert any(
+            "MatMul_1', whose shapes do not fit, is in a branch that does not run" in s for s in found.assumed
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Dimensions must be equal"):
+        step_shapes(graph, {"rows": (2, 3), "wide": np.array(False)})
+    step = tf.estimate(graph, feeds={"rows": (2, 3)}, machine="1x K40c")
+    assert not step.memory.assumed  # memory and time are of the same branch
+
+
+def test_numbers_without_a_sign_that_are_not_known(graph):
+    tf.concat([tf.placeholder(tf.uint16, [2]), tf.constant([1, 2], tf.uint16)], 0, name="joined")
+    assert step_shapes(graph)["joined"] == TensorShape([4])
+
+
+def test_sums_and_stacks_that_are_lowered(graph):
+    rows = tf.placeholder(tf.float32, [None, 4], name="rows")
+    tf.accumulate_n([rows, rows], shape=[3, 4], name="sum")
+    stacked = tf.parallel_stack([tf.ones([2]), tf.zeros([2])])
+    found = step_shapes(graph, {"rows": (3, 4)})
+    assert found["sum"] == TensorShape([3, 4]) and found[stacked.name] == TensorShape([2, 2])

@@ -1,6 +1,7 @@
 """The catalogue of simulated GPUs: names, aliases, plausible figures, sources."""
 
 import dataclasses
+import pickle
 
 import pytest
 
@@ -10,7 +11,16 @@ from gpuplace.errors import InvalidArgumentError
 FIGURES = [
     field.name
     for field in dataclasses.fields(GPU_MODELS[0])
-    if field.name not in ("name", "aliases", "nvlink_bandwidth", "sources", "tensor_flops", "tf32_flops")
+    if field.name
+    not in (
+        "name",
+        "aliases",
+        "board_clock_hz",
+        "nvlink_bandwidth",
+        "sources",
+        "tensor_flops",
+        "tf32_flops",
+    )
 ]
 
 
@@ -78,6 +88,7 @@ def test_rates_of_other_types_are_in_proportion(model):
     assert (model.tf32_flops >= model.fp32_flops) == (model.compute_capability >= (8, 0))
     assert 0.55 < model.sustained < 1.2
     assert (model.sustained_clock_hz != model.clock_hz) == ("sustained_clock_hz" in model.sources)
+    assert (model.per_board > 1) == (model.board_clock_hz > 0) == ("board_clock_hz" in model.sources)
 
 
 def test_long_work_runs_at_its_own_clock():
@@ -86,6 +97,13 @@ def test_long_work_runs_at_its_own_clock():
     )  # its data sheet counts 875 MHz
     assert find_model("T4").sustained == pytest.approx(964 / 1590, rel=0.01)
     assert find_model("A100").sustained == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_busy_board_lowers_the_clock_of_its_gpus():
+    half = find_model("K80")
+    assert half.on_busy_board.sustained == pytest.approx(758 / 875, rel=1e-3)
+    assert half.on_busy_board == dataclasses.replace(half, sustained_clock_hz=758e6)
+    assert half.on_busy_board is half.on_busy_board and find_model("V100").on_busy_board is find_model("V100")
 
 
 def test_memory_is_what_the_driver_reports_not_what_the_box_says():
@@ -152,3 +170,8 @@ def test_a_source_is_a_word_or_written_out():
     assert model.sources["context_bytes"] == "deviceQuery of the CUDA samples, run on the device"
     with pytest.raises(KeyError, match="sheet"):
         _model(text.replace("sheet: Quadro", "paper: Quadro"))
+
+
+def test_a_model_can_be_sent_to_another_process():
+    sent = pickle.loads(pickle.dumps(GPU_MODELS))
+    assert sent == GPU_MODELS and [model.sources for model in sent] == [model.sources for model in GPU_MODELS]

@@ -1,9 +1,11 @@
 """Operations, names and scopes of a graph."""
 
+import contextlib
 import threading
 
 import pytest
 
+import gpuplace as tf
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.errors import NotFoundError
 from gpuplace.graph.apply_op import apply_op
@@ -244,6 +246,80 @@ class TestState:
         before = get_default_graph()
         reset_default_graph()
         assert get_default_graph() is not before
+
+    @pytest.mark.parametrize("per_thread", [False, True])
+    def test_a_thread_has_the_scopes_of_the_graph_or_after_a_switch_its_own(self, graph, per_thread):
+        anchor, first = no_op(graph, "anchor"), no_op(graph, "first")
+
+        def build():
+            with graph.device("/gpu:2"):
+                no_op(graph, "inner")
+            no_op(graph, "outer")
+
+        with contextlib.ExitStack() as scopes:
+            scopes.enter_context(graph.name_scope("tower"))
+            scopes.enter_context(graph.device("/job:worker"))
+            if per_thread:
+                graph.switch_to_thread_local()
+            scopes.enter_context(graph.device("/gpu:1"))
+            scopes.enter_context(graph.control_dependencies([first]))
+            scopes.enter_context(graph.name_scope("layer"))
+            thread = threading.Thread(target=build)
+            thread.start()
+            thread.join()
+            with graph.colocate_with(anchor):
+                thread = threading.Thread(target=lambda: no_op(graph, "beside"))
+                thread.start()
+                thread.join()
+            here = no_op(graph, "here")
+        inner, outer, beside = map(graph.get_operation_by_name, ("inner", "outer", "beside"))
+        assert (here.name, here.device) == ("tower/layer/here", "/job:worker/device:GPU:1")
+        assert inner.device == "/job:worker/device:GPU:2"
+        assert outer.device == ("/job:worker" if per_thread else "/job:worker/device:GPU:1")
+        assert outer.control_inputs == ([] if per_thread else [first])
+        assert beside.colocation_groups() == [b"loc:@beside" if per_thread else b"loc:@anchor"]
+
+    def test_threads_have_variable_creators_of_their_own(self, graph):
+        made = []
+
+        def note(next_creator, **kwargs):
+            made.append(kwargs["name"])
+            return next_creator(**kwargs)
+
+        def build():
+            with graph.as_default():
+                tf.Variable(1.0, name="elsewhere")
+
+        with graph.as_default(), tf.variable_creator_scope(note):
+            thread = threading.Thread(target=build)
+            thread.start()
+            thread.join()
+            tf.Variable(1.0, name="here")
+        assert made == ["here"]
+
+    def test_a_thread_builds_a_loop_while_another_builds_outside_of_it(self, graph):
+        inside, outside = threading.Event(), threading.Event()
+        made = {}
+
+        def body(x):
+            inside.set()
+            assert outside.wait(30)
+            return x + 1.0
+
+        def build():
+            with graph.as_default():
+                made["loop"] = tf.while_loop(lambda x: x < 3.0, body, [0.0])
+
+        thread = threading.Thread(target=build)
+        thread.start()
+        assert inside.wait(30)
+        made["plain"] = tf.add(1.0, 2.0)
+        made["branch"] = tf.cond(tf.placeholder_with_default(True, []), lambda: 1.0, lambda: 2.0)
+        outside.set()
+        thread.join()
+        assert made["plain"].op._get_control_flow_context() is None
+        with tf.Session() as session:
+            assert session.run(made) == {"loop": 3.0, "plain": 3.0, "branch": 1.0}
 
     def test_many_threads_can_build_one_graph(self, graph):
         def build():

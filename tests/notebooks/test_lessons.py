@@ -287,6 +287,27 @@ FACTS = {
         "True {'CPU:0': 55, 'GPU:0': 793}",
     ],
     ("13", r"device_count"): ["53    34     2", "952    238   238   238   238"],
+    ("16", r"list_devices"): [
+        "/job:ps/replica:0/task:0/device:GPU:0",
+        "/job:worker/replica:0/task:1/device:CPU:0",
+    ],
+    ("16", r"session\.placement\[name\]"): [
+        "w  ",
+        "/job:ps",
+        "MatMul  ",
+        "/job:worker/replica:0/task:1",
+        "update_w/",
+        "/job:ps",
+    ],
+    ("16", r"placement\.picture\(\)"): ["13 on ps/0 GPU:0, 45 on worker/1 GPU:0; 3 copies between devices"],
+    ("16", r"placement\.edges\(\)"): [
+        "ps 0     -> worker 1  w/read",
+        "worker 1 -> ps 0      gradients/MatMul_grad",
+    ],
+    ("16", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
+    ("16", r"train_synchronously\)"): ["steps: 5", "as one worker with the whole batch: True"],
+    ("16", r"second_worker\.kill\(\)\n[\s\S]*except"): ["UnavailableError from /job:worker/replica:0/task:1"],
+    ("16", r"nothing lost"): ["nothing lost: True", "steps more: 1"],
 }
 
 

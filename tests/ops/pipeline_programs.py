@@ -532,6 +532,95 @@ def generator_of_other_shapes(tf, folder):
     return tf.data.Dataset.from_generator(lambda: iter([1, [2, 3]]), tf.int64, [])
 
 
+# Sparse tensors
+
+
+def _matrix(tf):
+    """[[0, 5, 0], [0, 0, 0], [7, 0, 8]]"""
+    return tf.SparseTensor([[0, 1], [2, 0], [2, 2]], [5, 7, 8], [3, 3])
+
+
+def _examples(tf):
+    """Messages of 1, 3 and 0 numbers, and as many words."""
+
+    def message(count):
+        numbers = tf.train.Feature(int64_list=tf.train.Int64List(value=range(count)))
+        words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"w"] * count))
+        features = tf.train.Features(feature={"numbers": numbers, "words": words})
+        return tf.train.Example(features=features).SerializeToString()
+
+    return tf.data.Dataset.from_tensor_slices([message(count) for count in (1, 3, 0, 2)])
+
+
+def _parsed(tf, message):
+    kinds = {"numbers": tf.VarLenFeature(tf.int64), "words": tf.VarLenFeature(tf.string)}
+    return tf.parse_single_example(message, kinds)
+
+
+@pipeline
+def sparse_element(tf, folder):
+    value = tf.SparseTensorValue(np.int64([[0]]), np.array(["a"]), np.int64([4]))
+    return tf.data.Dataset.from_tensors({"value": value, "tensor": _matrix(tf), "dense": [1.0]}).repeat(2)
+
+
+@pipeline
+def sparse_rows(tf, folder):
+    return tf.data.Dataset.from_tensor_slices((_matrix(tf), [10, 20, 30]))
+
+
+@pipeline
+def sparse_batches(tf, folder):
+    return tf.data.Dataset.from_tensor_slices(_matrix(tf)).batch(2)
+
+
+@pipeline
+def sparse_batches_of_batches(tf, folder):
+    return tf.data.Dataset.from_tensors(_matrix(tf)).repeat(4).batch(2).batch(2)
+
+
+@pipeline
+def sparse_batches_taken_apart(tf, folder):
+    batches = tf.data.Dataset.from_tensor_slices((_matrix(tf), [1, 2, 3])).batch(2)
+    return batches.apply(tf.data.experimental.unbatch())
+
+
+@pipeline
+def sparse_features(tf, folder):
+    return _examples(tf).map(lambda message: _parsed(tf, message)).batch(3).prefetch(1)
+
+
+@pipeline
+def sparse_features_mapped_and_batched(tf, folder):
+    return _examples(tf).apply(tf.data.experimental.map_and_batch(lambda message: _parsed(tf, message), 2))
+
+
+@pipeline
+def sparse_features_made_dense(tf, folder):
+    batches = _examples(tf).map(lambda message: _parsed(tf, message)).batch(4)
+    return batches.map(lambda row: tf.sparse_tensor_to_dense(row["numbers"], -1))
+
+
+@pipeline
+def sparse_filtered_and_shuffled(tf, folder):
+    rows = tf.data.Dataset.from_tensor_slices(_matrix(tf)).filter(lambda row: tf.size(row.values) > 0)
+    return rows.shuffle(3, seed=2).repeat(2).cache()
+
+
+@pipeline
+def sparse_batches_of_other_ranks(tf, folder):
+    def cut(number):
+        sizes = tf.ones([number], tf.int64)
+        return tf.SparseTensor(tf.zeros([0, tf.size(sizes)], tf.int64), tf.zeros([0]), sizes)
+
+    return tf.data.Dataset.range(1, 3).map(lambda number: cut(tf.to_int32(number))).batch(2)
+
+
+@initialised
+def sparse_initialised(tf, folder):
+    values = tf.placeholder_with_default(np.float32([1.5, 2.5]), [None])
+    return tf.data.Dataset.from_tensors(tf.SparseTensor([[0, 0], [1, 1]], values, [2, 2]))
+
+
 def run(tf, name, folder):
     """What a pipeline gives: its elements, or those before an error and the error's class and sentence."""
     dataset = PIPELINES[name](tf, folder)

@@ -331,6 +331,34 @@ CASES = [
         {"seed": 5, "seed2": 3},
         "small-sizes",
     ),
+    *[
+        Case(
+            op,
+            [CHOICES, SCORES, i32(n), f32(0.55), f32(0.15), *([f32(0)] if op[-1] == "5" else [])],
+            {"pad_to_max_output_size": pads},
+            f"{n}, {pads}",
+        )
+        for op in ("NonMaxSuppressionV4", "NonMaxSuppressionV5")
+        for n, pads in ((3, False), (30, False), (30, True))
+    ],
+    Case(
+        "NonMaxSuppressionV5",
+        [CHOICES, SCORES, i32(3), f32(0.5), f32(0), f32(-1)],
+        label="sigma",
+        only_class=True,
+    ),
+    *[
+        Case(
+            "NonMaxSuppressionWithOverlaps", [ramp(3, 3), f32([0.5, 0.9, 0.1]), i32(n), f32(1.2), f32(least)]
+        )
+        for n, least in ((1, 0), (5, 0), (5, 0.3))
+    ],
+    Case(
+        "NonMaxSuppressionWithOverlaps",
+        [ramp(3, 3), f32([0.5, 0.9]), i32(2), f32(1.2), f32(0)],
+        label="scores",
+        only_class=True,
+    ),
     Case("NonMaxSuppressionV2", [ramp(2, 3), f32([1, 2]), i32(1), f32(0.5)], {}, "three", only_class=True),
     *[
         Case(

@@ -321,6 +321,14 @@ for peephole in (False, True):
 CASES += [
     Case("LSTMBlockCell", lstm, {"cell_clip": -1.0}, "unclipped", atol=3e-7),
     Case("LSTMBlockCell", [*lstm[:3], lstm[3][:, :4], *lstm[4:]], {}, "sizes", only_class=True),
+    Case("BlockLSTM", [i64(2), f32([X, -X]), *lstm[1:]], {"use_peephole": True}, atol=3e-7),
+    Case("BlockLSTM", [i64(2), f32(X), *lstm[1:]], {}, "matrix", only_class=True),
+    Case(
+        "BlockLSTMGrad",
+        [i64(2), f32([X, -X]), *lstm[1:], *[f32([one, one[::-1]]) for one in (*STEP, HIDDEN)]],
+        {"use_peephole": True},
+        atol=1e-6,
+    ),
     Case("GRUBlockCell", [f32(one) for one in (X, HIDDEN, *RESET)], atol=3e-7),
     Case("GRUBlockCellGrad", [f32(one) for one in (X, HIDDEN, *RESET, *STEP[:4])], atol=3e-7),
 ]

@@ -1,6 +1,6 @@
 """Cases of random ops: the same numbers as TensorFlow's for the same seeds."""
 
-from tests.ops.cases import Case, f32, i32, i64, ramp
+from tests.ops.cases import Case, f16, f32, f64, i32, i64, ramp
 
 TRUE = i64([[1, 4], [2, 0], [7, 7]])
 
@@ -50,3 +50,38 @@ CASES += [
     Case("ComputeAccidentalHits", [TRUE, i64([5])], {"num_true": 2}, "none"),
     Case("ComputeAccidentalHits", [TRUE, i64([5])], {"num_true": 3}, "columns", only_class=True),
 ]  # fmt: skip
+for dtype in (f32, f64, f16):
+    CASES += [
+        Case("RandomGamma", [i32([9]), dtype([0.3, 1, 4])], {"seed": 3, "seed2": 5}, label=dtype.__name__),
+        Case(
+            "RandomPoissonV2", [i32([9]), dtype([0.3, 4, 99])], {"seed": 3, "seed2": 5}, label=dtype.__name__
+        ),
+    ]
+CASES += [
+    Case("RandomGamma", [i64([2, 3]), f32([])], {"seed": 3, "seed2": 5}, label="none"),
+    Case(
+        "RandomPoissonV2",
+        [i64([]), i32([[2], [70]])],
+        {"seed": 1, "seed2": 5, "dtype": "float32"},
+        label="int32",
+    ),
+    Case("RandomGammaGrad", [f32([[0.5], [3]]), f32([0.2, 1, 4])]),
+    Case("RandomGammaGrad", [f64([0.05, 1, 30]), f64([0.0, 2, 40])], label="double", rtol=1e-6),
+]
+SEED = i64([-3, 2**40 + 7])
+for op, exact in (
+    ("StatelessRandomUniform", 0),
+    ("StatelessRandomNormal", None),
+    ("StatelessTruncatedNormal", None),
+):
+    for dtype in ("float32", "float64", "float16"):
+        CASES.append(Case(op, [i64([3, 7]), SEED], {"dtype": dtype}, label=dtype, rtol=exact))
+    CASES.append(Case(op, [i32([4]), i32([-1, 5])], {"dtype": "float32"}, label="int32", rtol=exact))
+CASES += [
+    Case("StatelessRandomUniform", [i32([4]), i32([1])], {"dtype": "float32"}, label="one", only_class=True),
+    Case("StatelessRandomUniformInt", [i32([9]), SEED, i32(-3), i32(11)]),
+    Case("StatelessRandomUniformInt", [i32([9]), SEED, i64(-3), i64(11)], label="int64"),
+    Case("StatelessRandomUniformInt", [i32([9]), SEED, i32(3), i32(3)], label="nothing"),
+    Case("StatelessMultinomial", [f32([[0, 1, 2], [3, 0, -1]]), i32(9), SEED]),
+    Case("StatelessMultinomial", [f32([0, 1]), i32(9), SEED], label="vector", only_class=True),
+]

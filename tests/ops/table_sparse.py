@@ -18,7 +18,31 @@ SETS = [i64([[0, 0], [0, 1], [1, 0], [1, 2]]), i64([1, 7, 5, 5]), i64([3, 3])]
 UNION = {"set_operation": "union"}
 OTHER_SETS = [i64([[0, 1], [1, 1], [2, 0]]), i64([7, 5, 6]), i64([3, 4])]
 
+INDICES = b'\x08\t\x12\x08\x12\x02\x08\x01\x12\x02\x08\x01"\x08\x01' + bytes(7)
+ONE = b'\x08\x01\x12\x04\x12\x02\x08\x01"\x04\x00\x00\xc0?'
+SIZES = [b'\x08\t\x12\x04\x12\x02\x08\x01"\x08' + bytes([size]) + bytes(7) for size in (4, 3)]
+PACKED = np.array([[INDICES, ONE, size] for size in SIZES], object)
+"""Vectors [0, 1.5, 0, 0] and [0, 1.5, 0], as three messages each."""
+
 CASES = [
+    # As messages
+    Case("SerializeSparse", SPARSE, {"out_type": "string"}),
+    Case("SerializeSparse", EMPTY, {"out_type": "string"}, "empty"),
+    Case("SerializeSparse", [AT, VALUES[:2], SHAPE], {"out_type": "string"}, "counts", only_class=True),
+    Case("SerializeManySparse", SPARSE, {"out_type": "string"}),
+    Case("SerializeManySparse", CUBE, {"out_type": "string"}, "cube"),
+    Case("SerializeManySparse", EMPTY, {"out_type": "string"}, "empty"),
+    Case("SerializeManySparse", UNORDERED, {"out_type": "string"}, "order", only_class=True),
+    Case("DeserializeSparse", [PACKED], {"dtype": "float32"}),
+    Case("DeserializeSparse", [PACKED[0]], {"dtype": "float32"}, "one"),
+    Case("DeserializeSparse", [PACKED[:, None]], {"dtype": "float32"}, "matrix"),
+    Case("DeserializeSparse", [PACKED], {"dtype": "float64"}, "another type"),
+    Case("DeserializeSparse", [PACKED[:, :2]], {"dtype": "float32"}, "two columns", only_class=True),
+    Case("DeserializeManySparse", [PACKED], {"dtype": "float32"}),
+    Case("DeserializeManySparse", [PACKED[:0]], {"dtype": "float32"}, "none", only_class=True),
+    Case(
+        "DeserializeManySparse", [s([["a", "b", "c"]])], {"dtype": "float32"}, "no messages", only_class=True
+    ),
     # To dense
     Case("SparseToDense", [AT, SHAPE, VALUES, f32(0.0)]),
     Case("SparseToDense", [AT, SHAPE, f32(7.0), f32(-1.0)], label="one value"),

@@ -64,6 +64,7 @@ UPDATES = [
     ("ApplyAdaMax", [V, D, ONES], [MOM, R, MOM, f32(0.99), EPS, GRAD], {}),
     ("ApplyProximalGradientDescent", [V], [R, f32(0.5), f32(0.25), GRAD], {}),
     ("ApplyFtrl", [V, ONES, D], [GRAD, R, f32(0.5), f32(0.25), f32(-0.5)], {}),
+    ("ApplyFtrlV2", [V, ONES, D], [GRAD, R, f32(0.5), f32(0.25), f32(0.75), f32(-0.5)], {}),
     ("ApplyProximalAdagrad", [V, ONES], [R, f32(0.5), f32(0.25), GRAD], {}),
     ("ApplyAdagradDA", [V, D, ONES], [GRAD, R, f32(0.5), f32(0.25), i64(3)], {}),
 ]
@@ -90,6 +91,7 @@ SPARSE = [
     ("SparseApplyProximalAdagrad", 2, [R, f32(0.5), f32(0.25), ROWS, AT], {}),
     ("SparseApplyAdagradDA", 3, [ROWS, AT, R, f32(0.5), f32(0.25), i64(3)], {}),
     ("SparseApplyFtrl", 3, [ROWS, AT, R, f32(0.5), f32(0.25), f32(-0.5)], {}),
+    ("SparseApplyFtrlV2", 3, [ROWS, AT, R, f32(0.5), f32(0.25), f32(0.75), f32(-0.5)], {}),
 ]
 for op, count, rest, attrs in SPARSE:
     label = "-".join(name for name, _ in attrs.items())

@@ -5,6 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
+from gpuplace.stand_in.names import resolve
 
 
 def slices(values=(1.0, 2.0), indices=(0, 1), shape=None):
@@ -454,3 +455,213 @@ def test_ranges_of_types_and_ranks_of_shapes():
     tf.TensorShape(None).assert_has_rank(2)
     with pytest.raises(ValueError, match="must have rank 3"):
         tf.TensorShape([1, None]).assert_has_rank(3)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_ftrl_with_shrinkage(use_resource, is_sparse):
+    variable = tf.get_variable("v", initializer=[[1.0, 2.0], [3.0, 4.0]], use_resource=use_resource)
+    grad = slices([[0.1, 0.2]], [1], [2, 2]) if is_sparse else tf.constant([[0.1, 0.2], [0.3, 0.4]])
+    settings = {"l1_regularization_strength": 0.01, "l2_regularization_strength": 0.2}
+    optimizer = tf.train.FtrlOptimizer(0.5, l2_shrinkage_regularization_strength=0.3, **settings)
+    train = optimizer.apply_gradients([(grad, variable)])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train)
+        value, linear = session.run([variable, optimizer.get_slot(variable, "linear")])
+    if is_sparse:
+        expected = [[1.0, 2.0], [-0.486053, -0.768406]], [[0.0, 0.0], [0.554919, 1.038191]]
+    else:
+        expected = (
+            [[-0.261666, -0.52682], [-0.71423, -0.758759]],
+            [[0.303356, 0.714929], [1.16459, 1.469211]],
+        )
+    np.testing.assert_allclose(value, expected[0], rtol=1e-5)
+    np.testing.assert_allclose(linear, expected[1], rtol=1e-5)
+    with pytest.raises(
+        ValueError, match="l2_shrinkage_regularization_strength -1 needs to be positive or zero"
+    ):
+        tf.train.FtrlOptimizer(0.5, l2_shrinkage_regularization_strength=-1)
+
+
+@pytest.mark.parametrize(
+    ("k", "weights", "expected"),
+    [
+        *[(1, None, 0.0), (1, [1.0, 2.0, 0.5], 0.0), (2, None, 0.166667), (2, [1.0, 2.0, 0.5], 0.107143)],
+        *[(4, None, 0.472222), (4, [1.0, 2.0, 0.5], 0.392857)],
+    ],
+)
+def test_average_precision_at_k(k, weights, expected):
+    scores = np.float32([[0.1, 0.4, 0.2, 0.3], [0.5, 0.1, 0.3, 0.2], [0.2, 0.3, 0.1, 0.4]])
+    labels = np.int64([[3, 2], [1, -1], [0, 1]])
+    present = tf.SparseTensor([[0, 0], [0, 1], [1, 0], [2, 0], [2, 1]], np.int64([2, 3, 1, 0, 1]), [3, 2])
+    for given in (labels, present):
+        value, update = tf.metrics.average_precision_at_k(given, scores, k, weights)
+        with tf.Session() as session:
+            session.run(tf.local_variables_initializer())
+            assert session.run(update) == pytest.approx(expected, rel=1e-5)
+            session.run(update)
+            assert session.run(value) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match="Invalid k=0"):
+        tf.metrics.average_precision_at_k(labels, scores, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "pos", "count"),
+    [((3, 4), (2, 4), (2, 4)), ((5,), (4,), (4,)), ((2, 2), (2, 2), (2,)), ((2, 2), (2, 2), (1, 2))],
+)
+def test_parts_of_texts_at_places_that_do_not_fit(text, pos, count):
+    arrays = [np.full(text, b"letters", object), np.zeros(pos, np.int32), np.ones(count, np.int32)]
+    with pytest.raises(ValueError, match=r"must be (rank|equal)|shapes must match"):
+        tf.substr(*arrays)
+    fed = [tf.placeholder(dtype) for dtype in (tf.string, tf.int32, tf.int32)]
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="same shape|do not broadcast"),
+    ):
+        session.run(tf.substr(*fed), dict(zip(fed, arrays, strict=True)))
+
+
+def test_parts_of_texts_have_the_shape_of_both():
+    part = tf.substr(tf.fill([1, 3], "letters"), [[0], [2]], [[1], [2]])
+    assert part.shape.as_list() == [2, 3]
+    assert tf.Session().run(part).tolist() == [[b"l"] * 3, [b"tt"] * 3]
+
+
+def test_updates_of_nothing_and_of_texts():
+    indices, updates, shape = (tf.placeholder(dtype) for dtype in (tf.int32, tf.float32, tf.int32))
+    scattered = tf.scatter_nd(indices, updates, shape)
+    cases = [
+        ([], [], [0], None),
+        (np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), [0, 3, 2], "specified for empty output.  indices shape: "),
+        ([[0]], [1.0], [], "specified for empty output shape"),
+        (1, [2.0], [3], "Indices shape must have rank at least one"),
+        ([[1]], 2.0, [3], "Updates shape must have rank at least one"),
+        ([[1]], [2.0], [[3]], "Shape must be a vector"),
+    ]
+    scalar = tf.Variable(1.0)
+    with tf.Session() as session:
+        for *values, message in cases:
+            feed = dict(zip((indices, updates, shape), map(np.asarray, values), strict=True))
+            if message is None:
+                assert session.run(scattered, feed).size == 0
+                continue
+            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+                session.run(scattered, feed)
+        texts = tf.scatter_nd([[4], [3], [3]], ["a", "b", "c"], [5])
+        assert session.run(texts).tolist() == [b"", b"", b"", b"bc", b"a"]
+        session.run(scalar.initializer)
+        changed = tf.raw_ops.ScatterNdUpdate(ref=scalar._ref(), indices=indices, updates=updates)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Output must be at least 1-D"):
+            session.run(changed, {indices: [[0]], updates: [1.0]})
+
+
+def test_what_a_template_says_of_its_variables():
+    def layer():
+        return [tf.get_variable(name, [], trainable=name == "w") for name in ("w", "mean")]
+
+    template = tf.make_template("layer", layer)
+    assert template.variable_scope_name is None and template.non_trainable_variables == []
+    weight, mean = template()
+    assert template.variable_scope_name == "layer/"
+    assert template.trainable_weights == [weight]
+    assert template.non_trainable_variables == template.non_trainable_weights == [mean]
+    assert template.weights == [weight, mean]
+    unnamed = tf.make_template("", layer)
+    with tf.variable_scope("outer"):
+        other = tf.get_variable("other", [])
+        made = unnamed()
+    assert unnamed.variable_scope_name == "outer/" and unnamed.variables == [other, *made]
+
+
+def test_kernels_of_lstm_cells_in_parts():
+    inputs, values = tf.ones([2, 3]), {}
+    for shards in (None, 1, 2):
+        with tf.variable_scope(f"in_{shards}", initializer=tf.constant_initializer(0.25)):
+            cell = tf.nn.rnn_cell.LSTMCell(4, num_proj=2, num_unit_shards=shards, num_proj_shards=shards)
+            values[shards] = cell(inputs, cell.zero_state(2, tf.float32))[0]
+    names = [variable.op.name for variable in tf.global_variables() if variable.op.name.startswith("in_2")]
+    assert [name.removeprefix("in_2/lstm_cell/") for name in names] == [
+        *("kernel/part_0", "kernel/part_1", "bias"),
+        *("projection/kernel/part_0", "projection/kernel/part_1"),
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(values)
+    for shards in (1, 2):
+        np.testing.assert_allclose(found[shards], found[None], rtol=1e-6)
+
+
+def test_arguments_of_local_variables_have_the_places_of_those_of_others():
+    def getter(getter, name, *args, **kwargs):
+        return getter(f"got_{name}", *args, **kwargs)
+
+    arguments = ("v", [2], tf.float32, None, None, False, None, None, None, True, True, getter)
+    variable = tf.get_local_variable(*arguments)
+    assert variable.op.name == "got_v" and variable.op.type == "VarHandleOp"
+    assert tf.local_variables() == [variable]
+
+
+def test_slices_stay_slices_when_they_are_clipped():
+    table = tf.Variable(tf.ones([5, 2]))
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [3, 0, 3]) * [[3.0, 4.0], [0.5, 0.0], [-6.0, 8.0]])
+    grad = tf.gradients(loss, table)[0]
+    for clipped, expected in (
+        (tf.clip_by_value(grad, -1.0, 3.5), [[3.0, 3.5], [0.5, 0.0], [-1.0, 3.5]]),
+        (tf.clip_by_norm(grad, 5.0, axes=1), [[3.0, 4.0], [0.5, 0.0], [-3.0, 4.0]]),
+        (tf.clip_by_norm(grad, 125.25**0.5 / 2), [[1.5, 2.0], [0.25, 0.0], [-3.0, 4.0]]),
+    ):
+        assert isinstance(clipped, tf.IndexedSlices) and clipped.indices is grad.indices
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            value, dense = session.run([clipped, tf.convert_to_tensor(clipped)])
+            train = tf.train.GradientDescentOptimizer(1.0).apply_gradients([(clipped, table)])
+            session.run(train)
+            np.testing.assert_allclose(session.run(table), 1 - dense, rtol=1e-6)
+        np.testing.assert_allclose(value.values, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0xF", 15), ("-0X10", -16), (" 0x2 ", 2), ("+0x1f", 31), ("+5", 5), ("0x", None), ("0x1.8", None), ("1_0", None)],
+)  # fmt: skip
+def test_texts_of_numbers(text, number):
+    refusal = pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert string: ")
+    with tf.Session() as session:
+        if number is None:
+            with refusal:
+                session.run(tf.string_to_number(text))
+        else:
+            assert session.run(tf.string_to_number(text)) == number
+        if "x" in text.lower() or "+" in text:
+            with refusal:
+                session.run(tf.string_to_number(text, tf.int32))
+
+
+def test_resources_are_made_and_asked_for():
+    resources = resolve("tensorflow.python.ops.resources")
+    variables = [tf.get_variable(name, initializer=1.0, use_resource=True) for name in ("a", "b")]
+    made = tf.Variable(False, collections=[], name="made")
+    with tf.control_dependencies([made.initializer]):
+        create = tf.assign(made, True, validate_shape=False).op
+    ready = tf.logical_and(tf.is_variable_initialized(made), True)
+    resources.register_resource(variables[1].handle, create, ready)
+    resources.register_resource(
+        variables[0].handle, variables[0].create, variables[0].is_initialized(), is_shared=False
+    )
+    missing, known = resources.report_uninitialized_resources(), resources.report_uninitialized_resources([])
+    make = resources.initialize_resources(resources.shared_resources())
+    with tf.Session() as session:
+        assert session.run([missing, known])[0].tolist() == [b"b:0", b"a:0"]
+        session.run(make)
+        assert session.run(missing).tolist() == [b"a:0"]
+        session.run(resources.initialize_resources(variables))
+        assert session.run(missing).size == session.run(known).size == 0
+        assert session.run(variables) == [1.0, 1.0]
+        session.run(resources.initialize_resources([]))
+    scaffold = tf.train.Scaffold().finalize()
+    with tf.Session() as session:
+        assert b"b:0" in session.run(scaffold.ready_op)
+        session.run([scaffold.init_op, scaffold.local_init_op])
+        assert session.run(scaffold.ready_op).size == 0

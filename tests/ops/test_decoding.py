@@ -155,6 +155,8 @@ def test_sequences_are_gathered_from_their_ends():
             [[7, 8, 9]],
             [[10, 10, 10]],
         ]
+        first = [[[9, -1, 7]], *parents[1:]]  # parents of the first step are nobody's
+        assert session.run(seq2seq.gather_tree(steps, first, [3], 10))[0].tolist() == [[2, 2, 2]]
         ended = seq2seq.gather_tree(steps, parents, [3], 6)
         assert session.run(ended)[:, 0, 0].tolist() == [2, 6, 6, 6]
         with pytest.raises(

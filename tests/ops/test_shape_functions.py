@@ -259,3 +259,9 @@ def test_what_is_said_when_the_graph_is_built(build: Any, sentence: str) -> None
 def test_shapes_that_follow_from_values_known_in_part(build: Any, sizes: Any) -> None:
     shape = build().shape
     assert (None if shape.ndims is None else shape.as_list()) == sizes
+
+
+@pytest.mark.parametrize("op", ["MutexV2", "Timestamp"])
+def test_ops_that_are_only_placed_have_shapes_when_they_are_made(op: str) -> None:
+    with tf.Graph().as_default():
+        assert new(op).shape.as_list() == []

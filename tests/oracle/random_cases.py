@@ -173,7 +173,7 @@ def _draw_boxes(d: Draw) -> Case:
 
 
 def _suppression(d: Draw) -> Case:
-    dtype = np.float32 if d.op == "NonMaxSuppression" else d.dtype()
+    dtype = np.float32 if d.op in ("NonMaxSuppression", "NonMaxSuppressionWithOverlaps") else d.dtype()
     number = d.int(0, 8)
     boxes = d.values(dtype, [number, 4], 0, 1)
     if number and d.chance(8):
@@ -182,8 +182,13 @@ def _suppression(d: Draw) -> Case:
     threshold = d.pick(0.0, 0.2, 0.5, 0.9, 1.0, 1.5)
     if d.op == "NonMaxSuppression":
         return Case(d.op, inputs, {"iou_threshold": threshold})
-    thresholds = [threshold, d.pick(0.0, 0.3)][: 1 + d.op.endswith("V3")]
-    return Case(d.op, [*inputs, *[np.asarray(one, dtype) for one in thresholds]])
+    if d.op == "NonMaxSuppressionWithOverlaps":
+        inputs[0] = d.values(dtype, [number, number + d.chance(12)], 0, 1)
+    numbers = [threshold, d.pick(0.0, 0.3), d.pick(0.0, 0.0, 0.3, 0.8)]
+    counts = {"NonMaxSuppressionV2": 1, "NonMaxSuppressionV5": 3}
+    attrs = {"pad_to_max_output_size": d.chance(2)} if d.op.endswith(("V4", "V5")) else {}
+    thresholds = [np.asarray(one, dtype) for one in numbers[: counts.get(d.op, 2)]]
+    return Case(d.op, [*inputs, *thresholds], attrs)
 
 
 def _glimpse(d: Draw) -> Case:
@@ -889,7 +894,7 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "CropAndResizeGradImage": _crop_grad_image,
     "CropAndResizeGradBoxes": _crop_grad_boxes,
     **dict.fromkeys(("DrawBoundingBoxes", "DrawBoundingBoxesV2"), _draw_boxes),
-    **dict.fromkeys(("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3"), _suppression),
+    **{f"NonMaxSuppression{end}": _suppression for end in ("", "V2", "V3", "V4", "V5", "WithOverlaps")},
     "ExtractGlimpse": _glimpse,
     **dict.fromkeys(("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2"), _sample_box),
     **dict.fromkeys(("DecodeBmp", "DecodeGif", "DecodeJpeg", "DecodePng", "ExtractJpegShape"), _decode),

@@ -684,6 +684,33 @@ def sparse_maps(d: Draw) -> Program:
     return program
 
 
+def sparse_texts(d: Draw) -> Program:
+    """Sparse tensors as texts and back, alone, in rows and damaged."""
+    dtype = d.pick("float32", "int64", "string", "bool", "float64")
+    parts = d.sparse([d.int(1, 4), *d.shape(1, 2, 4, 1)], object if dtype == "string" else dtype)
+    kind = d.pick("string", "variant")
+    is_damaged = d.chance(8)
+
+    def program(tf: Any, session: Any) -> list[Any]:
+        raw, out = tf.raw_ops, getattr(tf, kind)
+        given = dict(
+            zip(("sparse_indices", "sparse_values", "sparse_shape"), map(tf.constant, parts), strict=True)
+        )
+        alone = raw.SerializeSparse(**given, out_type=out)
+        rows = raw.SerializeManySparse(**given, out_type=out)
+        back = [raw.DeserializeSparse(serialized_sparse=one, dtype=dtype) for one in (alone, rows)]
+        texts = raw.SerializeManySparse(**given, out_type=tf.string)
+        if is_damaged:
+            texts = tf.strings.substr(texts, 1, 3)
+        back.append(raw.DeserializeManySparse(serialized_sparse=texts, dtype=dtype))
+        try:
+            return [array for part in back for array in session.run(list(part))]
+        except tf.errors.OpError as error:
+            return [type(error).__name__]
+
+    return program
+
+
 def references(d: Draw) -> Program:
     """Variables of both kinds: made, changed, read, destroyed."""
     value = d.values(("float32", "float64")[d.index % 2], d.shape(0, 2, 4, 0))
@@ -761,7 +788,7 @@ PROGRAMS: dict[str, Callable[[Draw], Program]] = {
     function.__name__: function
     for function in (
         queues, tables, mutable_tables, readers, data_sets, iterators, tensor_arrays, loops, staging, checkpoints,
-        vocabularies, random_numbers, signals, python_functions, sparse_maps, references,
+        vocabularies, random_numbers, signals, python_functions, sparse_maps, sparse_texts, references,
     )
 }  # fmt: skip
 """Name to what makes programs of that kind."""

@@ -175,6 +175,13 @@ def _decode_raw(d: Draw) -> Case:
     return Case(d.op, [words], {"out_type": kind, "little_endian": not d.chance(3)})
 
 
+def _decode_padded(d: Draw) -> Case:
+    case = _decode_raw(d)
+    size = np.dtype(case.attrs["out_type"]).itemsize
+    length = d.int(0, 3) if d.chance(8) else size * d.int(1, 6)
+    return Case(d.op, [case.inputs[0], i32(length)], case.attrs)
+
+
 def _decode_json(d: Draw) -> Case:
     words = [
         b"{}",
@@ -425,10 +432,10 @@ APPLY = tuple(
     f"{kind}{name}"
     for kind in ("", "Resource")
     for name in (
-        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyCenteredRMSProp ApplyFtrl "
+        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdam ApplyCenteredRMSProp ApplyFtrl ApplyFtrlV2 "
         "ApplyGradientDescent ApplyMomentum ApplyProximalAdagrad ApplyProximalGradientDescent ApplyRMSProp "
         "SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradDA SparseApplyCenteredRMSProp SparseApplyFtrl "
-        "SparseApplyMomentum SparseApplyProximalAdagrad SparseApplyRMSProp"
+        "SparseApplyFtrlV2 SparseApplyMomentum SparseApplyProximalAdagrad SparseApplyRMSProp"
     ).split()
 )
 
@@ -458,6 +465,7 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "AsString": _as_string,
     **dict.fromkeys(("EncodeBase64", "DecodeBase64"), _base64),
     "DecodeRaw": _decode_raw,
+    "DecodePaddedRaw": _decode_padded,
     "DecodeJSONExample": _decode_json,
     **dict.fromkeys(("RegexFullMatch", "RegexReplace", "StaticRegexFullMatch", "StaticRegexReplace"), _regex),
     "StringFormat": _format,

@@ -5,6 +5,10 @@
 in an environment with TensorFlow 1.15.5 (Python 3.7) or 2.21, whose ``compat.v1`` with version 2 behaviour off then is
 what ``import tensorflow`` gives. One JSON object: script -> ``{"text", "graphs", "graph_defs"}``, each script in a
 process of its own; an exception that a script does not catch ends the recording.
+
+    python tests/oracle/run_scenario.py --task SCRIPT ARGUMENT ...
+
+runs one process of a program of ``tests/scenarios/cluster_scripts``, whose sessions log where nodes go (to stderr).
 """
 
 import base64
@@ -17,7 +21,7 @@ import subprocess
 import sys
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 
 
@@ -32,7 +36,22 @@ def node_rows(graph_def):
     return rows
 
 
-def run(path):
+def log_placements(tf):
+    """Has all sessions log where nodes go."""
+    base = tf.Session.__mro__[1]
+    made = base.__init__
+
+    def make(self, target="", graph=None, config=None):
+        own = tf.ConfigProto()
+        if config is not None:
+            own.CopyFrom(config)
+        own.log_device_placement = True
+        made(self, target, graph, own)
+
+    base.__init__ = make
+
+
+def run(path, arguments=(), is_task=False):
     """Answers for one script."""
     import tensorflow as tf
 
@@ -40,6 +59,8 @@ def run(path):
         tf = tf.compat.v1
         tf.disable_v2_behavior()
         sys.modules["tensorflow"] = sys.modules["tensorflow.compat.v1"] = tf
+    if is_task:
+        log_placements(tf)
     graphs = []
     made = tf.Graph.__init__
 
@@ -50,7 +71,7 @@ def run(path):
 
     tf.Graph.__init__ = remember
     out = io.StringIO()
-    sys.argv = [path]
+    sys.argv = [path] + list(arguments)
     with contextlib.redirect_stdout(out):
         try:
             runpy.run_path(path, run_name="__main__")
@@ -67,8 +88,8 @@ def run(path):
 
 
 def main(paths):
-    if paths[:1] == ["--one"]:
-        answer = run(paths[1])
+    if paths[:1] in (["--one"], ["--task"]):
+        answer = run(paths[1], paths[2:], paths[0] == "--task")
         sys.__stdout__.write("\n" + json.dumps(answer) + "\n")
         return
     answers = {}

@@ -4,14 +4,21 @@ Needs `tensorflow==2.21.0` (the wheel for x86-64 registers every GPU kernel, wit
 program against the wheel's headers makes devices that exist in name only and hands the graph to
 `GraphExecutionState::MakeForBaseGraph`, as a local session does; for graphs with nodes that are already assigned
 it takes that function's steps itself: assign, run the passes that come before placing, place.
+
+    PYTHONPATH=. TENSORFLOW_PYTHON tests/oracle/tensorflow_placer.py
+
+reads requests and answers them as `tensorflow_placer_1_15` does, for programs that run without TensorFlow.
 """
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import hashlib
+import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -228,3 +235,15 @@ def error_class(code: int) -> str:
     from gpuplace import errors
 
     return errors.exception_type_from_error_code(code).__name__
+
+
+def main() -> None:
+    """Serves requests until the input ends."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        graph, config = (base64.b64decode(request[key]) for key in ("graph", "config"))
+        print(json.dumps(ask(graph, request["devices"], request["soft"], config=config)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

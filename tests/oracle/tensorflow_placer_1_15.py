@@ -27,11 +27,16 @@ MASTER_DEVICES = (
 
 
 class Oracle(object):
-    """The process, seen from the other side."""
+    """The process, seen from the other side.
 
-    def __init__(self, python):
+    Args:
+        python: the interpreter.
+        script: what it runs: this file, or another that reads and answers lines of JSON.
+    """
+
+    def __init__(self, python, script=__file__):
         self.process = subprocess.Popen(
-            [python, os.path.abspath(__file__)],
+            [python, os.path.abspath(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -49,13 +54,17 @@ class Oracle(object):
             "soft": bool(soft),
             "config": base64.b64encode(config).decode(),
         }
+        answer = self.answer(request)
+        return tuple(answer) if isinstance(answer, list) else answer
+
+    def answer(self, request):
+        """The answer to a request as the script takes it."""
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the oracle's process ended")
-        answer = json.loads(line)
-        return tuple(answer) if isinstance(answer, list) else answer
+        return json.loads(line)
 
     def close(self):
         """Ends the process."""

@@ -49,7 +49,9 @@ LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
 LAYERS["saving"] = LAYERS["session"] | {"session"}
 LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["cost"] = LAYERS["training"] | {"training"}
-LAYERS["advise"] = LAYERS["cost"] | {"cost"}
+LAYERS["advisor"] = LAYERS["cost"] | {"cost"}
+LAYERS["sweeps"] = LAYERS["advisor"] | {"advisor"}
+LAYERS["clusters"] = LAYERS["training"]
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
@@ -72,6 +74,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.train.device_setter": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.tables": {"gpuplace.saving.saveables"},
+    "gpuplace.ops.sparse.sparse_spec": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.ops.input.parsing_kernels": {
         "gpuplace.graphdef.messages",
         "gpuplace.graphdef.own_messages",
@@ -92,8 +95,23 @@ UPWARDS: dict[str, set[str]] = {
         "gpuplace.jupyter.frames.estimate_frames",
         "gpuplace.timelines.reader",
     },
+    "gpuplace.advisor.steps.advice": {"gpuplace.jupyter.frames.advice_frames"},
+    "gpuplace.advisor.steps.tradeoff": {
+        "gpuplace.jupyter.frames.advice_frames",
+        "gpuplace.timelines.tradeoff_plot",
+    },
+    "gpuplace.advisor.towers": {
+        "gpuplace.jupyter.frames.advice_frames",
+        "gpuplace.timelines.tradeoff_plot",
+    },
     "gpuplace.cost.comparison": {"gpuplace.jupyter.frames.estimate_frames"},
-    "gpuplace.session.base_session": {"gpuplace.jupyter.frames.machine_frames", "gpuplace.timelines.reader"},
+    "gpuplace.session.base_session": {
+        "gpuplace.clusters.master",
+        "gpuplace.jupyter.frames.machine_frames",
+        "gpuplace.timelines.reader",
+    },
+    "gpuplace.session.session": {"gpuplace.clusters.master"},
+    "gpuplace.sweeps.sweep": {"gpuplace.jupyter.frames.sweep_frames"},
     "gpuplace.tables.dependency_trace": {"gpuplace.jupyter.frames.placement_frames"},
     "gpuplace.logs.log_diff": {"gpuplace.jupyter.frames.log_frames"},
     "gpuplace.logs.logged_placement": {"gpuplace.jupyter.frames.log_frames", "gpuplace.jupyter.pictures"},
@@ -124,9 +142,11 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.plan",
         "gpuplace.tracing",
         "gpuplace.session",
+        "gpuplace.clusters",
         "gpuplace.training",
         "gpuplace.saving",
-        "gpuplace.advise",
+        "gpuplace.advisor",
+        "gpuplace.sweeps",
         "gpuplace.graphdef",
         "gpuplace.logs",
         "gpuplace.tables",
@@ -151,11 +171,24 @@ OWNERS: dict[str, set[str]] = {
     "traitlets": {"gpuplace.jupyter"},
     "tqdm": {"gpuplace.progress"},
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
-    "numba": {"gpuplace.numerics.compiled.window_loops", "gpuplace.numerics.compiled.dispatch"},
-    "llvmlite": {"gpuplace.numerics.compiled.window_loops"},
+    "numba": {
+        "gpuplace.numerics.compiled.window_loops",
+        "gpuplace.numerics.compiled.dispatch",
+        "gpuplace.numerics.compiled.functions",
+        "gpuplace.numerics.compiled.record_types",
+    },
+    "llvmlite": {
+        "gpuplace.numerics.compiled.window_loops",
+        "gpuplace.numerics.compiled.functions",
+        "gpuplace.numerics.compiled.record_types",
+    },
+    "tensorflow": {"gpuplace.cost.tensorflow_steps"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
-    "highspy": {"gpuplace.advise.exact"},
+    "highspy": {"gpuplace.advisor.exact", "gpuplace.advisor.favourites", "gpuplace.advisor.highs"},
+    "dask": {"gpuplace.sweeps.running"},
+    "distributed": {"gpuplace.clusters", "gpuplace.sweeps.running"},
+    "pyarrow": {"gpuplace.sweeps.saved"},
     "PIL": {"gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }

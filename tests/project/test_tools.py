@@ -1,13 +1,14 @@
 """The scripts behind `make`: a notebook to a page, and the system packages."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from tests.browser.jupyterlab import chromium_path
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
@@ -34,31 +35,37 @@ CELLS = (
 )
 
 
-@pytest.mark.notebook
-def test_a_notebook_becomes_a_page(tmp_path):
-    result = to_html(tmp_path, *CELLS)
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory) -> Path:
+    """The page of a notebook."""
+    folder = tmp_path_factory.mktemp("lesson")
+    result = to_html(folder, *CELLS)
     assert result.returncode == 0, result.stderr
-    page = (tmp_path / "out" / "lesson.html").read_text(encoding="utf-8")
+    return folder / "out" / "lesson.html"
+
+
+@pytest.mark.notebook
+def test_a_notebook_becomes_a_page(lesson):
+    page = lesson.read_text(encoding="utf-8")
     assert "<pre>42\n</pre>" in page and "six times seven" in page and "IntSlider(value=0)" in page
     assert "unpkg" not in page
 
 
 @pytest.mark.notebook
 @pytest.mark.browser
-def test_the_page_asks_no_other_host(tmp_path):
+def test_the_page_asks_no_other_host(lesson):
     from playwright.sync_api import sync_playwright
 
-    assert to_html(tmp_path, *CELLS).returncode == 0
     asked: list[str] = []
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+            executable_path=chromium_path(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto((tmp_path / "out" / "lesson.html").as_uri())
+        page.goto(lesson.as_uri())
         page.wait_for_load_state("networkidle")
         assert "six times seven" in page.inner_text("body")
         browser.close()
@@ -83,12 +90,6 @@ def test_a_notebook_that_does_not_exist(tmp_path):
     assert (result.returncode, result.stderr) == (1, "nowhere.ipynb: there is no such notebook\n")
 
 
-def chromium() -> str:
-    return next(
-        path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))
-    )
-
-
 @pytest.fixture
 def system(tmp_path: Path):
     """`system(uid, *packages, **programs)` runs the script where only these programs exist, and returns what they
@@ -107,7 +108,8 @@ def system(tmp_path: Path):
         for name in ("env", "mktemp", "rm", "tail", "bash"):
             (programs / name).symlink_to(f"/usr/bin/{name}")
         program("id", f"echo {uid}")
-        program("dpkg-query", '[ "${!#}" = graphviz ] && echo -n installed')
+        program("dpkg-query", '[[ "${!#}" = graphviz || "${!#}" = chrome ]] && echo -n installed')
+        program("apt-cache", '[ "${!#}" != unheard-of ]')
         if apt:
             program(
                 "apt-get",
@@ -137,6 +139,29 @@ def test_root_updates_and_installs_what_is_missing(system):
         "apt-get update",
         "apt-get install --yes --no-install-recommends chromium fonts-liberation",
     ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "installed"),
+    [
+        ("chromium|chrome", "chromium graphviz-dev"),
+        ("unheard-of|chromium|chrome", "chromium graphviz-dev"),
+        ("unheard-of|chrome", "chrome graphviz-dev"),
+        ("graphviz|chromium", "graphviz-dev"),
+    ],
+)
+def test_the_first_of_several_that_is_known_is_installed(system, choice, installed):
+    code, _, asked = system(0, choice, "graphviz-dev")
+    assert (code, asked[1:]) == (0, [f"apt-get install --yes --no-install-recommends {installed}"])
+
+
+def test_what_is_there_will_do_where_nothing_can_be_installed(system):
+    assert system(1000, "chromium|chrome") == (0, "", [])
+
+
+def test_what_is_there_will_do_where_apt_fails(system):
+    code, message, _ = system(0, "nonsense|chrome")
+    assert code == 0 and "cannot" in message and "do without them" in message
 
 
 def test_others_ask_sudo(system):

@@ -363,7 +363,7 @@ def test_another_engine_is_not_found():
     with pytest.raises(
         tf.errors.NotFoundError, match="No session factory registered for the given session options"
     ):
-        tf.Session("grpc://localhost:2222")
+        tf.Session("etcd://localhost:2222")
 
 
 def test_list_devices():

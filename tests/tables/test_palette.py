@@ -173,3 +173,9 @@ def test_text_is_readable_on_every_step():
 def test_an_unknown_theme_names_the_known_ones():
     with pytest.raises(ValueError, match="choose one of light, dark"):
         theme_named("sepia")
+
+
+def test_gpus_of_parameter_servers_and_workers_look_different():
+    tasks = ["/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0", "/job:ps/task:1"]
+    assert len({device_style(f"{task}/device:GPU:0").fill for task in tasks}) == 4
+    assert device_style("/job:worker/task:0/gpu:1").fill == device_style("/gpu:1").fill

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
         log_uniform_candidate_sampler,
         uniform_candidate_sampler,
     )
+    from gpuplace.ops.random.gamma_and_poisson import random_gamma as gamma
+    from gpuplace.ops.random.gamma_and_poisson import random_poisson as poisson
+    from gpuplace.ops.random.stateless import (
+        stateless_categorical,
+        stateless_multinomial,
+        stateless_truncated_normal,
+    )
+    from gpuplace.ops.random.stateless import stateless_random_normal as stateless_normal
+    from gpuplace.ops.random.stateless import stateless_random_uniform as stateless_uniform
     from gpuplace.ops.random.unigrams import (
         fixed_unigram_candidate_sampler,
         learned_unigram_candidate_sampler,
@@ -32,6 +41,11 @@ else:  # loaded when they are first asked for
         __name__,
         {
             "gpuplace.ops.nn.sampling": "all_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler",
+            "gpuplace.ops.random.gamma_and_poisson": "random_gamma as gamma random_poisson as poisson",
+            "gpuplace.ops.random.stateless": (
+                "stateless_categorical stateless_multinomial stateless_truncated_normal"
+                " stateless_random_normal as stateless_normal stateless_random_uniform as stateless_uniform"
+            ),
             "gpuplace.ops.random.unigrams": "fixed_unigram_candidate_sampler learned_unigram_candidate_sampler",
         },
     )
@@ -40,13 +54,20 @@ __all__ = [
     "all_candidate_sampler",
     "categorical",
     "fixed_unigram_candidate_sampler",
+    "gamma",
     "get_seed",
     "learned_unigram_candidate_sampler",
     "log_uniform_candidate_sampler",
     "multinomial",
     "normal",
+    "poisson",
     "set_random_seed",
     "shuffle",
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
     "truncated_normal",
     "uniform",
     "uniform_candidate_sampler",

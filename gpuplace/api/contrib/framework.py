@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     )
     from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
     from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
+    from gpuplace.training.load_and_remap import (
+        load_and_remap_matrix_initializer,
+        load_embedding_initializer,
+        load_linear_multiclass_bias_initializer,
+    )
 else:
     __getattr__ = _lazy_names(
         __name__,
@@ -41,6 +46,9 @@ else:
             "gpuplace.ops.variables.convolution_initializers": """
                 convolutional_delta_orthogonal convolutional_orthogonal_1d convolutional_orthogonal_2d
                 convolutional_orthogonal_3d
+            """,
+            "gpuplace.training.load_and_remap": """
+                load_and_remap_matrix_initializer load_embedding_initializer load_linear_multiclass_bias_initializer
             """,
             "gpuplace.saving.assigning": """
                 assign_from_checkpoint assign_from_checkpoint_fn assign_from_values assign_from_values_fn
@@ -57,7 +65,9 @@ __all__ = [
     "convolutional_orthogonal_3d", "create_global_step", "current_arg_scope", "get_global_step",
     "get_local_variables", "get_model_variables", "get_or_create_global_step", "get_trainable_variables",
     "get_unique_variable", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
-    "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "list_variables", "load_checkpoint",
-    "load_variable", "local_variable", "model_variable", "nest", "variable", "with_dependencies",
+    "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "list_variables",
+    "load_and_remap_matrix_initializer", "load_checkpoint", "load_embedding_initializer",
+    "load_linear_multiclass_bias_initializer", "load_variable",
+    "local_variable", "model_variable", "nest", "variable", "with_dependencies",
 ]
 # fmt: on

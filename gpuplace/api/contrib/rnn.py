@@ -6,12 +6,13 @@ Source: tensorflow/contrib/rnn, release 1.15 (names).
 from gpuplace.ops.contrib.cells import *
 from gpuplace.ops.rnn.block_cells import *
 from gpuplace.ops.rnn.cells import *
+from gpuplace.ops.rnn.fused_lstm import *
 from gpuplace.ops.rnn.projections import EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper
 from gpuplace.ops.rnn.rnn import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
 
 __all__ = [
     "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUBlockCell",
-    "GRUBlockCellV2", "GRUCell", "InputProjectionWrapper", "LSTMBlockCell", "LSTMCell", "LSTMStateTuple",
-    "LayerNormBasicLSTMCell", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell", "ResidualWrapper",
+    "GRUBlockCellV2", "GRUCell", "InputProjectionWrapper", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
+    "LSTMStateTuple", "LayerNormBasicLSTMCell", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell", "ResidualWrapper",
     "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from gpuplace.ops.image.codecs import (
     encode_jpeg,
     extract_jpeg_shape,
 )
+from gpuplace.ops.image.measures import decode_image, is_jpeg
 from gpuplace.ops.input.csv import decode_csv
 from gpuplace.ops.input.file_ops import match_filenames_once, matching_files, read_file, write_file
 from gpuplace.ops.input.parsing import (
@@ -36,6 +37,11 @@ from gpuplace.ops.input.parsing import (
     serialize_tensor,
 )
 from gpuplace.ops.input.queues import PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from gpuplace.ops.sparse.sparse_spec import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64
 
 __all__ = [
@@ -55,14 +61,17 @@ __all__ = [
     "decode_bmp",
     "decode_csv",
     "decode_gif",
+    "decode_image",
     "decode_jpeg",
     "decode_json_example",
     "decode_png",
     "decode_raw",
+    "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "extract_jpeg_shape",
     "gfile",
+    "is_jpeg",
     "match_filenames_once",
     "matching_files",
     "parse_example",
@@ -71,6 +80,8 @@ __all__ = [
     "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "tf_record_iterator",
     "write_file",

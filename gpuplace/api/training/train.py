@@ -69,6 +69,7 @@ __all__ = [
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
+    "ClusterDef",
     "ClusterSpec",
     "Coordinator",
     "Example",
@@ -84,6 +85,7 @@ __all__ = [
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "Int64List",
+    "JobDef",
     "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
@@ -103,6 +105,8 @@ __all__ = [
     "Scaffold",
     "SecondOrStepTimer",
     "SequenceExample",
+    "ServerDef",
+    "Server",
     "SessionCreator",
     "SessionManager",
     "SessionRunArgs",
@@ -114,6 +118,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "SyncReplicasOptimizer",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -168,9 +173,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace.checkpoints.reader import NewCheckpointReader
+    from gpuplace.clusters.server import Server
     from gpuplace.graphdef.event_reader import summary_iterator
     from gpuplace.graphdef.messages import (
         BytesList,
+        ClusterDef,
         Example,
         Feature,
         FeatureList,
@@ -178,9 +185,11 @@ if TYPE_CHECKING:
         Features,
         FloatList,
         Int64List,
+        JobDef,
         QueueRunnerDef,
         SaverDef,
         SequenceExample,
+        ServerDef,
     )
     from gpuplace.saving.checkpoint_state import (
         checkpoint_exists,
@@ -230,16 +239,18 @@ if TYPE_CHECKING:
         SessionRunValues,
     )
     from gpuplace.training.supervisor import Supervisor, basic_train_loop
+    from gpuplace.training.sync_replicas import SyncReplicasOptimizer
     from gpuplace.training.timers import SecondOrStepTimer
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "gpuplace.checkpoints.reader": "NewCheckpointReader",
+            "gpuplace.clusters.server": "Server",
             "gpuplace.graphdef.event_reader": "summary_iterator",
             "gpuplace.graphdef.messages": """
-                BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List QueueRunnerDef SaverDef
-                SequenceExample
+                BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef
+                QueueRunnerDef SaverDef SequenceExample ServerDef
             """,
             "gpuplace.saving.checkpoint_state": """
                 checkpoint_exists checkpoints_iterator generate_checkpoint_state_proto get_checkpoint_mtimes
@@ -267,6 +278,7 @@ else:
                 SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
             """,
             "gpuplace.training.supervisor": "Supervisor basic_train_loop",
+            "gpuplace.training.sync_replicas": "SyncReplicasOptimizer",
             "gpuplace.training.timers": "SecondOrStepTimer",
             "gpuplace.training.warm_start": "VocabInfo warm_start",
         },

@@ -12,9 +12,19 @@ import numpy as np
 
 from gpuplace.cost.kernel_times.rates import Rates
 from gpuplace.cost.work import Convolution
+from gpuplace.device.gpu_models import GPUModel
 from gpuplace.typing import Array
 
-__all__ = ["COLUMNS", "PASSES", "columns_of", "depthwise_seconds", "features", "measured_columns", "seconds"]
+__all__ = [
+    "COLUMNS",
+    "PASSES",
+    "columns_of",
+    "depthwise_seconds",
+    "features",
+    "generation_times",
+    "measured_columns",
+    "seconds",
+]
 
 COLUMNS = (
     "pass", "n", "c", "k", "h", "w", "filter_h", "filter_w", "out_h", "out_w", "stride_h", "stride_w", "groups",
@@ -25,6 +35,13 @@ COLUMNS = (
 PASSES = ("forward", "backward_input", "backward_filter")
 _BEST = 0.8
 _CALL_SECONDS = 8e-6
+_TILES = ((128, 1.0), (64, 0.95), (32, 0.8))
+"""Sizes of the tiles of a product, and the share of the rate that is reached with them; assumed."""
+_NARROW = 8
+"""What fewer columns than a tile has are rounded up to: the gradient of an image of 3 channels takes 1.3 to 2.1 times
+as long as the convolution.
+
+Source: layer L1 of github.com/soumith/convnet-benchmarks on a GTX TITAN X, cuDNN's second and third release."""
 _WINOGRAD = 2.0
 """What Winograd's algorithm saves of the multiplications of a 3x3 window, transforms of the tiles included."""
 
@@ -81,11 +98,53 @@ def seconds(rows: Array, rates: Rates) -> Array:
         rates: of the GPU, for the type.
     """
     flops, moved = _amounts(rows, rates)
+    flops *= _filled_tiles(rows)
     column = dict(zip(COLUMNS, rows.T))
     is_winograd = (column["filter_h"] == 3) & (column["filter_w"] == 3)
     is_winograd &= (column["stride_h"] == 1) & (column["stride_w"] == 1)
     computing = flops / np.where(is_winograd, _WINOGRAD, 1.0) / (rates.flops * _BEST)
     return computing + moved / rates.bandwidth + _CALL_SECONDS
+
+
+def _filled_tiles(rows: Array) -> Array:
+    """By how much a product is longer because its columns, and the rows of a filter's gradient, come in tiles."""
+    column = dict(zip(COLUMNS, rows.T))
+    columns = np.where(column["pass"] == 1, column["c"], column["k"])
+    window = column["filter_h"] * column["filter_w"] * column["depth"]
+    filter_rows = np.where(column["pass"] == 2, column["c"] * window, _TILES[0][0])
+    return _in_tiles(columns) * _in_tiles(filter_rows)
+
+
+def _in_tiles(sizes: Array) -> Array:
+    filled = np.minimum.reduce([np.ceil(sizes / tile) * tile / share for tile, share in _TILES])
+    smallest, share = _TILES[-1]
+    narrow = np.ceil(sizes / _NARROW) * _NARROW / share
+    return np.where(sizes < smallest, narrow, filled) / sizes
+
+
+_KEPLER_TIMES = np.array([[1.17, 1.24], [1.89, 1.38], [1.89, 1.38]])
+"""What convolutions take on Kepler beside later GPUs that reach the same share of their rates: ``[pass, is wide]``, for
+windows of 1 x 1 and for larger ones.
+
+Fitted to forward and backward times of eight nets on a Tesla K80 with cuDNN 5.1, batches of 16, Torch
+(github.com/dmikushin/cnn-benchmarks, README), and to those of four nets on a GTX TITAN Black beside a GTX TITAN X, both
+with cuDNN's second release (github.com/soumith/convnet-benchmarks, torch7/imagenet_winners/output.log of December 2014,
+January and April 2015). The TITAN Black's 15 passes of single layers in the same place say 1.27."""
+
+
+def generation_times(rows: Array, gpu: GPUModel) -> Array | float:
+    """What the times of convolutions are multiplied by on GPUs whose kernels are of a generation not measured.
+
+    Args:
+        rows: ``[row, COLUMNS]``.
+        gpu: the GPU.
+    """
+    if gpu.compute_capability[0] != 3:
+        return 1.0
+    column = dict(zip(COLUMNS, rows.T))
+    return _KEPLER_TIMES[
+        column["pass"].astype(int), (column["filter_h"] * column["filter_w"] > 1).astype(int)
+    ]
 
 
 _DEPTHWISE_SHARE = {0: 0.5, 1: 0.4, 2: 0.12}

@@ -6,7 +6,8 @@ For a matrix product, a convolution or a recurrent layer::
 
 The correction is known where a table has the shape: measured over computed time, for each measured GPU. For another GPU
 it is the mean of theirs, weighted by how alike chips and libraries are (``generations``); for another shape it is
-interpolated between the known shapes (``interpolation``). A measured GPU at a measured shape gives the measured time.
+interpolated between the known shapes (``interpolation``). A measured GPU at a measured shape gives the measured time;
+convolutions less, where trying their algorithms out finds a faster one than the library guesses (``algorithms``).
 What else a GPU computes is bound by its memory or by the time that starting a kernel takes.
 
 What was fitted to what: the corrections are the measured tables; lengths in the spaces of shapes and the scales of
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.kernel_times import convolutions, products, recurrences
+from gpuplace.cost.kernel_times.algorithms import tried_seconds
 from gpuplace.cost.kernel_times.generations import check_library, similarity
 from gpuplace.cost.kernel_times.interpolation import Interpolation
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
@@ -95,12 +97,16 @@ def measured_kinds() -> dict[type, MeasuredKind]:
 class KernelTimes:
     """Times of kernels on GPUs, from the tables measured on some of them."""
 
-    def __init__(self, library: str | None = None, without: Iterable[str] = ()) -> None:
+    def __init__(
+        self, library: str | None = None, without: Iterable[str] = (), is_tried: bool = True
+    ) -> None:
         """Makes the model; tables are read when first asked for.
 
         Args:
             library: release of CUDA on all GPUs, such as ``"10.0"``; None: that of each GPU's time.
             without: names of GPUs whose measured tables are left out, to judge the model by them.
+            is_tried: whether convolutions take their fastest algorithm, as TensorFlow finds it by trying; False: the
+                one that the library guesses, as in the measured tables.
 
         Raises:
             InvalidArgumentError: no such release is known, or no such GPU was measured.
@@ -108,6 +114,7 @@ class KernelTimes:
         check_library(library)
         self._library = library
         self._without = frozenset(find_model(name).name for name in without)
+        self._is_tried = is_tried
         self._learned: dict[tuple[GPUModel, type], Interpolation] = {}
 
     def seconds(self, works: Sequence[Work], gpu: GPUModel) -> Array:
@@ -174,6 +181,9 @@ class KernelTimes:
         share = 1.0 if dtype == "float32" else _OTHER_TYPES
         times = computed * np.exp(share * self.correction(gpu, kind)(measured.model.features(rows)))
         if kind is Convolution:
+            if self._is_tried and dtype == "float32" and not rates.in_tensor_cores:
+                times = np.minimum(times, tried_seconds(rows, rates, self._library))
+            times *= convolutions.generation_times(rows, gpu)
             groups = rows[:, convolutions.COLUMNS.index("groups")]
             is_depthwise = (groups > 1) & (rows[:, convolutions.COLUMNS.index("c")] == 1)
             if is_depthwise.any():

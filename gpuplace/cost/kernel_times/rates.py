@@ -35,6 +35,8 @@ class Rates:
     """Bytes a second between the GPU and its memory, in a long copy."""
     item_bytes: int
     """Bytes of a number."""
+    in_tensor_cores: bool = False
+    """Whether that rate is the tensor cores'."""
 
 
 def rates_of(gpu: GPUModel, dtype: str, library: str | None = None) -> Rates:
@@ -59,4 +61,5 @@ def rates_of(gpu: GPUModel, dtype: str, library: str | None = None) -> Rates:
     elif dtype == "float32" and gpu.tf32_flops and place >= LIBRARIES["11.0"]:
         flops = max(flops, _TENSOR_SHARE * gpu.tf32_flops)
     item_bytes = _BYTES.get(dtype, 2 if dtype.endswith("16") else 1 if dtype.endswith("8") else 4)
-    return Rates(gpu.sm_count, flops * gpu.sustained, gpu.memory_bandwidth * memory_share(gpu), item_bytes)
+    bandwidth = gpu.memory_bandwidth * memory_share(gpu)
+    return Rates(gpu.sm_count, flops * gpu.sustained, bandwidth, item_bytes, flops > gpu.fp32_flops)

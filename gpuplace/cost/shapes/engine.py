@@ -20,6 +20,10 @@ class Engine(Protocol):
     attrs_of: Callable[[int], Mapping[str, Any]]
     library: Any
 
+    @property
+    def consumers(self) -> list[list[int]]:
+        """The nodes that take an output of each node."""
+
     def sizes(self, node: int, output: int) -> Sizes:
         """The shape of an output as far as it is known by now."""
 

@@ -42,7 +42,7 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import infer_shapes, shape_function_of
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 _MOST_VISITS = 12
 """Visits of a node; after more its shapes are what they have in common."""
@@ -600,6 +600,17 @@ def _identity(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is not None:
         engine.hand_on(node, 0, handle)
+    return (engine.input_sizes(node, 0),)
+
+
+@_rule("_ParallelConcatStart")
+def _whole_shape(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    shape = kind.attrs.get("shape")
+    return (shape.sizes if isinstance(shape, TensorShape) else None,)
+
+
+@_rule("_ParallelConcatUpdate")
+def _same_as_whole(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return (engine.input_sizes(node, 0),)
 
 

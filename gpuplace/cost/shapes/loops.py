@@ -6,8 +6,8 @@ A loop that counts runs as often as its condition says::
 
 takes ``n`` trips if ``n`` is known. Of several conditions joined by ``LogicalAnd`` the counting ones bound the trips:
 a decoder that stops early is assumed to run to its bound. Where the bound is the counter of a loop around, its mean
-counts. A loop that goes back over another (its counter begins with
-what came out of that one's counter) runs as often as that one.
+counts. A loop that goes back over another (its counter begins with what came out of that one's counter) runs as often
+as that one. What is counted in another way than by adding is tried (``counting``).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.shapes.counting import Counted, Counting
 from gpuplace.cost.shapes.inference import Inference
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ENTERS, EXITS, IDENTITY_OPS, MERGES, NEXT_ITERATIONS, SWITCHES
@@ -27,6 +27,9 @@ _LONGEST_WAY = 200
 """Nodes between a value and where it comes from."""
 
 _SHOWN = 20
+
+MOST_TRIPS = 10**15
+"""The most that may be said of a loop: the sum of its times is still exact."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class TripCounts:
             frames[node]: node for node, kind in enumerate(engine.kinds) if kind.op_type == "LoopCond"
         }
         names = list(dict.fromkeys(name for name in frames if name))
+        if not isinstance(given, Mapping):
+            raise TypeError(f"trip_counts: names of loops' frames with numbers; got {given!r}")
         for key, count in given.items():
             chosen = [name for name in names if name == key] or [
                 name for name in names if name.removesuffix("/while_context") == key
@@ -98,13 +103,9 @@ class TripCounts:
                     facts={"loops": ", ".join(names[:_SHOWN]) or "none"},
                     hint="name the loop by its frame, as Enter nodes have it in 'frame_name'",
                 )
-            if (
-                not isinstance(count, (int, float, np.integer, np.floating))
-                or not count >= 0
-                or math.isinf(count)
-            ):
+            if not isinstance(count, (int, float, np.integer, np.floating)) or not 0 <= count <= MOST_TRIPS:
                 raise InvalidArgumentError.of(
-                    f"trip_counts: a loop runs 0 times or more; got {count!r} for '{key}'",
+                    f"trip_counts: a loop runs 0 times or more, {MOST_TRIPS:,} at most; got {count!r} for '{key}'",
                     hint="give a number",
                 )
             self._found.update(dict.fromkeys(chosen, Trips(float(count))))
@@ -121,12 +122,38 @@ class TripCounts:
         condition = self._conditions.get(frame)
         if condition is None:
             return Trips(1.0, f"Loop '{frame}' has no condition here: one trip is assumed")
-        count, exact = self._bound(*self._engine.inputs[condition][0])
+        source = self._engine.inputs[condition][0]
+        count, exact = self._bound(*source)
+        if not exact:
+            tried = self._tried(frame, *source)
+            if tried is not None and not tried.is_over and count is None:
+                least = max(tried.trips, 1)
+                said = f"Loop '{frame}' does not end in {least} trips, which are assumed; give trip_counts"
+                return Trips(float(least), said)
+            if (
+                tried is not None
+                and tried.is_over
+                and (count is None or tried.is_exact or tried.trips < count)
+            ):
+                count, exact = float(tried.trips), tried.is_exact
         if count is None:
-            return Trips(1.0, f"No bound of loop '{frame}' is known: one trip is assumed; give trip_counts")
+            decides = self._engine.graph.names[source[0]]
+            return Trips(
+                1.0,
+                f"No bound of loop '{frame}' is known, since '{decides}' hangs on what the loop computes: one trip is "
+                "assumed; give trip_counts",
+            )
         if not exact:
             return Trips(count, f"Loop '{frame}' is assumed to run to its bound of {count:g} trips")
         return Trips(count)
+
+    def _tried(self, frame: str, node: int, output: int) -> Counted | None:
+        """How often a condition of a loop holds, by trying."""
+
+        def is_inside(other: int) -> bool:
+            return self._frames[other] == frame
+
+        return Counting(self._engine, is_inside, self._origin, self.scalar).count(node, output)
 
     def _bound(self, node: int, output: int) -> tuple[float | None, bool]:
         """How often a condition holds, at most, and whether it is just as often."""
@@ -299,14 +326,3 @@ def trip_counts(
         if trips.assumed:
             assumed.append(trips.assumed)
     return found, assumed
-
-
-def known_branches(engine: Inference) -> dict[int, bool]:
-    """Switch nodes outside of loops' decisions whose predicate is known: which output is alive."""
-    found: dict[int, bool] = {}
-    for node, kind in enumerate(engine.kinds):
-        if kind.op_type in SWITCHES and len(engine.inputs[node]) == 2:
-            known: Any = engine.known_value(*engine.inputs[node][1])
-            if known is not None and known[1] is None and known[0].size == 1:
-                found[node] = bool(known[0].item())
-    return found

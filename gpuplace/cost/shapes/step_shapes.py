@@ -17,12 +17,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuplace.cost.shapes.branches import idle_branches, known_branches
 from gpuplace.cost.shapes.feeds import resolve_feeds
 from gpuplace.cost.shapes.inference import Given, Inference
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, is_known, shape_of
-from gpuplace.cost.shapes.loops import frames_of, known_branches
+from gpuplace.cost.shapes.loops import frames_of
 from gpuplace.cost.shapes.loops import trip_counts as found_trips
 from gpuplace.cost.shapes.most import most_sizes
+from gpuplace.cost.shapes.taken_by import demanded_sizes
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.registry import Catalogue, default_catalogue
@@ -141,14 +143,21 @@ def step_shapes(
     placed = graph if isinstance(graph, PlacementGraph) else _placement_graph(graph, known)
     kinds = Kinds(known)
     given: Given = {}
-    plain = Inference(placed, kinds, given, use_hints=use_hints)
+    plain = Inference(placed, kinds, given, None if assume is None else _demanded_for, use_hints=use_hints)
     if feeds:
         declared = _declared(plain)
         given = resolve_feeds(placed, feeds, declared, lambda node: len(plain.kinds[node].dtypes))
         plain.feed(given)
     plain.run()
+    perhaps: list[str] = []
     if plain.faults:
-        raise _misfit(plain, given)
+        idle = idle_branches(plain)
+        if not idle.issuperset(plain.faults):
+            raise _misfit(plain, given, idle)
+        perhaps = [
+            f"'{placed.names[node]}', whose shapes do not fit, is in a branch that does not run: {sentence}"
+            for node, sentence in sorted(plain.faults.items())
+        ]
     assumed: list[str] = []
     rests_on: dict[int, str] = {}
     engine = plain
@@ -169,7 +178,7 @@ def step_shapes(
         trips=trips,
         taken=known_branches(engine),
         engine=engine,
-        assumed=(*assumed, *of_loops),
+        assumed=(*perhaps, *assumed, *of_loops),
         rests_on=rests_on,
     )
 
@@ -208,8 +217,11 @@ def _with_assumptions(
     sources: dict[int, str] = {}
 
     def assumed_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-        if engine.graph is not plain.graph or all(map(is_known, plain.shapes[node] or ())):
-            return found  # within a function; or not known yet, and about to be
+        if engine.graph is not plain.graph:
+            return found
+        found = _demanded_for(engine, node, found)
+        if all(map(is_known, found)) or all(map(is_known, plain.shapes[node] or ())):
+            return found  # not known yet, and about to be
         most = most_sizes(engine, node)
         if most is not None:
             sources[node] = "as many as there can be"
@@ -258,6 +270,11 @@ def _with_assumptions(
     return engine, assumed, rests_on
 
 
+def _demanded_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """The shapes of what comes from outside, where a variable that takes them says what they are."""
+    return demanded_sizes(engine, node, found) if engine.kinds[node].is_stateful else found
+
+
 def filled_with(sizes: Sizes, size: int | None) -> Sizes:
     """A shape with ``size`` in the place of unknown sizes."""
     if sizes is None or size is None:
@@ -286,8 +303,8 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
-def _misfit(engine: Inference, given: Given) -> InvalidArgumentError:
-    node, sentence = min(engine.faults.items())
+def _misfit(engine: Inference, given: Given, idle: set[int]) -> InvalidArgumentError:
+    node, sentence = min(item for item in engine.faults.items() if item[0] not in idle)
     facts = {"node": engine.graph.names[node]}
     if given:
         facts["fed"] = ", ".join(

@@ -153,7 +153,8 @@ def _unknown(engine: Engine, kind: Kind, at: int, sizes: Sizes) -> Value | None:
     known: Any = sizes
     if math.prod(known) > _FEW:
         return None
-    return np.full(known, -1, kind.input_types[at].base_dtype.as_numpy_dtype), np.ones(known, bool)
+    dtype = kind.input_types[at].base_dtype.as_numpy_dtype
+    return np.full(known, -1).astype(dtype), np.ones(known, bool)  # the largest number of an unsigned type
 
 
 def _partial(kind: Kind, arrays: list[Array], masks: list[Array | None]) -> list[Value | None]:
@@ -193,7 +194,7 @@ def _value(array: Array, unknown: Array) -> Value:
     if not unknown.any():
         return array, None
     array = np.array(array)
-    array[unknown] = -1 if array.dtype != bool else False
+    array[unknown] = np.array(-1).astype(array.dtype) if array.dtype != bool else False
     return array, unknown
 
 
@@ -212,18 +213,54 @@ def _is_small(engine: Engine, node: int) -> bool:
     return True
 
 
+_REFUSALS = (OpError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
+"""What kernels raise for values that they do not take, or that need more than arithmetic: the step will tell."""
+
+
 def _computed(kind: Kind, arrays: list[Array]) -> list[Array]:
     """What the op's kernel makes of arrays; nothing where it refuses them."""
+    try:
+        return _bound(kind)(arrays)
+    except _REFUSALS:
+        return []
+
+
+def runner(kind: Kind) -> Callable[[list[Array]], list[Array]] | None:
+    """What works out a node's outputs, nothing where its kernel refuses; None for what only a step can tell.
+
+    Args:
+        kind: the node's kind.
+    """
+    if not _is_pure(kind):
+        return None
+    try:
+        run = _bound(kind)
+    except _REFUSALS:
+        return None
+
+    def computed(arrays: list[Array]) -> list[Array]:
+        try:
+            return run(arrays)
+        except _REFUSALS:
+            return []
+
+    return computed
+
+
+def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
+    """The op's kernel."""
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), dict(kind.attrs))  # type: ignore[arg-type]
     op.inputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
     op.outputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes))
-    try:
+    kernel, outputs = bind(kind.op_type, "CPU", np, op, None), len(kind.dtypes)
+
+    def run(arrays: list[Array]) -> list[Array]:
         with np.errstate(all="ignore"):
-            made = bind(kind.op_type, "CPU", np, op, None)(*arrays)
-    except (OpError, ValueError, TypeError, IndexError, AttributeError, OverflowError):
-        return []  # not a value that the op takes, or one that needs more than arithmetic: the step will tell
-    results = made if isinstance(made, (tuple, list)) else (made,)
-    return [np.asarray(result) for result in results] if len(results) == len(kind.dtypes) else []
+            made = kernel(*arrays)
+        results = made if isinstance(made, (tuple, list)) else (made,)
+        return [np.asarray(result) for result in results] if len(results) == outputs else []
+
+    return run
 
 
 def _vector(sizes: Sizes, dtype: Any) -> Value | None:

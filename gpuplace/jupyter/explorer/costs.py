@@ -6,9 +6,10 @@ Shapes and work are those of the last estimate where only the machine, its optio
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpuplace.cost.batches import batch_of
-from gpuplace.cost.estimate import estimate
+from gpuplace.cost.estimate import estimate, estimate_placed
 from gpuplace.cost.grid import GridRow, cost_grid, fed_shapes
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.errors import InvalidArgumentError
@@ -57,7 +58,21 @@ class Costs:
             and (asked.part, asked.release, asked.call, asked.fetches, asked.feeds)
             == (settings.part, settings.release, settings.call, settings.fetches, settings.feeds)
         )
-        if is_same_step and old is not None and not settings.call:
+        if (
+            is_same_step
+            and old is not None
+            and asked is not None
+            and replace(asked, requests=settings.requests) == settings
+            and old.placement.graph.names == state.placement.graph.names
+        ):
+            found = estimate_placed(old, state.placement)
+        elif (
+            is_same_step
+            and old is not None
+            and asked is not None
+            and asked.requests == settings.requests
+            and not settings.call
+        ):
             found = old.what_if(
                 machine=state.placement.device_set,
                 config=settings.config,

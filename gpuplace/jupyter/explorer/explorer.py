@@ -15,6 +15,8 @@
     explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
     explorer.feeds = {"images": (64, 224, 224, 3)}; explorer.estimate  # what a step costs; also fetches
     explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
+    explorer.advise(seconds=5); explorer.apply_advice()                # a better placement; also some of its moves
+    explorer.requests = {"MatMul": "/gpu:1"}                           # as if the program asked for it
     explorer.frame
     print(explorer.as_python())
     explorer.save_settings("four.json")          # explorer.open_settings("four.json")
@@ -28,12 +30,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import ipywidgets
 import traitlets
 
+from gpuplace.advisor.steps.advice import Advice
+from gpuplace.advisor.steps.advise import check_question
+from gpuplace.advisor.steps.moves import Move
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.errors import OpError
@@ -200,6 +206,11 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         return self._views.costs.estimate()
 
     @property
+    def advice(self) -> Advice | None:
+        """What `advise` found last; None before, and while a search goes on."""
+        return self._views.advising.advice
+
+    @property
     def remedies(self) -> tuple[str, ...]:
         """What the buttons beside an error do, in words; `apply_remedy` does it."""
         return tuple(remedy.label for remedy in self._views.remedies)
@@ -257,6 +268,63 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         settings = self._views.remedies[number].settings
         self._step(lambda: self._what_if.go_to(settings))
 
+    def advise(
+        self,
+        objective: str = "step_time",
+        seconds: float = 5,
+        keep: Any = None,
+        *,
+        seed: int = 0,
+        steps: int | None = None,
+        wait: bool = True,
+    ) -> Advice | None:
+        """Searches for a better placement of the step that `fetches` and `feeds` name, and shows what it finds.
+
+        Args:
+            objective, seconds, keep, seed, steps: as of `gpuplace.advise`.
+            wait: whether to return when the search is over; else it goes on beside what the kernel does, and `advice`
+                is None until it is over.
+
+        Returns:
+            The advice; None if it is not waited for, or was stopped before anything was found.
+
+        Raises:
+            InvalidArgumentError: the objective or a number is wrong; if waited for, as of `gpuplace.advise`.
+            FailedPreconditionError: a search goes on already, or a log is explored.
+        """
+        check_question(objective, seconds, steps, seed)
+        advising = self._views.advising
+        advising.objective, advising.seconds = objective, float(seconds)
+        self.tab = "Advice"
+        advising.run(wait=wait, seed=seed, steps=steps, keep=keep)
+        self._views.show_advice()
+        return advising.advice
+
+    def stop_advising(self, timeout: float | None = 10) -> Advice | None:
+        """Ends a search that goes on; the best so far is the `advice`, which is returned.
+
+        Args:
+            timeout: seconds to wait for its end; None: as long as it takes.
+        """
+        self._views.advising.stop()
+        self._views.advising.join(timeout)
+        return self.advice
+
+    def apply_advice(self, moves: Iterable[Move | str] | None = None) -> None:
+        """Has nodes ask for what is advised, as one change: the graph is placed anew, and `undo` takes it back.
+
+        Args:
+            moves: of `advice.moves`, or their scopes; None for all.
+
+        Raises:
+            FailedPreconditionError: there is no advice, or it is for other settings.
+            InvalidArgumentError: there is no such move.
+        """
+        scopes = None if moves is None else [move if isinstance(move, str) else move.scope for move in moves]
+        with self._what_if.lock:
+            requests = self._views.advising.apply(scopes)
+            self._step(lambda: self._what_if.change(requests=requests))
+
     def save_settings(self, path: Any) -> Path:
         """Writes the settings and the look (scopes, colour, light, selection, tab) as JSON; returns the path.
 
@@ -279,7 +347,11 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         parts = read_parts(source)
         with self._what_if.lock:
             if parts.settings and not self._what_if.is_fixed:
-                settings = self._what_if.changed(**parts.settings)
+                asked = parts.settings
+                if asked.get("requests") and self.placement is not None:
+                    known = view_of(self.placement).index
+                    asked["requests"] = {name: to for name, to in asked["requests"].items() if name in known}
+                settings = self._what_if.changed(**asked)
                 self._step(lambda: self._what_if.go_to(settings))
             self._set_look(parts.look)
 
@@ -484,6 +556,12 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 case {"type": "set", "name": "cost_machines" | "cost_batches" as name, "value": str(value)}:
                     setattr(self._views.costs, name.removeprefix("cost_"), value)
                     self._views.show_cost(is_compared=True)
+                case {"type": "set", "name": str(name), "value": str(value)} if name.startswith("advise_"):
+                    self._views.advising.set(name.removeprefix("advise_"), value)
+                    self._views.show_advice()
+                case {"type": "advise"}:
+                    self.tab = "Advice"
+                    self._advise_heard("start")
                 case {"type": "set", "name": str(name), "value": value}:
                     self._set(name, value)
                     if name in ("fetches", "feeds"):
@@ -531,11 +609,38 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         elif action == "cost:beside":
             self._views.is_beside = not self._views.is_beside
             self._views.show_tab()
+        elif kind == "advise":
+            self._advise_heard(rest)
         elif kind == "compare":
             try:
                 self._compare(lambda: self._comparison.act(action))
             except OpError as error:
                 self._views.compare_failed(error)
+
+    def _advise_heard(self, what: str) -> None:
+        """Does what a button or a tick of the advice says; what cannot be done is said beside it."""
+        advising = self._views.advising
+        how, _, number = what.partition(":")
+        if advising.advice is not None:
+            advising.error = None
+        try:
+            match how:
+                case "start" if not advising.is_running and not advising.refused:
+                    advising.run(wait=False)
+                case "stop":
+                    advising.stop()
+                case "choose" if advising.advice is not None and int(number) < len(advising.advice.moves):
+                    advising.chosen ^= {advising.advice.moves[int(number)].scope}
+                case "all":
+                    self.apply_advice()
+                case "some" if advising.advice is not None:
+                    moves = advising.advice.moves
+                    self.apply_advice([move for move in moves if move.scope in advising.chosen])
+                case "back":
+                    self._step(lambda: self._what_if.change(requests={}))
+        except OpError as error:
+            advising.error = error
+        self._views.show_advice()
 
     def _name_of_box(self, box_id: str) -> str:
         boxes = () if self._views.drawing is None else self._views.drawing.boxes

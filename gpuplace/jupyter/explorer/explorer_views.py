@@ -14,6 +14,7 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.errors import OpError
 from gpuplace.jupyter import render
 from gpuplace.jupyter.explorer import panels
+from gpuplace.jupyter.explorer.advising import Advising
 from gpuplace.jupyter.explorer.as_python import config_code
 from gpuplace.jupyter.explorer.comparison import Comparison
 from gpuplace.jupyter.explorer.cost_fields import grid_fields, step_fields
@@ -42,7 +43,7 @@ from gpuplace.web.rules import words
 
 __all__ = ["LOOKS", "TABS", "Views"]
 
-TABS = ("Table", "Copies", "Cost", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
+TABS = ("Table", "Copies", "Cost", "Advice", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
 """Views that share a place, in order."""
 
 
@@ -84,8 +85,10 @@ class Views:
         self.copies = TableModel(CopyRows.columns, "Copies between devices", on_select)
         self.moves = TableModel(MoveRows.columns, "Nodes that moved", on_select)
         self.log = TableModel(LogRows.columns, "Placement log", on_select, plain=True)
-        self.cost, self.memory, self.errors, self.compare, self.devices = (PanelView() for _ in range(5))
+        self.cost, self.advice, self.memory = (PanelView() for _ in range(3))
+        self.errors, self.compare, self.devices = (PanelView() for _ in range(3))
         self.costs = Costs(what_if)
+        self.advising = Advising(what_if, self.show_advice)
         self.refused: Mapping[str, tuple[Any, BaseException]] = {}
         self.timeline = TimelineView(on_select=on_select)
         self.is_beside = False  # whether the timeline shows the foretold step beside the measured one
@@ -94,6 +97,7 @@ class Views:
             self.graph,
             self.status,
             self.cost,
+            self.advice,
             self.memory,
             self.errors,
             self.compare,
@@ -104,6 +108,7 @@ class Views:
             self.nodes.view,
             self.copies.view,
             self.cost,
+            self.advice,
             self.memory,
             self.timeline,
             self.errors,
@@ -261,6 +266,8 @@ class Views:
             table.front(name == front)
         if front == "Cost":
             self.show_cost()
+        elif front == "Advice":
+            self.show_advice()
         elif front == "Memory":
             self.memory.blocks = self._memory()
         elif front == "Timeline":
@@ -308,6 +315,12 @@ class Views:
         except (OpError, ValueError) as error:
             blocks += cost_error_blocks(error)
         self.cost.blocks = blocks
+
+    def show_advice(self) -> None:
+        """Shows the search for a better placement, or what it found, if that is in front."""
+        with self.what_if.lock:
+            if self.front == "Advice":
+                self.advice.blocks = self.advising.blocks()
 
     def _show_timeline(self) -> None:
         """Shows the measured step; hints are of the current placement, where the step ran so."""

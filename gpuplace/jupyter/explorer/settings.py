@@ -20,6 +20,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import Machine
 from gpuplace.device.mapping import MappingRow
+from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import (
     DEVICE_ORDER,
     VISIBLE_DEVICES,
@@ -62,6 +63,8 @@ class Settings:
     """What the step fetches whose cost is foretold; none for what a training step would fetch."""
     feeds: Mapping[str, str] = field(default_factory=dict)
     """What is fed to it: name of a tensor to the shape, such as ``64,224,224,3``."""
+    requests: Mapping[str, str] = field(default_factory=dict)
+    """What nodes ask for in place of what the program says: node to device, ``""`` for nothing."""
     base: Any = field(default=None, compare=False, repr=False)
     """The ``ConfigProto`` that everything else is taken from."""
 
@@ -246,6 +249,23 @@ def checked_feeds(value: Any) -> dict[str, str]:
             raise ValueError(f"The shape of {name} is whole numbers, for example 64,224,224,3; got {shape!r}")
         feeds[str(name)] = ",".join(sizes)
     return feeds
+
+
+def checked_requests(value: Any) -> dict[str, str]:
+    """What nodes are to ask for: names and devices; ValueError otherwise.
+
+    >>> checked_requests({"left": "/gpu:1"}), checked_requests(None)
+    ({'left': '/gpu:1'}, {})
+    >>> checked_requests({"left": "gpu one"})
+    Traceback (most recent call last):
+    ...
+    ValueError: 'left' is to ask for a device, for example '/gpu:1'; got 'gpu one'
+    """
+    requests = {str(name): str(device) for name, device in dict(value or {}).items()}
+    for name, device in requests.items():
+        if device and parse_name(device) is None:
+            raise ValueError(f"{name!r} is to ask for a device, for example '/gpu:1'; got {device!r}")
+    return requests
 
 
 def checked_count(value: Any) -> dict[str, int]:

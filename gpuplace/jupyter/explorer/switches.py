@@ -32,6 +32,7 @@ _SETTINGS = {
     "clear_devices": "clear_devices",
     "fetches": "fetches",
     "feeds": "feeds",
+    "requests": "requests",
 }
 """Trait -> setting of `WhatIf`."""
 
@@ -69,6 +70,9 @@ class Switches(traitlets.HasTraits):
 
     fetches: Any = traitlets.Any((), help="What the step fetches whose cost is foretold; () for training.")
     feeds: Any = traitlets.Any({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}.")
+    requests: Any = traitlets.Any(
+        {}, help="What nodes ask for in place of what the program says: {'MatMul': '/gpu:1'}."
+    )
 
     def undo(self) -> bool:
         """Takes the last change of a setting back; says whether there was one."""

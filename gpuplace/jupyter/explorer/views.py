@@ -93,7 +93,7 @@ class TableView(anywidget.AnyWidget):
 class PanelView(anywidget.AnyWidget):
     """Text, small tables, links to nodes and buttons.
 
-    Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
+    Messages to Python: ``select`` with ``name``, ``act`` with ``action``, ``set`` with ``name`` and ``value``.
     """
 
     _esm = widget_module("gpuplace/widgets/panel_view.js")
@@ -109,8 +109,8 @@ class PanelView(anywidget.AnyWidget):
 class ControlsView(anywidget.AnyWidget):
     """The settings, the buttons for undo, redo and program text, and what there is to say about the kernel.
 
-    Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``code``, answered by a message
-    ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
+    Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``advise``, ``code``, answered by a
+    message ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
     """
 
     _esm = widget_module("gpuplace/widgets/controls_view.js")

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
+from gpuplace.advisor.steps.written_graph import placed_with
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
@@ -33,6 +34,7 @@ from gpuplace.jupyter.explorer.settings import (
     checked_feeds,
     checked_fetches,
     checked_fraction,
+    checked_requests,
 )
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
@@ -210,6 +212,10 @@ class WhatIf:
             wanted["fetches"] = checked_fetches(wanted["fetches"])
         if "feeds" in wanted:
             wanted["feeds"] = checked_feeds(wanted["feeds"])
+        if "requests" in wanted:
+            wanted["requests"] = self._checked_requests(
+                wanted["requests"], made if _PARTS.isdisjoint(wanted) else None
+            )
         if not _PARTS.isdisjoint(wanted):
             asked = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
             wanted |= self.parts.changed(made, **asked)
@@ -218,6 +224,15 @@ class WhatIf:
                 self.checked_visible(wanted.pop("visible"))
             )
         return replace(made, **wanted)
+
+    def _checked_requests(self, value: Any, settings: Settings | None) -> dict[str, str]:
+        """Names and devices; where the graph is not changed too, ValueError for a node that it has not."""
+        requests = checked_requests(value)
+        if settings is not None and not settings.call and self.placement is not None:
+            known = self.placement.graph.index
+            if unknown := [name for name in requests if name not in known]:
+                raise ValueError(f"There is no node {unknown[0]!r} that could ask for a device")
+        return requests
 
     def checked_visible(self, gpus: Any) -> tuple[int, ...]:
         """Numbers of the machine's GPUs, sorted; ValueError for one that it does not have."""
@@ -284,13 +299,23 @@ class WhatIf:
         if placer is not None and settings.call:
             return place_called(placer, self.attempt(settings.outside()), settings.call)
         if placer is not None:
-            return place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
+            made = place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
+            return self._asking(made, settings.requests)
         options = self.parts.options(settings)
         made = place(
             self.graph, machine=devices, release=release, on_error="keep", soft_placement=soft, **options
         )
         self._placers[(release, *settings.part)] = made.placer
-        return self.attempt(settings) if settings.call else made
+        return self.attempt(settings) if settings.call else self._asking(made, settings.requests)
+
+    def _asking(self, placement: Any, requests: Mapping[str, str]) -> Any:
+        """The placement where nodes ask for other devices; names of nodes that there are not are passed over."""
+        graph = placement.graph
+        known = {graph.index[name]: text for name, text in requests.items() if name in graph.index}
+        if not known:
+            return placement
+        asked = [known.get(node, graph.requested_device(node)) for node in range(len(graph))]
+        return placed_with(placement, asked, on_error="keep")
 
     def pins(self) -> dict[str, Any]:
         """What the node from which the function was opened pins to devices, as arguments of `gpuplace.place`."""

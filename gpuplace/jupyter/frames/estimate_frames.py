@@ -5,7 +5,7 @@
 =============  ==================  =========================================================================
 column         type                meaning
 =============  ==================  =========================================================================
-node           string              name
+name           string              name
 op             category            op type
 device         category            full name
 start          float64             when it began first, since the step's begin
@@ -55,7 +55,7 @@ _RECORDS: dict[str, Any] = {
     "ops": OpCost,
 }
 _CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way"})
-_TEXTS = frozenset({"node", "tensor", "guessed", "at"})
+_TEXTS = frozenset({"name", "node", "tensor", "guessed", "at"})
 _COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables"})
 
 

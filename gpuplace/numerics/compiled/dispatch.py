@@ -28,7 +28,6 @@ import threading
 import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
-from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,29 +184,6 @@ def _settled(key: tuple[str, np.dtype[Any]]) -> Callable[..., None] | None:
     if made is not None:
         made.wait()
     return _ready.get(key)
-
-
-def compiled_module(module: ModuleType) -> Any:
-    """The functions of a module, which may call each other, compiled; the module itself where numba is not installed.
-
-    Each is compiled for the types of its arguments when it is first called, or taken from numba's cache.
-
-    Args:
-        module: one with nothing in it but functions and constants.
-    """
-    if importlib.util.find_spec("numba") is None:
-        return module
-    import numba
-
-    names = dict(vars(module))
-    for name, function in vars(module).items():
-        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-            own = FunctionType(
-                function.__code__, names, name, function.__defaults__
-            )  # sees the others compiled
-            own.__module__, own.__qualname__ = module.__name__, name
-            names[name] = numba.njit(cache=True, nogil=True, error_model="numpy")(own)
-    return SimpleNamespace(**names)
 
 
 def _ask(key: tuple[str, np.dtype[Any]]) -> None:

@@ -280,6 +280,8 @@ def _batches_shape(op: Operation) -> Any:
     number = len(blocks) if blocks is not None else op.inputs[1].shape.ndims and op.inputs[1].shape[0].value
     if sizes is not None and number is not None and len(sizes) < number + 1:
         raise ValueError(f"Shape must be at least rank {number + 1} but is rank {len(sizes)}")
+    if sizes is None and side is not None:
+        sizes = (None,) * 4
     if sizes is None or number is None:
         return [UNKNOWN_SHAPE]
     rest = sizes[1 + number :]

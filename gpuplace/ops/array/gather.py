@@ -460,6 +460,15 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
 
 def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
     """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
+    if not result.ndim:
+        raise InvalidArgumentError.of("Output must be at least 1-D, got shape: []")
+    if not result.size:
+        if not indices.size and not updates.size:
+            return result
+        raise InvalidArgumentError.of(
+            "Indices and updates specified for empty output.  indices shape:"
+            f" {brackets(TensorShape(indices.shape))}"
+        )
     if indices.ndim == 1 or (indices.ndim and not updates.ndim):
         raise InvalidArgumentError.of(
             "The outermost dimension of updates and indices must match. Got indices.shape "
@@ -496,7 +505,17 @@ def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add
 
 @compute("ScatterNd")
 def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) -> Any:
-    return scattered_nd(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
+    for name, array in (("Indices", indices), ("Updates", updates)):
+        if not array.ndim:
+            raise InvalidArgumentError.of(f"{name} shape must have rank at least one. Found:[]")
+    if shape.ndim != 1:
+        raise InvalidArgumentError.of("Shape must be a vector")
+    result = xp.zeros(tuple(shape.tolist()), updates.dtype)
+    if result.dtype == object:
+        result[...] = b""
+    if not len(shape):
+        raise InvalidArgumentError.of("Indices and updates specified for empty output shape")
+    return scattered_nd(xp, result, indices, updates, ctx, add=True)
 
 
 @shape_function("ScatterNd")

@@ -70,9 +70,14 @@ def _broadcast_to_shape(op: Operation) -> Any:
     if wanted.sizes is not None and given.sizes is not None:
         if len(given.sizes) > len(wanted.sizes):
             raise ValueError(f"Shape must be at most rank {len(wanted.sizes)} but is rank {len(given.sizes)}")
-        for have, want in zip(reversed(given.sizes), reversed(wanted.sizes), strict=False):
+        sizes = list(wanted.sizes)
+        for place, have in enumerate(reversed(given.sizes), 1):
+            want = sizes[-place]
             if have not in (want, 1, None) and want is not None:
                 raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+            if have is not None and have > 1:
+                sizes[-place] = have
+        return (TensorShape.of(tuple(sizes)),)
     return (wanted,)
 
 
@@ -223,15 +228,17 @@ def _tile_shape(op: Operation) -> Any:
     require_rank(op.inputs[1].shape, 1)
     counts = constant_value_as_shape(op.inputs[1]).sizes
     sizes = op.inputs[0].shape.sizes
+    if sizes is None and counts is None:
+        return (UNKNOWN_SHAPE,)
     if sizes is None:
-        return (UNKNOWN_SHAPE if counts is None else TensorShape.of((None,) * len(counts)),)
+        sizes = (None,) * len(counts or ())
     if counts is None:
-        return (TensorShape.of((None,) * len(sizes)),)
+        counts = (None,) * len(sizes)
     require_rank(TensorShape.of(counts), len(sizes))
     return (
         TensorShape.of(
             tuple(
-                None if length is None or n is None else length * n
+                0 if 0 in (length, n) else None if length is None or n is None else length * n
                 for length, n in zip(sizes, counts, strict=True)
             )
         ),
@@ -406,8 +413,11 @@ def _mirror_pad_grad_kernel(xp: Any, input: Any, paddings: Any, *, mode: bytes) 
 @shape_function("MirrorPadGrad")
 def _mirror_pad_grad_shape(op: Operation) -> Any:
     sizes, pairs = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
-    if sizes is None or pairs is None:
-        return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None,) * len(sizes)),)
+    if sizes is None:
+        axes = require_rank(op.inputs[1].shape, 2)[0].value
+        return (UNKNOWN_SHAPE if axes is None else TensorShape.of((None,) * axes),)
+    if pairs is None:
+        return (TensorShape.of((None,) * len(sizes)),)
     return (
         TensorShape.of(
             tuple(None if n is None else n - int(sum(pair)) for n, pair in zip(sizes, pairs, strict=True))

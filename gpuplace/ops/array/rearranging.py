@@ -232,8 +232,10 @@ def _depth_to_space(xp: Any, input: Any, *, block_size: int, data_format: bytes)
 @shape_function("SpaceToDepth", "DepthToSpace")
 def _blocks_shape(op: Operation) -> Any:
     sizes, n = op.inputs[0].shape.sizes, op.attrs["block_size"]
-    if sizes is None or op.attrs["data_format"] == b"NCHW_VECT_C":
+    if op.attrs["data_format"] == b"NCHW_VECT_C":
         return (UNKNOWN_SHAPE,)
+    if sizes is None:
+        return (TensorShape.of((None,) * 4),)
     if len(sizes) != 4:
         raise ValueError(f"Shape must be rank 4 but is rank {len(sizes)}")
     first = op.attrs["data_format"] == b"NCHW"

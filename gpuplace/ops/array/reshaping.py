@@ -203,7 +203,7 @@ def _multiple_error(count: int, known: int) -> InvalidArgumentError:
 @shape_function("Reshape")
 def _reshape_shape(op: Operation) -> Any:
     given, wanted = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
-    count = given.num_elements()
+    count = 0 if given.sizes is not None and 0 in given.sizes else given.num_elements()
     if wanted.sizes is None or count is None and None not in wanted.sizes:
         return (wanted,)
     free = [axis for axis, length in enumerate(wanted.sizes) if length is None]
@@ -216,7 +216,7 @@ def _reshape_shape(op: Operation) -> Any:
                 f"Cannot reshape a tensor with {count} elements to shape {brackets(wanted)} ({known} elements)"
             )
         return (wanted,)
-    if len(free) > 1 or count is None or known == 0 or constant_value(op.inputs[1]) is None:
+    if len(free) > 1 or count is None or known == 0:
         return (wanted,)
     if count % known:
         raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")

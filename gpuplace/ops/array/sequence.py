@@ -690,7 +690,11 @@ def _invert_permutation(xp: Any, x: Any) -> Any:
     return result
 
 
-shape_function("InvertPermutation")(same_shape)
+@shape_function("InvertPermutation")
+def _invert_permutation_shape(op: Operation) -> Any:
+    return (require_rank(op.inputs[0].shape, 1),)
+
+
 not_differentiable("InvertPermutation")
 
 

@@ -103,9 +103,9 @@ def _slice_shape(op: Operation) -> Any:
     sizes = op.inputs[0].shape.sizes
     starts, lengths = constant_value(op.inputs[1]), constant_value(op.inputs[2])
     if sizes is None:
-        for known in (starts, lengths):
-            if known is not None:
-                sizes = (None,) * known.size
+        for vector in (tensor.shape for tensor in op.inputs[1:3]):
+            if vector.ndims == 1 and vector[0].value is not None:
+                sizes = (None,) * vector[0].value
     if sizes is None:
         return (UNKNOWN_SHAPE,)
     result: list[int | None] = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import as_dtype
-from gpuplace.ops.data.structure import TensorSpec
+from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.typing import DTypeLike, ShapeLike
 
 

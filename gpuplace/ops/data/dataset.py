@@ -33,14 +33,16 @@ from gpuplace.ops.array import reshaping
 from gpuplace.ops.data import iterators, structure
 from gpuplace.ops.data.generators import generator_functions
 from gpuplace.ops.data.options import Options
-from gpuplace.ops.data.structure import DatasetSpec, TensorSpec
+from gpuplace.ops.data.structure import DatasetSpec
 from gpuplace.ops.data.tracing import Traced, datasets_are_made_by, from_tensors, trace
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.math.comparison import equal, greater, logical_and
 from gpuplace.ops.math.elementwise import add, maximum
 from gpuplace.ops.random.random_ops import get_seed
+from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.text.strings import reduce_join
+from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.shapes import SCALAR_SHAPE, Dimension, TensorShape, as_shape
 from gpuplace.typing import TensorLike
 
@@ -296,7 +298,7 @@ class Dataset:
         """
         element = structure.normalised(tensors)
         spec = structure.map_form(structure.unbatched, structure.spec_of_value(element))
-        given = structure.to_tensors(element)
+        given = structure.to_rows(element)
         rows = Dimension(given[0].shape[0].value if given[0].shape.ndims else None)
         for tensor in given[1:]:
             rows.assert_is_compatible_with(Dimension(tensor.shape[0].value if tensor.shape.ndims else None))
@@ -608,12 +610,17 @@ class Dataset:
 
         Raises:
             ValueError: a shape does not fit the elements, or a value is no scalar.
-            TypeError: a value is of another type than the tensor.
+            TypeError: a value is of another type than the tensor, or a tensor is sparse.
             InvalidArgumentError: at run time, an element is larger than the shape.
         """
         size = int64_tensor(batch_size, "batch_size")
         values = _default_padding(self._spec) if padding_values is None else padding_values
         specs = structure.flatten(self._spec)
+        if any(isinstance(one, SparseTensorSpec) for one in specs):
+            raise TypeError(
+                "Batching of padded sparse tensors is not currently supported: batch() puts them together without"
+                " padding"
+            )
         shapes = [
             _padded_shape(shape, spec.shape)
             for shape, spec in builtins.zip(
@@ -831,7 +838,7 @@ class Dataset:
                 raise ValueError(
                     "Cannot unbatch an input whose components have different batch sizes."
                 ) from None
-        normal = self.map(lambda *parts: parts if len(parts) > 1 else parts[0])
+        normal = self.map(lambda *parts: tuple(structure.to_rows(parts)))
         return Dataset(normal._variant_tensor, self._spec, (self,), normal._functions)._unary(
             "UnbatchDataset", spec
         )
@@ -889,17 +896,9 @@ def common_spec(first: Any, second: Any) -> Any:
     def leaf(one: Any, other: Any) -> Any:
         if isinstance(one, DatasetSpec):
             return one
-        return TensorSpec(common_shape(one.shape, other.shape), one.dtype)
+        return one.most_specific_compatible_type(other)
 
     return structure.map_form(leaf, first, second)
-
-
-def common_shape(first: TensorShape, second: TensorShape) -> TensorShape:
-    """What is known of a shape that is one of two."""
-    if first.sizes is None or second.sizes is None or len(first.sizes) != len(second.sizes):
-        return TensorShape(None)
-    pairs = builtins.zip(first.sizes, second.sizes, strict=True)
-    return TensorShape([one if one == other else None for one, other in pairs])
 
 
 def trace_with_state(

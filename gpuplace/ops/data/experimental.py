@@ -34,12 +34,13 @@ from gpuplace.ops.data.options import (
     ThreadingOptions,
 )
 from gpuplace.ops.data.readers import parallel_interleaved
-from gpuplace.ops.data.structure import DatasetSpec, TensorSpec
+from gpuplace.ops.data.structure import DatasetSpec
 from gpuplace.ops.data.tracing import from_tensors, trace
 from gpuplace.ops.math.check_ops import assert_less
 from gpuplace.ops.math.comparison import less, less_equal, logical_and
 from gpuplace.ops.math.reduction import reduce_min
 from gpuplace.ops.support import new, new_list
+from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.shapes import as_shape
 from gpuplace.typing import DTypeLike, TensorLike
 

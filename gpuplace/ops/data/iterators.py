@@ -148,7 +148,7 @@ class Iterator:
                         f"Expected output classes {self.output_classes!r} but got dataset with output class"
                         f" {dataset.output_classes!r}."
                     )
-            tensors = [pair for pair in pairs if isinstance(pair[0], structure.TensorSpec)]
+            tensors = [pair for pair in pairs if not isinstance(pair[0], structure.DatasetSpec)]
             if any(one.dtype is not other.dtype for one, other in tensors):
                 raise TypeError(
                     f"Expected output types {self.output_types!r} but got dataset with output types"
@@ -226,7 +226,7 @@ def _iterator(resource: Tensor, initializer: Operation | None, spec: Any) -> Ite
 def _on_cpu_by_default() -> Any:
     """A block whose operations are on the CPU unless there is a device block around it."""
     graph = get_default_graph()
-    return contextlib.nullcontext() if graph._device_stack else graph.device("/cpu:0")
+    return contextlib.nullcontext() if graph._stacks().devices else graph.device("/cpu:0")
 
 
 def _make_iterator(dataset: Tensor, resource: Tensor, name: str | None = None) -> Operation:

@@ -24,9 +24,9 @@ from gpuplace.ops.data.dataset import Dataset, made
 from gpuplace.ops.data.experimental import Transformation
 from gpuplace.ops.data.iterators import Iterator
 from gpuplace.ops.data.options import Options
-from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.data.tracing import Traced, trace
 from gpuplace.ops.support import new, new_list
+from gpuplace.ops.type_spec import TensorSpec
 
 __all__ = ["copy_to_device", "prefetch_to_device"]
 

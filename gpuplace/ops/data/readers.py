@@ -13,8 +13,8 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.data.dataset import AUTOTUNE, Dataset, inner_spec, int64_tensor, made
-from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.data.tracing import trace
+from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import TensorLike
 

@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuplace.dtypes import DType, as_dtype, float32, variant
+from gpuplace.dtypes import DType, as_dtype, variant
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.sparse.sparse_tensor import check_dense
-from gpuplace.shapes import SCALAR_SHAPE, TensorShape, as_shape
-from gpuplace.typing import DTypeLike, ShapeLike
+from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from gpuplace.ops.type_spec import TensorSpec
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
 
 # Forms
 
@@ -105,69 +106,6 @@ def assert_same_form(first: Any, second: Any) -> None:
 # What the leaves are
 
 
-class TensorSpec:
-    """What is known of a tensor: its shape and type.
-
-    Args:
-        shape: what is known of its shape.
-        dtype: its type.
-        name: a name for it; None: none.
-    """
-
-    def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> None:
-        self.shape = as_shape(shape)
-        self.dtype: DType = as_dtype(dtype)
-        self.name = name
-
-    @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
-        """The same as another spec, or with another name.
-
-        Args:
-            spec: the other one.
-            name: the name; None: that of ``spec``.
-        """
-        return cls(spec.shape, spec.dtype, name or spec.name)
-
-    @classmethod
-    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
-        """What is known of a tensor.
-
-        Args:
-            tensor: the tensor.
-            name: a name; None: that of the operation.
-
-        Raises:
-            ValueError: it is no tensor.
-        """
-        if not isinstance(tensor, Tensor):
-            raise ValueError("`tensor` should be a tf.Tensor")
-        return TensorSpec(tensor.shape, tensor.dtype, name or tensor.op.name)
-
-    def is_compatible_with(self, other: Any) -> bool:
-        """Whether a tensor, or another spec, has this type and a shape that fits."""
-        return (
-            isinstance(other, TensorSpec | Tensor)
-            and self.dtype.is_compatible_with(other.dtype)
-            and self.shape.is_compatible_with(other.shape)
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TensorSpec)
-            and type(self) is type(other)
-            and self.shape.sizes == other.shape.sizes
-            and self.dtype is other.dtype
-            and self.name == other.name
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.shape.sizes, self.dtype))
-
-    def __repr__(self) -> str:
-        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
-
-
 @dataclass(frozen=True)
 class DatasetSpec:
     """A leaf that is a dataset itself."""
@@ -176,7 +114,7 @@ class DatasetSpec:
     """The form of its elements."""
 
 
-Spec = TensorSpec | DatasetSpec
+Spec = TensorSpec | SparseTensorSpec | DatasetSpec
 
 
 def batched(spec: Spec, size: int | None) -> Spec:
@@ -187,7 +125,7 @@ def batched(spec: Spec, size: int | None) -> Spec:
     """
     if isinstance(spec, DatasetSpec):
         raise TypeError("Datasets cannot be batched: use flat_map to batch the elements of each of them.")
-    return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
+    return spec._batch(size)
 
 
 def unbatched(spec: Spec) -> Spec:
@@ -196,9 +134,9 @@ def unbatched(spec: Spec) -> Spec:
     Raises:
         ValueError: it is a scalar.
     """
-    if isinstance(spec, DatasetSpec) or spec.shape.ndims == 0:
+    if isinstance(spec, DatasetSpec):
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-    return TensorSpec(spec.shape[1:], spec.dtype)
+    return spec._unbatch()
 
 
 def flat_types(spec: Any) -> list[DType]:
@@ -208,22 +146,28 @@ def flat_types(spec: Any) -> list[DType]:
 
 def flat_shapes(spec: Any) -> list[TensorShape]:
     """The shapes of the tensors that an element consists of."""
-    return [one.shape if isinstance(one, TensorSpec) else SCALAR_SHAPE for one in flatten(spec)]
+    return [_flat_shape(one) for one in flatten(spec)]
+
+
+def _flat_shape(spec: Spec) -> TensorShape:
+    if isinstance(spec, TensorSpec):
+        return spec.shape
+    return UNKNOWN_SHAPE if isinstance(spec, SparseTensorSpec) else SCALAR_SHAPE
 
 
 def output_types(spec: Any) -> Any:
     """The types of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one.dtype if isinstance(one, TensorSpec) else one, spec)
+    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.dtype, spec)
 
 
 def output_shapes(spec: Any) -> Any:
     """The shapes of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one.shape if isinstance(one, TensorSpec) else one, spec)
+    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.shape, spec)
 
 
 def output_classes(spec: Any) -> Any:
     """The class of each leaf, in the element's form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: Tensor if isinstance(one, TensorSpec) else one, spec)
+    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.value_type, spec)
 
 
 def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
@@ -232,7 +176,7 @@ def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
     Args:
         types: a form of types.
         shapes: shapes at the same places; None: nothing is known of them.
-        classes: classes at the same places; None: all are tensors.
+        classes: classes at the same places, ``Tensor`` or ``SparseTensor``; None: all are tensors.
 
     Raises:
         TypeError: a leaf is no type, or of a class that is not known; or as ``flatten_up_to``.
@@ -240,15 +184,20 @@ def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
     """
     kinds = [one if isinstance(one, DatasetSpec) else as_dtype(one) for one in flatten(types)]
     sizes = [None] * len(kinds) if shapes is None else flatten_up_to(types, shapes)
-    if classes is not None:
-        for one in flatten(classes):
-            if one is not Tensor and not isinstance(one, DatasetSpec):
-                raise TypeError(f"Elements of class {one!r} are not supported: use tensors")
+    values = [Tensor] * len(kinds) if classes is None else flatten(classes)
     leaves = [
-        kind if isinstance(kind, DatasetSpec) else TensorSpec(as_shape(size), kind)
-        for kind, size in zip(kinds, sizes, strict=True)
+        kind if isinstance(kind, DatasetSpec) else _leaf_of_class(value, as_shape(size), kind)
+        for kind, size, value in zip(kinds, sizes, values, strict=True)
     ]
     return pack(types, leaves)
+
+
+def _leaf_of_class(value: Any, shape: TensorShape, dtype: DType) -> Spec:
+    if value is SparseTensor:
+        return SparseTensorSpec(shape, dtype)
+    if value is not Tensor:
+        raise TypeError(f"Elements of class {value!r} are not supported: use tensors")
+    return TensorSpec(shape, dtype)
 
 
 # Values
@@ -264,15 +213,34 @@ def normalised(element: Any) -> Any:
     """An element with tensors for the values in it.
 
     Raises:
-        TypeError: a value is sparse, or cannot be converted to a tensor.
+        TypeError: a value cannot be converted to a tensor.
     """
-    leaves = []
-    check_dense(flatten(element), "datasets")
+    leaves: list[Any] = []
     with name_scope("normalize_element"):
+        element = _with_sparse_leaves(element)
         for number, value in enumerate(flatten(element)):
-            is_dataset = variant_of(value) is not None
-            leaves.append(value if is_dataset else convert_to_tensor(value, name=f"component_{number}"))
+            if isinstance(value, _SparseLeaf):
+                leaves.append(SparseTensor.from_value(value.value))
+            elif variant_of(value) is not None:
+                leaves.append(value)
+            else:
+                leaves.append(convert_to_tensor(value, name=f"component_{number}"))
     return pack(element, leaves)
+
+
+@dataclass(frozen=True)
+class _SparseLeaf:
+    """A sparse tensor, or the value of one, which is a tuple otherwise, as a leaf of an element."""
+
+    value: SparseTensor | SparseTensorValue
+
+
+def _with_sparse_leaves(element: Any) -> Any:
+    if isinstance(element, SparseTensor | SparseTensorValue):
+        return _SparseLeaf(element)
+    if not is_nested(element):
+        return element
+    return nest.like(element, [_with_sparse_leaves(part) for part in _parts(element)])
 
 
 def spec_of_value(value: Any) -> Any:
@@ -285,6 +253,8 @@ def spec_of_value(value: Any) -> Any:
     def leaf(one: Any) -> Spec:
         if variant_of(one) is not None:
             return DatasetSpec(one.element_spec)
+        if isinstance(one, SparseTensor):
+            return SparseTensorSpec.from_value(one)
         if one is None:
             raise TypeError("None is no tensor")
         tensor = one if isinstance(one, Tensor) else convert_to_tensor(one)
@@ -294,9 +264,28 @@ def spec_of_value(value: Any) -> Any:
 
 
 def to_tensors(value: Any) -> list[Tensor]:
-    """The tensors that an element consists of."""
-    found = []
-    for one in flatten(value):
-        handle = variant_of(one)
-        found.append(convert_to_tensor(one) if handle is None else handle)
-    return found
+    """The tensors that an element consists of; a sparse one is packed."""
+    return [_to_tensor(one, batched=False) for one in flatten(value)]
+
+
+def to_rows(value: Any) -> list[Tensor]:
+    """The tensors whose rows the rows of an element consist of.
+
+    Raises:
+        ValueError: a sparse tensor is a scalar.
+    """
+    return [_to_tensor(one, batched=True) for one in flatten(value)]
+
+
+def _to_tensor(value: Any, batched: bool) -> Tensor:
+    if isinstance(value, SparseTensor):
+        spec = SparseTensorSpec.from_value(value)
+        (packed,) = spec._to_batched_tensor_list(value) if batched else spec._to_tensor_list(value)
+        return packed
+    handle = variant_of(value)
+    return convert_to_tensor(value) if handle is None else handle
+
+
+def from_tensor(spec: TensorSpec | SparseTensorSpec, tensor: Tensor) -> Any:
+    """The leaf that a tensor stands for."""
+    return tensor if isinstance(spec, TensorSpec) else spec._from_compatible_tensor_list([tensor])

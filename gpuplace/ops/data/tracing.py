@@ -19,9 +19,9 @@ from gpuplace.graph.op_sets import RANDOM_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
 from gpuplace.ops.data import structure
-from gpuplace.ops.data.structure import TensorSpec
-from gpuplace.ops.sparse.sparse_tensor import check_dense
+from gpuplace.ops.data.structure import DatasetSpec
 from gpuplace.ops.support import new
+from gpuplace.ops.type_spec import TensorSpec
 
 
 class Traced(NamedTuple):
@@ -70,7 +70,6 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
         result = function(*element) if type(element) is tuple else function(element)
         if isinstance(result, list):
             result = tuple(result)
-        check_dense(structure.flatten(result), "datasets")
         try:
             returned = structure.spec_of_value(result)
         except (TypeError, ValueError) as error:
@@ -134,5 +133,8 @@ def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
     assert _make_dataset is not None
     leaves = []
     for one, tensor in zip(structure.flatten(spec), tensors, strict=True):
-        leaves.append(tensor if isinstance(one, TensorSpec) else _make_dataset(tensor, one.element_spec))
+        is_dataset = isinstance(one, DatasetSpec)
+        leaves.append(
+            _make_dataset(tensor, one.element_spec) if is_dataset else structure.from_tensor(one, tensor)
+        )
     return structure.pack(spec, leaves)

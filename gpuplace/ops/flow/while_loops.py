@@ -26,7 +26,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import control_inputs_for
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
-from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
@@ -40,6 +39,7 @@ from gpuplace.ops.flow.context import (
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new
+from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -173,7 +173,7 @@ class WhileContext(ControlFlowContext):
         loop_around = None if around is None else around.GetWhileContext()
         for tensor in entered:
             kept = []
-            for op in control_inputs_for(graph._control_stack, [tensor.op.inputs[0]]):
+            for op in control_inputs_for(graph._stacks().controls, [tensor.op.inputs[0]]):
                 context, wanted = around, context_behind(op)
                 while context is not wanted and context is not None and context is not loop_around:
                     context = context.outer_context
@@ -181,7 +181,7 @@ class WhileContext(ControlFlowContext):
                     kept.append(op)
             tensor.op._set_control_flow_context(self)
             tensor.op._add_control_inputs(kept)
-            for scope in graph._control_stack:
+            for scope in graph._stacks().controls:
                 scope.add_op(tensor.op)
 
     # What is made inside

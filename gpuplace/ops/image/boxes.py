@@ -8,9 +8,10 @@ draw_bounding_box_op.cc, non_max_suppression_op.cc and tensorflow/python/ops/ima
 
 from __future__ import annotations
 
+import heapq
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.random.philox import Philox, unit_float
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
-from gpuplace.ops.support import new, same_shape, shape_tensor
+from gpuplace.ops.support import new, new_list, same_shape, shape_tensor
+from gpuplace.release import rules
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -35,6 +37,9 @@ __all__ = [
     "draw_bounding_boxes",
     "extract_glimpse",
     "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "sample_distorted_bounding_box",
 ]
 
@@ -173,6 +178,120 @@ def non_max_suppression(
             max_output_size=max_output_size,
             iou_threshold=iou,
             score_threshold=least,
+        )
+
+
+def non_max_suppression_with_scores(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    soft_nms_sigma: TensorLike = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Chooses boxes with high scores, which fall by what boxes have in common with better ones.
+
+    Args:
+        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        scores: floats ``[boxes]``.
+        max_output_size: most boxes that are chosen, int32.
+        iou_threshold: boxes of which a larger part is common cover each other.
+        score_threshold: boxes without a higher score are left out.
+        soft_nms_sigma: how slowly scores fall, 0 or more; 0: boxes that cover each other are left out, no score falls.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of the chosen boxes, the highest score first, and these scores.
+
+    Raises:
+        InvalidArgumentError: at run time, a threshold is out of range, or the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_with_scores"):
+        found = new_list(
+            "NonMaxSuppressionV5",
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=convert_to_tensor(iou_threshold, float32, name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
+            soft_nms_sigma=convert_to_tensor(soft_nms_sigma, float32, name="soft_nms_sigma"),
+            pad_to_max_output_size=False,
+        )
+        return found[0], found[1]
+
+
+def non_max_suppression_padded(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Chooses boxes with high scores that do not cover each other, and says how many.
+
+    Args:
+        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        scores: floats ``[boxes]``.
+        max_output_size: most boxes that are chosen, int32.
+        iou_threshold: boxes of which a larger part is common cover each other.
+        score_threshold: boxes without a higher score are left out.
+        pad_to_max_output_size: whether zeros follow, up to ``max_output_size`` numbers.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of the chosen boxes, the highest score first, and how many these are.
+
+    Raises:
+        InvalidArgumentError: at run time, a threshold is not within [0, 1], or the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_padded"):
+        found = new_list(
+            "NonMaxSuppressionV4",
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=convert_to_tensor(iou_threshold, float32, name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
+            pad_to_max_output_size=pad_to_max_output_size,
+        )
+        return found[0], found[1]
+
+
+def non_max_suppression_overlaps(
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """Chooses what has high scores and does not overlap, by a table of overlaps.
+
+    Args:
+        overlaps: float32 ``[n, n]``: how much each overlaps with each.
+        scores: floats ``[n]``.
+        max_output_size: how many are chosen at most, int32.
+        overlap_threshold: two that overlap more are not both chosen.
+        score_threshold: those without a higher score are left out.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of those chosen, the highest score first.
+
+    Raises:
+        InvalidArgumentError: at run time, the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_overlaps"):
+        return new(
+            "NonMaxSuppressionWithOverlaps",
+            overlaps=overlaps,
+            scores=scores,
+            max_output_size=max_output_size,
+            overlap_threshold=convert_to_tensor(overlap_threshold, float32, name="overlap_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
         )
 
 
@@ -391,9 +510,10 @@ def _gradient_of_crop(op: Operation, grad: Tensor) -> Sequence[Any]:
 @shape_function("CropAndResize")
 def _crop_shape(op: Operation) -> Sequence[TensorShape]:
     image, boxes = op.inputs[0].shape.with_rank(4), op.inputs[1].shape.with_rank(2)
+    count = merge_sizes(boxes[0].value, op.inputs[2].shape.with_rank(1)[0].value)
     size = constant_value(op.inputs[3])
     height, width = (None, None) if size is None else size.tolist()
-    return (TensorShape([boxes[0], height, width, image[3]]),)
+    return (TensorShape([count, height, width, image[3]]),)
 
 
 @shape_function("CropAndResizeGradBoxes")
@@ -471,9 +591,10 @@ def _glimpse_shape(op: Operation) -> Sequence[TensorShape]:
     images = op.inputs[0].shape.with_rank(4)
     if op.attrs["uniform_noise"] and op.attrs["noise"] not in (b"", b"uniform"):
         raise ValueError("The uniform_noise and noise should not be specified at the same time")
+    batch = merge_sizes(images[0].value, op.inputs[2].shape.with_rank(2)[0].value)
     size = constant_value(op.inputs[1])
     height, width = (None, None) if size is None else size.tolist()
-    return (TensorShape([images[0], height, width, images[3]]),)
+    return (TensorShape([batch, height, width, images[3]]),)
 
 
 not_differentiable("ExtractGlimpse")
@@ -679,7 +800,8 @@ def _common_parts(box: Any, others: Any) -> Any:
     return np.where(is_some, common / np.where(is_some, area + areas - common, 1), 0)
 
 
-def _suppress(boxes: Any, scores: Any, most: int, iou: float, least: float) -> Any:
+def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
+    """Which part a box has in common with each of others."""
     if not 0 <= iou <= 1:
         raise InvalidArgumentError.of("iou_threshold must be in [0, 1]")
     if boxes.ndim != 2 or boxes.shape[1] != 4:
@@ -687,41 +809,149 @@ def _suppress(boxes: Any, scores: Any, most: int, iou: float, least: float) -> A
     if scores.shape != boxes.shape[:1]:
         raise InvalidArgumentError.of("scores has incompatible shape")
     wide = boxes.astype(np.float32)
+    return lambda number, others: _common_parts(wide[number], wide[others])
+
+
+def _suppress(
+    parts: Callable[[int, list[int]], Any],
+    scores: Any,
+    most: int,
+    limit: float,
+    least: float,
+    sigma: float = 0.0,
+) -> tuple[Any, Any]:
+    """The numbers of chosen boxes and their scores, the highest first.
+
+    A box that has more than ``limit`` in common with one chosen is left out, in release 1.15 also one that has as much.
+    With a ``sigma``, the score of each falls by what it has in common with those chosen since it was looked at last,
+    and it takes its new place among the others; in release 2.21 none is left out then for what it has in common.
+    """
+    is_old = rules() == "1.15"
+    queue = [
+        (-float(score), number, 0) for number, score in enumerate(scores.astype(np.float32)) if score > least
+    ]
+    heapq.heapify(queue)
     chosen: list[int] = []
-    for number in np.argsort(-scores.astype(np.float32), kind="stable"):
-        if len(chosen) >= most or scores[number] <= least:
-            break
-        if not chosen or not (_common_parts(wide[number], wide[chosen]) > iou).any():
-            chosen.append(int(number))
-    return np.array(chosen, np.int32)
+    kept: list[float] = []
+    while queue and len(chosen) < most:
+        before, number, begin = heapq.heappop(queue)
+        score = before
+        if begin < len(chosen):
+            common = parts(number, chosen[begin:])
+            if (common >= limit).any() if is_old else not sigma and (common > limit).any():
+                continue
+            if sigma:
+                fall = np.exp(np.float32(-0.5 / sigma) * common * common)
+                score = float(np.prod(fall, dtype=np.float32) * np.float32(before))
+        if score == before:
+            chosen.append(number)
+            kept.append(-score)
+        elif -score > least:
+            heapq.heappush(queue, (score, number, len(chosen)))
+    return np.array(chosen, np.int32), np.array(kept, scores.dtype)
+
+
+def _padded(array: Any, most: int, pads: bool) -> Any:
+    return np.pad(array, (0, most - len(array))) if pads else array
 
 
 @compute("NonMaxSuppression")
 def _suppression(xp: Any, boxes: Any, scores: Any, max_output_size: Any, *, iou_threshold: float) -> Any:
-    return _suppress(boxes, scores, int(max_output_size), iou_threshold, -math.inf)
+    parts = _checked_parts(boxes, scores, iou_threshold)
+    return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
 
 
 @compute("NonMaxSuppressionV2")
 def _suppression_2(xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any) -> Any:
-    return _suppress(boxes, scores, int(max_output_size), float(iou_threshold), -math.inf)
+    iou = float(iou_threshold)
+    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
 
 
 @compute("NonMaxSuppressionV3")
 def _suppression_3(
     xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any, score_threshold: Any
 ) -> Any:
-    return _suppress(boxes, scores, int(max_output_size), float(iou_threshold), float(score_threshold))
+    iou, least = float(iou_threshold), float(score_threshold)
+    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
 
 
-@shape_function("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
+@compute("NonMaxSuppressionV4")
+def _suppression_4(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
+    iou, least, most = float(iou_threshold), float(score_threshold), int(max_output_size)
+    found, _ = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least)
+    return _padded(found, most, pad_to_max_output_size), np.array(len(found), np.int32)
+
+
+@compute("NonMaxSuppressionV5")
+def _suppression_5(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    soft_nms_sigma: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
+    iou, least, sigma = float(iou_threshold), float(score_threshold), float(soft_nms_sigma)
+    if sigma < 0:
+        raise InvalidArgumentError.of("soft_nms_sigma_val must be >= 0")
+    most, pads = int(max_output_size), pad_to_max_output_size
+    found, kept = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least, sigma)
+    return _padded(found, most, pads), _padded(kept, most, pads), np.array(len(found), np.int32)
+
+
+@compute("NonMaxSuppressionWithOverlaps")
+def _suppression_of_overlaps(
+    xp: Any, overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any
+) -> Any:
+    if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
+        raise InvalidArgumentError.of(f"overlaps must be square{brackets(overlaps.shape)}")
+    if scores.shape != overlaps.shape[:1]:
+        raise InvalidArgumentError.of("scores has incompatible shape")
+
+    def parts(number: int, others: list[int]) -> Any:
+        return overlaps[number, others]
+
+    limits = float(overlap_threshold), float(score_threshold)
+    return _suppress(parts, scores, int(max_output_size), *limits)[0]
+
+
+@shape_function(
+    "NonMaxSuppression",
+    "NonMaxSuppressionV2",
+    "NonMaxSuppressionV3",
+    "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5",
+    "NonMaxSuppressionWithOverlaps",
+)
 def _some(op: Operation) -> Sequence[TensorShape]:
     boxes, scores = require_rank(op.inputs[0].shape, 2), require_rank(op.inputs[1].shape, 1)
     for tensor in op.inputs[2:]:
         require_rank(tensor.shape, 0)
     merge_sizes(boxes[0].value, scores[0].value)
-    if boxes[1].value not in (None, 4):
+    if op.type.endswith("WithOverlaps"):
+        merge_sizes(boxes[0].value, boxes[1].value)
+    elif boxes[1].value not in (None, 4):
         raise ValueError(f"Dimension must be 4 but is {boxes[1]}")
-    return (TensorShape([None]),)
+    most = constant_value(op.inputs[2]) if op.attrs.get("pad_to_max_output_size") else None
+    chosen = TensorShape([None if most is None else int(most)])
+    return (*[chosen] * max(1, len(_outputs(op)) - 1), *[TensorShape([])] * (len(_outputs(op)) > 1))
 
 
-not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2")
+def _outputs(op: Operation) -> Sequence[Any]:
+    assert op.op_def is not None
+    return op.op_def.outputs
+
+
+not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionWithOverlaps")

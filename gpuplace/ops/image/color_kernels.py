@@ -19,7 +19,7 @@ from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.math.unary import square
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new
-from gpuplace.shapes import brackets
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = ["hsv_to_rgb", "rgb_to_hsv"]
@@ -142,10 +142,12 @@ def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
 
 @shape_function("RGBToHSV", "HSVToRGB")
 def _colours_shape(op: Operation) -> Sequence[Any]:
-    shape = require_rank_at_least(op.inputs[0].shape, 1)
-    if shape.ndims is not None and shape[-1].value not in (None, 3):
-        raise ValueError(f"Dimension must be 3 but is {shape[-1]}")
-    return [shape]
+    sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    if sizes is None:
+        return [UNKNOWN_SHAPE]
+    if sizes[-1] not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {sizes[-1]}")
+    return [TensorShape.of((*sizes[:-1], 3))]
 
 
 @shape_function("AdjustContrastv2", "AdjustHue", "AdjustSaturation")

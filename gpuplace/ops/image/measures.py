@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (operations, sente
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from gpuplace.dtypes import as_dtype, float32, uint8, uint16
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array.constant import zeros
+from gpuplace.ops.array.constant import zeros, zeros_like
 from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.joining import concat, stack, unstack
 from gpuplace.ops.array.padding import pad, tile
@@ -23,16 +24,28 @@ from gpuplace.ops.image.codecs import decode_bmp, decode_gif, decode_jpeg, decod
 from gpuplace.ops.image.colors import convert_image_dtype
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, greater_equal, logical_and, not_equal
+from gpuplace.ops.math.elementwise import pow as power
 from gpuplace.ops.math.elementwise import squared_difference, subtract
-from gpuplace.ops.math.reduction import reduce_all, reduce_mean, reduce_sum
+from gpuplace.ops.math.reduction import reduce_all, reduce_mean, reduce_prod, reduce_sum
 from gpuplace.ops.math.unary import abs as absolute
 from gpuplace.ops.math.unary import log, square
+from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.nn.depthwise import depthwise_conv2d
+from gpuplace.ops.nn.pool import avg_pool
 from gpuplace.ops.text.strings import substr
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
-__all__ = ["decode_image", "image_gradients", "is_jpeg", "psnr", "sobel_edges", "ssim", "total_variation"]
+__all__ = [
+    "decode_image",
+    "image_gradients",
+    "is_jpeg",
+    "psnr",
+    "sobel_edges",
+    "ssim",
+    "ssim_multiscale",
+    "total_variation",
+]
 
 
 # Files
@@ -170,6 +183,12 @@ def _window(count: int, deviation: float) -> Any:
     return (bell / bell.sum()).astype(np.float32).reshape(count, count, 1, 1)
 
 
+_POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+"""What each of five sizes counts for, as people were asked in Wang, Simoncelli and Bovik, Multiscale structural
+similarity for image quality assessment, 2003.
+"""
+
+
 def ssim(
     img1: TensorLike,
     img2: TensorLike,
@@ -201,11 +220,15 @@ def ssim(
         one = identity(one)
     most = convert_image_dtype(cast(max_val, one.dtype), float32)
     one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
-    sizes = shape(one)
-    check = Assert(reduce_all(greater_equal(sizes[-3:-1], filter_size)), [sizes, filter_size], summarize=8)
-    with get_default_graph().control_dependencies([check]):
-        one = identity(one)
-    kernel = tile(_window(filter_size, filter_sigma), [1, 1, sizes[-1], 1])
+    one = _large_enough(one, filter_size)
+    return reduce_mean(_parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)[0], [-1])
+
+
+def _parts_alike(
+    one: Tensor, other: Tensor, most: Tensor, filter_size: int, filter_sigma: float, k1: float, k2: float
+) -> tuple[Tensor, Tensor]:
+    """Of each channel how alike it looks in all, and in contrast and structure alone."""
+    kernel = tile(_window(filter_size, filter_sigma), [1, 1, shape(one)[-1], 1])
 
     def seen(images: Tensor) -> Tensor:
         given = shape(images)
@@ -221,7 +244,70 @@ def ssim(
     contrast = (seen(one * other) * 2.0 - product + even) / (
         seen(square(one) + square(other)) - squares + even
     )
-    return reduce_mean(reduce_mean(luminance * contrast, [-3, -2]), [-1])
+    return reduce_mean(luminance * contrast, [-3, -2]), reduce_mean(contrast, [-3, -2])
+
+
+def ssim_multiscale(
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: Any,
+    power_factors: Sequence[float] = _POWERS,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+) -> Tensor:
+    """How alike two images look, from near and from afar.
+
+    Args:
+        img1: images ``[..., height, width, channels]``.
+        img2: as many.
+        max_val: the range of their pixels: 255, or 1.
+        power_factors: what each size counts for, from the images themselves on; each next one is half as large.
+        filter_size: pixels of the window that is looked through; no image may be smaller, the smallest one neither.
+        filter_sigma: its width, a standard deviation in pixels.
+        k1: keeps dark parts from counting too much.
+        k2: keeps even parts from counting too much.
+
+    Returns:
+        float32 ``[...]``, 1 for equal images.
+
+    Raises:
+        ValueError: they differ in shape (InvalidArgumentError where that shows at run time, or the window is larger).
+    """
+    with name_scope(None, "MS-SSIM", [img1, img2]):
+        one, other = convert_to_tensor(img1), convert_to_tensor(img2)
+        with get_default_graph().control_dependencies(_checks_alike(one, other)):
+            one = identity(one)
+        most = convert_image_dtype(cast(max_val, one.dtype), float32)
+        one, other = convert_image_dtype(one, float32), convert_image_dtype(other, float32)
+        found = []
+        for number in range(len(power_factors)):
+            if number:
+                one, other = _half(one), _half(other)
+            one, other = _large_enough(one, filter_size), _large_enough(other, filter_size)
+            whole, contrast = _parts_alike(one, other, most, filter_size, filter_sigma, k1, k2)
+            found.append(relu(contrast if number < len(power_factors) - 1 else whole))
+        factors = power(stack(found, axis=-1), convert_to_tensor(list(power_factors), float32))
+        return reduce_mean(reduce_prod(factors, [-1]), [-1])
+
+
+def _half(images: Tensor) -> Tensor:
+    """Images half as high and wide; an odd last row or column is there twice."""
+    sizes = shape(images)
+    flat = reshape(images, concat([[-1], sizes[-3:]], 0))
+    odd = concat([[0], sizes[-3:-1] % 2, [0]], 0)
+    even = pad(flat, stack([zeros_like(odd), odd], axis=1), mode="SYMMETRIC")
+    halved = avg_pool(even, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+    return reshape(halved, concat([sizes[:-3], shape(halved)[1:]], 0))
+
+
+def _large_enough(images: Tensor, window: int) -> Tensor:
+    """The images, when it has been checked that a window fits into them."""
+    sizes = shape(images)
+    check = Assert(reduce_all(greater_equal(sizes[-3:-1], window)), [sizes, window], summarize=8)
+    with get_default_graph().control_dependencies([check]):
+        return identity(images)
 
 
 # One image

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.checkpoints.table import read_varint, varint
-from gpuplace.errors import InvalidArgumentError, OpError, UnimplementedError
+from gpuplace.errors import InvalidArgumentError, OpError, OutOfRangeError, UnimplementedError
 from gpuplace.files import file_system, records
 from gpuplace.files.tfrecord import TFRecordOptions
 from gpuplace.graph.apply_op import apply_op
@@ -143,7 +143,19 @@ class _Reader:
             return b"".join(written)
 
     def restore(self, state: bytes) -> None:
-        """Goes back to a state."""
+        """Goes back to a state; begins anew where it cannot.
+
+        Raises:
+            UnimplementedError: readers of this kind keep no state.
+            InvalidArgumentError: this is no state, or one within a file.
+        """
+        try:
+            self._restore(state)
+        except OpError:
+            self.reset()
+            raise
+
+    def _restore(self, state: bytes) -> None:
         if not self._keeps_state:
             raise UnimplementedError.of("Reader RestoreState")
         fields: dict[int, Any] = {}
@@ -208,6 +220,9 @@ class _Fixed(_Work):
         self._path = path
         self._reader = records.FixedLengthReader(path, kind, size, header, footer, hop)
         self._number = 0
+        if not self._reader.has_header():
+            self._reader.close()
+            raise OutOfRangeError.of("reached end of file", facts={"file": path, "header": f"{header} bytes"})
 
     def next(self) -> Record | None:
         record = self._reader.next()

@@ -594,29 +594,29 @@ def _accumulate_n_shape(op: Operation) -> Any:
 
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
-) -> Tensor:
+) -> Any:
     """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``.
 
     Args:
-        t: floating, int32 or int64.
+        t: floating, int32 or int64; of ``IndexedSlices`` their values are clipped.
         clip_value_min: the least value left, of the same type: a scalar, or of a shape that broadcasts to ``t``'s.
         clip_value_max: the greatest value left, likewise.
         name: name of the op.
 
     Returns:
-        A tensor like ``t``.
+        A tensor, or ``IndexedSlices``, like ``t``.
 
     Raises:
         ValueError: a limit does not broadcast to the shape of ``t``.
         TypeError: types differ.
     """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
-        values = convert_to_tensor(t, name="t")
+        values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
         low = new("Minimum", x=values, y=clip_value_max)
         values.shape.merge_with(low.shape)
         result = new("Maximum", scope, x=low, y=clip_value_min)
         values.shape.merge_with(result.shape)
-        return result
+        return IndexedSlices(result, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else result
 
 
 @compute("ClipByValue", elementwise=True)

@@ -146,7 +146,7 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 def _eig_shape(op: Operation) -> list[TensorShape]:
     sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
     if sizes is None:
-        return [UNKNOWN_SHAPE] * 2
+        return [UNKNOWN_SHAPE, UNKNOWN_SHAPE if op.attrs["compute_v"] else TensorShape.of((0,))]
     size = merge_sizes(sizes[-2], sizes[-1])
     batch = sizes[:-2]
     vectors = TensorShape.of((*batch, size, size) if op.attrs["compute_v"] else (0,))

@@ -129,7 +129,7 @@ def _gamma_fraction(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     return scale * value, scale * (slope + value * (xp.log(x) - digamma_values(xp, a)))
 
 
-def _gammas(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any]:
+def gamma_functions(xp: Any, a: Any, x: Any) -> tuple[Any, Any, Any]:
     """Lower and upper function, and the derivative of the lower one with respect to ``a``."""
     a, x = xp.broadcast_arrays(xp.asarray(a, xp.float64), xp.asarray(x, xp.float64))
     wrong = ~((a > 0) & (x >= 0))
@@ -238,9 +238,9 @@ def _register(op_type: str, function: Callable[..., Any], shape: Any = broadcast
 
 _register("Zeta", zeta_values)
 _register("Polygamma", polygamma_values)
-_register("Igamma", lambda xp, a, x: _gammas(xp, a, x)[0])
-_register("Igammac", lambda xp, a, x: _gammas(xp, a, x)[1])
-_register("IgammaGradA", lambda xp, a, x: _gammas(xp, a, x)[2])
+_register("Igamma", lambda xp, a, x: gamma_functions(xp, a, x)[0])
+_register("Igammac", lambda xp, a, x: gamma_functions(xp, a, x)[1])
+_register("IgammaGradA", lambda xp, a, x: gamma_functions(xp, a, x)[2])
 _register("BesselI0e", lambda xp, x: _bessel_values(xp, x, 0), same_shape)
 _register("BesselI1e", lambda xp, x: _bessel_values(xp, x, 1), same_shape)
 

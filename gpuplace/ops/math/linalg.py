@@ -18,7 +18,7 @@ from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag_part, matrix_set_diag
-from gpuplace.ops.shape_rules import merge_sizes
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
@@ -226,10 +226,13 @@ def _matrix_solve_shape(op: Operation) -> Any:
     matrix, rhs = _square(op).sizes, op.inputs[1].shape.sizes
     if rhs is not None and len(rhs) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(rhs)}")
-    if matrix is None or rhs is None:
-        return (UNKNOWN_SHAPE,)
+    if rhs is None:
+        return (UNKNOWN_SHAPE if matrix is None else TensorShape.of((*matrix[:-1], None)),)
+    if matrix is None:
+        return (TensorShape.of(rhs),)
     rows = merge_sizes(matrix[-1], rhs[-2])
-    return (TensorShape.of((*rhs[:-2], rows, rhs[-1])),)
+    batch = merge_shapes(TensorShape.of(matrix[:-2]), TensorShape.of(rhs[:-2]))
+    return (batch.concatenate(TensorShape.of((rows, rhs[-1]))),)
 
 
 @gradient("MatrixSolve")

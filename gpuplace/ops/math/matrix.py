@@ -262,12 +262,11 @@ def _batch_matmul_shape(op: Operation) -> Any:
     for sizes in (a, b):
         if sizes is not None and len(sizes) < 2:
             raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
-    if a is None or b is None:
-        return (UNKNOWN_SHAPE,)
+    one, other = (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]) for sizes in (a, b))
+    a, b = a or (None, None), b or (None, None)
     left = (a[-1], a[-2]) if op.attrs["adj_x"] else a[-2:]
     right = (b[-1], b[-2]) if op.attrs["adj_y"] else b[-2:]
     merge_sizes(left[1], right[0])
-    one, other = TensorShape.of(a[:-2]), TensorShape.of(b[:-2])
     batch = broadcast(one, other) if op.type == "BatchMatMulV2" else merge_shapes(one, other)
     return (batch.concatenate(TensorShape.of((left[0], right[1]))),)
 
@@ -514,13 +513,15 @@ def _matrix_set_diag(xp: Any, input: Any, diagonal: Any) -> Any:
 @shape_function("MatrixSetDiag")
 def _matrix_set_diag_shape(op: Operation) -> Any:
     sizes, diagonal = op.inputs[0].shape.sizes, op.inputs[1].shape
+    require_rank_at_least(diagonal, 1)
     if sizes is None:
-        return (UNKNOWN_SHAPE,)
+        known = diagonal.sizes
+        return (UNKNOWN_SHAPE if known is None else TensorShape.of((*known[:-1], None, None)),)
     if len(sizes) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
-    require_rank_at_least(diagonal, 1)
-    merge_shapes(TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:]))), diagonal)
-    return (op.inputs[0].shape,)
+    least = TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:])))
+    batch = merge_shapes(least, diagonal).sizes or ()
+    return (TensorShape.of((*batch[:-1], *sizes[-2:])),)
 
 
 @gradient("MatrixSetDiag")

@@ -31,6 +31,7 @@ from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_rank_at_most
@@ -794,7 +795,7 @@ def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:
 
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
-) -> Tensor:
+) -> Any:
     """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
 
     >>> import gpuplace as tf
@@ -802,20 +803,20 @@ def clip_by_norm(
     [1.5, 2.0]
 
     Args:
-        t: floating, of any shape.
+        t: floating, of any shape; of ``IndexedSlices`` their values are scaled, by the norm of these.
         clip_norm: the greatest norm, a scalar above 0 of the same type.
         axes: the dimensions of one vector; every other index has a norm of its own. None: all, one norm.
         name: name of the last op.
 
     Returns:
-        A tensor like ``t``.
+        A tensor, or ``IndexedSlices``, like ``t``.
 
     Raises:
         TypeError: types differ.
         ValueError: ``clip_norm`` does not broadcast to ``t``'s shape, or an axis is out of range.
     """
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
-        values = convert_to_tensor(t, name="t")
+        values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
         square = reduce_sum(values * values, axes, keepdims=True)
         positive = new("Greater", x=square, y=like(0, square, "Greater/y"))
         safe = where(positive, square, ones_like(square))
@@ -823,4 +824,5 @@ def clip_by_norm(
         numerator = values * clip_norm
         result = numerator / new("Maximum", x=length, y=clip_norm)
         values.shape.merge_with(result.shape)
-        return new("Identity", scope, input=result)
+        clipped = new("Identity", scope, input=result)
+        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped

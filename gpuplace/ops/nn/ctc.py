@@ -138,7 +138,9 @@ def ctc_loss_v2(
         if isinstance(labels, (SparseTensor, SparseTensorValue)):
             sparse = to_sparse(labels)
         else:
-            sparse = _sparse_labels(convert_to_tensor(labels, name="labels"), label_length)
+            if label_length is None:
+                raise ValueError("label_length must be given when labels are dense.")
+            sparse = dense_labels_to_sparse(convert_to_tensor(labels, name="labels"), label_length)
         sizes = values.shape.sizes
         classes: Any = sizes[2] if sizes is not None and sizes[2] is not None else shape(values)[2]
         blank: Any = 0 if blank_index is None else blank_index
@@ -151,12 +153,54 @@ def ctc_loss_v2(
         return ctc_loss(sparse, values, logit_length, time_major=logits_time_major)
 
 
-def _sparse_labels(labels: Tensor, lengths: TensorLike | None) -> SparseTensor:
-    """The first ``lengths`` labels of each row."""
-    if lengths is None:
-        raise ValueError("label_length must be given when labels are dense.")
-    indices = where(sequence_mask(lengths, shape(labels)[1]))
-    return SparseTensor(indices, cast(gather_nd(labels, indices), int32), shape(labels, out_type=int64))
+def ctc_loss_dense(
+    labels: TensorLike,
+    logits: TensorLike,
+    label_length: TensorLike,
+    logit_length: TensorLike,
+    logits_time_major: bool = True,
+    unique: Sequence[TensorLike] | None = None,
+    blank_index: int = 0,
+    name: str | None = None,
+) -> Tensor:
+    """``ctc_loss_v2`` of labels that are no sparse tensor.
+
+    Args:
+        labels: int, ``[batch, labels]``.
+        logits: as for ``ctc_loss_v2``.
+        label_length: int ``[batch]``: how many labels each sequence has.
+        logit_length: as for ``ctc_loss_v2``.
+        logits_time_major: the same.
+        unique: the same.
+        blank_index: the class of the blank, negative ones from the end.
+        name: name of the scope.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: the same.
+        InvalidArgumentError: the same.
+    """
+    return ctc_loss_v2(
+        labels, logits, label_length, logit_length, logits_time_major, unique, blank_index, name
+    )
+
+
+def dense_labels_to_sparse(dense: TensorLike, length: TensorLike) -> SparseTensor:
+    """The first labels of each row as a sparse tensor.
+
+    Args:
+        dense: int, ``[batch, labels]``.
+        length: int ``[batch]``: how many of them count.
+
+    Returns:
+        A ``SparseTensor`` of int32.
+    """
+    labels = convert_to_tensor(dense)
+    indices = where(sequence_mask(length, shape(labels)[1]))
+    sizes = stack([shape(labels, out_type=int64)[0], cast(reduce_max(convert_to_tensor(length)), int64)])
+    return SparseTensor(indices, cast(gather_nd(labels, indices), int32), sizes)
 
 
 def collapse_repeated(

@@ -19,7 +19,7 @@ from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.nn.activation import log_softmax, softmax
-from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -159,8 +159,11 @@ def _as_matrix(tensor: Tensor) -> Tensor:
 
 @shape_function("SoftmaxCrossEntropyWithLogits")
 def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
-    both = broadcast(op.inputs[0].shape, op.inputs[1].shape)
-    both = require_rank(both, 2)
+    logits, labels = (tensor.shape for tensor in op.inputs)
+    try:
+        both = merge_shapes(require_rank(logits, 2), labels)
+    except ValueError:  # one is repeated along an axis
+        both = require_rank(broadcast(logits, labels), 2)
     return [both[:1], both]
 
 

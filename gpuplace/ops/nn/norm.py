@@ -13,7 +13,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import binder
+from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.registry import gradient
@@ -23,8 +23,8 @@ from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.norm_arithmetic import fits, moments_of, normalised, normalised_gradient
 from gpuplace.ops.nn.windows import format_of
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
-from gpuplace.ops.support import new
-from gpuplace.shapes import TensorShape
+from gpuplace.ops.support import new, new_list
+from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -216,17 +216,31 @@ def fused_batch_norm(
 @shape_function("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def _fused_shape(op: Operation) -> list[TensorShape]:
     images = require_rank(op.inputs[0].shape, 4)
-    channel = TensorShape.of((channels_of(images, format_of(op.attrs)),))
+    data_format = format_of(op.attrs)
+    channel = TensorShape.of((channels_of(images, data_format),))
     for tensor in op.inputs[1:3] if op.attrs["is_training"] else op.inputs[1:5]:
         channel = merge_shapes(channel, require_rank(tensor.shape, 1))
     spare = [TensorShape(None)] if op.type == "FusedBatchNormV3" else []
+    images = _with_channels(images, channel, data_format)
     return [images, channel, channel, channel, channel, *spare]
+
+
+def _with_channels(images: TensorShape, channel: TensorShape, data_format: str) -> TensorShape:
+    """The shape of images with as many channels as a vector has elements."""
+    sizes, (channels,) = images.as_list(), channel.as_list()
+    sizes[1 if data_format == "NCHW" else 3] = channels
+    return TensorShape.of(tuple(sizes))
 
 
 @shape_function("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def _fused_grad_shape(op: Operation) -> list[TensorShape]:
-    images = require_rank(op.inputs[0].shape, 4)
-    channel = TensorShape.of((channels_of(images, format_of(op.attrs)),))
+    images, data_format = require_rank(op.inputs[0].shape, 4), format_of(op.attrs)
+    channel = TensorShape.of((channels_of(images, data_format),))
+    other = require_rank(op.inputs[1].shape, 4)
+    channel = merge_shapes(channel, TensorShape.of((channels_of(other, data_format),)))
+    for tensor in op.inputs[2:5]:
+        channel = merge_shapes(channel, require_rank(tensor.shape, 1))
+    images = _with_channels(images, channel, data_format)
     return [images, channel, channel, TensorShape.of((0,)), TensorShape.of((0,))]
 
 
@@ -364,6 +378,77 @@ def _fused_grad_formula(
     return [cast.cast(of_x, dtype), of_scale, reduction.reduce_sum(grad, axes)]
 
 
+# BatchNormWithGlobalNormalization, of graphs from before version 9: composed of others now, but in models all the same
+
+
+@shape_function("BatchNormWithGlobalNormalization")
+def _global_shape(op: Operation) -> list[TensorShape]:
+    values = require_rank(op.inputs[0].shape, 4)
+    return [TensorShape(values[:3]).concatenate([_channels(op, values[3])])]
+
+
+@shape_function("BatchNormWithGlobalNormalizationGrad")
+def _global_grad_shape(op: Operation) -> list[TensorShape]:
+    values = merge_shapes(require_rank(op.inputs[0].shape, 4), require_rank(op.inputs[4].shape, 4))
+    channels = _channels(op, values[3])
+    return [TensorShape(values[:3]).concatenate([channels]), *[TensorShape([channels])] * 4]
+
+
+def _channels(op: Operation, last: Dimension) -> Dimension:
+    """How many channels values and statistics have."""
+    for tensor in op.inputs[1:4] if op.type.endswith("Grad") else op.inputs[1:]:
+        last = last.merge_with(require_rank(tensor.shape, 1)[0])
+    return last
+
+
+@compute("BatchNormWithGlobalNormalization")
+def _global(
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    beta: Any,
+    gamma: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+) -> Any:
+    factor = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
+    return (t - m) * (factor * gamma if scale_after_normalization else factor) + beta
+
+
+@compute("BatchNormWithGlobalNormalizationGrad")
+def _global_grad(
+    xp: Any,
+    t: Any,
+    m: Any,
+    v: Any,
+    gamma: Any,
+    backprop: Any,
+    *,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+) -> tuple[Any, ...]:
+    factor = 1 / xp.sqrt(v + v.dtype.type(variance_epsilon))
+    over = (0, 1, 2)
+    by_mean = backprop.sum(over)
+    by_spread = (backprop * (t - m)).sum(over)
+    scale = gamma if scale_after_normalization else xp.ones_like(v)
+    grad_v = by_spread * scale * factor**3 / v.dtype.type(-2)
+    grad_gamma = by_spread * factor if scale_after_normalization else xp.zeros_like(v)
+    return backprop * (scale * factor), -by_mean * scale * factor, grad_v, by_mean, grad_gamma
+
+
+@gradient("BatchNormWithGlobalNormalization")
+def _global_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    t, m, v, _, gamma = op.inputs
+    names = ("variance_epsilon", "scale_after_normalization")
+    attrs = {name: op.attrs[name] for name in names}
+    return new_list(
+        "BatchNormWithGlobalNormalizationGrad", t=t, m=m, v=v, gamma=gamma, backprop=grad, **attrs
+    )
+
+
 # LRN
 
 
@@ -406,7 +491,10 @@ lrn = local_response_normalization
 
 @shape_function("LRN", "LRNGrad")
 def _lrn_shape(op: Operation) -> list[TensorShape]:
-    return [require_rank(op.inputs[0].shape, 4)]
+    shape = require_rank(op.inputs[0].shape, 4)
+    for tensor in op.inputs[1:]:
+        shape = merge_shapes(shape, require_rank(tensor.shape, 4))
+    return [shape]
 
 
 def _over_channels(xp: Any, values: Any, radius: int) -> Any:

@@ -38,8 +38,8 @@ from gpuplace.ops.nn.windows import (
     to_nhwc,
     window_of,
 )
-from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, same_shape, shape_of_second, shape_tensor
+from gpuplace.ops.shape_rules import merge_shapes, require_rank
+from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
@@ -220,10 +220,22 @@ def _max_pool_v2_shape(op: Operation) -> list[TensorShape]:
     return list(_max_pool_shape(with_window))
 
 
-shape_function("MaxPoolGradV2", "MaxPoolGrad")(same_shape)
+@shape_function("MaxPoolGradV2", "MaxPoolGrad")
+def _max_pool_grad_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(op.inputs[0].shape, 4)]
 
 
-shape_function("MaxPoolGradGradV2", "MaxPoolGradGrad")(shape_of_second)
+@shape_function("MaxPoolGradGrad")
+def _max_pool_grad_grad_shape(op: Operation) -> list[TensorShape]:
+    merge_shapes(op.inputs[0].shape, op.inputs[2].shape)
+    return [merge_shapes(_max_pool_shape(op)[0], op.inputs[1].shape)]
+
+
+@shape_function("MaxPoolGradGradV2")
+def _max_pool_grad_grad_v2_shape(op: Operation) -> list[TensorShape]:
+    merge_shapes(op.inputs[0].shape, op.inputs[2].shape)
+    window: Any = SimpleNamespace(attrs=op.attrs, inputs=(op.inputs[0], *op.inputs[3:]))
+    return [merge_shapes(_max_pool_v2_shape(window)[0], op.inputs[1].shape)]
 
 
 @shape_function("AvgPoolGrad")

@@ -549,7 +549,9 @@ def _like_volumes(op: Operation) -> list[TensorShape]:
 def _like_pooled(op: Operation) -> list[TensorShape]:
     volumes, pooled, grad = (require_rank(tensor.shape, 5) for tensor in op.inputs)
     merge_shapes(volumes, grad)
-    return [pooled]
+    windows = _ndhwc(op.attrs["ksize"], _format(op))[1:4]
+    channels = _ndhwc(volumes.sizes, _format(op))[4]
+    return [merge_shapes(_inferred(op, volumes, windows, channels), pooled)]
 
 
 @shape_function("AvgPool3DGrad")

@@ -35,13 +35,15 @@ FEW_CHANNELS = 8
 def output_size(
     size: int | None, window: int | None, dilation: int, stride: int, padding: str, explicit: tuple[int, int]
 ) -> tuple[int | None, int, int]:
-    """Size of the output along one axis, and the padding before and after.
+    """Size of the output along one axis, and the padding before and after; 0 where the window is not known.
 
     Raises:
         ValueError: the window does not fit.
     """
-    if size is None or window is None:
+    if size is None or (window is None and padding != "SAME"):
         return None, 0, 0
+    if window is None:
+        return -(-size // stride), 0, 0
     effective = (window - 1) * dilation + 1
     if padding == "SAME":
         out = -(-size // stride)

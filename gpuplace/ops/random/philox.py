@@ -147,6 +147,13 @@ def _unit_double(xp: Any, first: Any, second: Any) -> Any:
     return (mantissa | xp.uint64(1023 << 52)).view(xp.float64) - 1.0
 
 
+def uniform_double_pairs(xp: Any, words: Any) -> Any:
+    """Two float64 numbers in [0, 1) from each four words, ``[n, 4]`` to ``[n, 2]``."""
+    return xp.stack(
+        [_unit_double(xp, words[:, 0], words[:, 1]), _unit_double(xp, words[:, 2], words[:, 3])], axis=1
+    )
+
+
 def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: Any) -> Any:
     """``count`` integers from ``low`` up to but not including ``high``; int32 or int64."""
     kind = xp.dtype(dtype)
@@ -174,7 +181,7 @@ def _normal_pairs(xp: Any, words: Any) -> Any:
     )
 
 
-def _normal_double_pairs(xp: Any, words: Any) -> Any:
+def normal_double_pairs(xp: Any, words: Any) -> Any:
     """Two float64 normals from each four words, ``[n, 4]`` to ``[n, 2]``."""
     first = xp.maximum(_unit_double(xp, words[:, 0], words[:, 1]), 1e-7)
     angle = 2.0 * math.pi * _unit_double(xp, words[:, 2], words[:, 3])
@@ -200,7 +207,7 @@ def normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
 def _normals(kind: Any) -> tuple[int, Callable[[Any, Any], Any]]:
     """How many normals of that type come from a block, and the function that makes them of ``[blocks, 4]`` words."""
     if kind.itemsize == 8:
-        return 2, _normal_double_pairs
+        return 2, normal_double_pairs
     return 4, lambda xp, words: _normal_pairs(xp, words.reshape(-1, 2))
 
 

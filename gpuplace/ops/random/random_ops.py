@@ -10,6 +10,7 @@ random_shuffle_op.cc, multinomial_op.cc, release 1.15.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int64
@@ -81,7 +82,8 @@ def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
     return generator
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
+def sizes_of(shape: Any) -> tuple[int, ...]:
+    """The sizes in an array; InvalidArgumentError where one is negative."""
     sizes = tuple(shape.tolist())
     for index, size in enumerate(sizes):
         if size < 0:
@@ -101,7 +103,8 @@ not_differentiable(
 )
 
 
-def _shape_argument(shape: Any) -> Any:
+def shape_argument(shape: Any) -> Any:
+    """The sizes of a random tensor as a tensor, int32 where they are known."""
     if isinstance(shape, (TensorShape, list, tuple, int)) and not isinstance(shape, Tensor):
         try:
             sizes: Any = as_shape(shape).as_list()
@@ -145,7 +148,7 @@ def random_uniform(
             raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
         maxval = 1
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
-        shape = _shape_argument(shape)
+        shape = shape_argument(shape)
         low = convert_to_tensor(minval, kind, name="min")
         high = convert_to_tensor(maxval, kind, name="max")
         seed1, seed2 = get_seed(seed)
@@ -158,7 +161,7 @@ def random_uniform(
 
 
 def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes = _sizes(shape)
+    sizes = sizes_of(shape)
     count = math.prod(sizes)
     stream = generator_of(ctx, seed, seed2).reserve(count)
     return draw(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
@@ -173,7 +176,7 @@ def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, c
 def _random_uniform_int(
     xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: Any, seed: int, seed2: int, ctx: Any
 ) -> Any:
-    sizes = _sizes(shape)
+    sizes = sizes_of(shape)
     for label, value in (("minval", minval), ("maxval", maxval)):
         if value.ndim:
             raise InvalidArgumentError.of(f"{label} must be 0-D, got shape {list(value.shape)}")
@@ -199,7 +202,7 @@ def _scaled(
     default_name: str = "",
 ) -> Tensor:
     with name_scope(name, default_name, [shape, mean, stddev]) as scope:
-        shape = _shape_argument(shape)
+        shape = shape_argument(shape)
         mean = convert_to_tensor(mean, dtype, name="mean")
         stddev = convert_to_tensor(stddev, dtype, name="stddev")
         seed1, seed2 = get_seed(seed)
@@ -359,7 +362,25 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
 def _multinomial_kernel(
     xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
 ) -> Any:
-    """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class."""
+    generator = generator_of(ctx, seed, seed2)
+    return classes_drawn(xp, logits, num_samples, generator.reserve, output_dtype)
+
+
+def classes_drawn(
+    xp: Any, logits: Any, num_samples: Any, reserve: Callable[[int], philox.Stream], output_dtype: Any
+) -> Any:
+    """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class.
+
+    Args:
+        xp: numpy or cupy.
+        logits: ``[batch, classes]``.
+        num_samples: for each row.
+        reserve: gives the stream for so many outputs.
+        output_dtype: the type of the classes.
+
+    Raises:
+        InvalidArgumentError: ``logits`` is no matrix or has no classes, or ``num_samples`` is negative.
+    """
     count = int(num_samples)
     if logits.ndim != 2:
         raise InvalidArgumentError.of(f"logits should be a matrix, got shape {list(logits.shape)}")
@@ -368,7 +389,7 @@ def _multinomial_kernel(
     batch, classes = logits.shape
     if not classes:
         raise InvalidArgumentError.of("num_classes should be positive, got 0")
-    stream = generator_of(ctx, seed, seed2).reserve(batch * (-(-count // 4) * 4) * 2)
+    stream = reserve(batch * (-(-count // 4) * 4) * 2)
     uniform = philox.uniform(xp, stream, batch * count, xp.float64).reshape(batch, count)
     wide = logits.astype(xp.float64)
     finite = xp.isfinite(wide)

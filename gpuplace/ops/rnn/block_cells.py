@@ -221,7 +221,7 @@ def _require_sizes(x: Any, state: Any, w: Any, gates: int) -> None:
 
 
 @compute("LSTMBlockCell", fresh=True)
-def _lstm(
+def lstm_step(
     xp: Any,
     x: Any,
     cs_prev: Any,
@@ -236,6 +236,7 @@ def _lstm(
     cell_clip: float,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
+    """One step: the gates i, f and o, memories and outputs, in the order of the op."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     x, memory, h_prev, w, wci, wcf, wco, b = map(wide, (x, cs_prev, h_prev, w, wci, wcf, wco, b))
@@ -254,7 +255,7 @@ def _lstm(
 
 
 @compute("LSTMBlockCellGrad", fresh=True)
-def _lstm_grad(
+def lstm_step_grad(
     xp: Any,
     x: Any,
     cs_prev: Any,
@@ -275,6 +276,7 @@ def _lstm_grad(
     *,
     use_peephole: bool,
 ) -> tuple[Any, ...]:
+    """The gradients of one step: of the memory before it, of all gates, of the peepholes."""
     _require_sizes(x, h_prev, w, 4)
     dtype = x.dtype
     cs_prev, wci, wcf, wco, i, cs, f, o, ci, co, cs_grad, h_grad = map(

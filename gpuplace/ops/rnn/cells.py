@@ -15,6 +15,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from gpuplace import tf_logging
 from gpuplace.dtypes import DType, as_dtype, int32
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -31,6 +32,7 @@ from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.misc import bias_add, dropout
 from gpuplace.ops.random.random_ops import random_uniform
 from gpuplace.ops.variables.init_ops import Constant, Zeros
+from gpuplace.ops.variables.partitioned import fixed_size_partitioner
 from gpuplace.ops.variables.variable_scope import get_variable_scope, variable_scope
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, Function, InitializerLike, TensorLike
@@ -499,6 +501,11 @@ class BasicLSTMCell(OwnVariables):
         return new_h, new_state
 
 
+def _in_parts(count: int | None) -> Any:
+    """What cuts a variable into so many parts; None: nothing does."""
+    return None if count is None else fixed_size_partitioner(count)
+
+
 class LSTMCell(OwnVariables):
     """A long short-term memory, with peepholes, clipping and projection where wanted.
 
@@ -509,8 +516,8 @@ class LSTMCell(OwnVariables):
         initializer: of the kernel, peepholes and projection; None: the scope's.
         num_proj: size of the output, which is then a projection; None: ``num_units``, without one.
         proj_clip: the projection is kept between minus this number and it; None: not clipped.
-        num_unit_shards: not supported; None.
-        num_proj_shards: not supported; None.
+        num_unit_shards: into how many parts the kernel is cut by rows; None: as the scope's partitioner says.
+        num_proj_shards: the same for the projection.
         forget_bias: added to the gates that forget.
         state_is_tuple: the state is an ``LSTMStateTuple``; otherwise one tensor.
         activation: a function from tensor to tensor; None: ``tanh``.
@@ -518,9 +525,6 @@ class LSTMCell(OwnVariables):
         name: name of the cell; None: that of the class, made unique.
         dtype: type of the variables; None: that of the first input.
         **kwargs: those of ``tf.layers.Layer``.
-
-    Raises:
-        ValueError: shards are wanted.
     """
 
     def __init__(
@@ -543,10 +547,13 @@ class LSTMCell(OwnVariables):
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         _require_floating(dtype)
-        if (num_unit_shards or 1) > 1 or (num_proj_shards or 1) > 1:
-            raise ValueError(
-                "num_unit_shards and num_proj_shards are not supported: variables are not partitioned"
+        if num_unit_shards is not None or num_proj_shards is not None:
+            tf_logging.warning(
+                "%s: The num_unit_shards and proj_unit_shards parameters are deprecated. Use a variable scope with a"
+                " partitioner instead.",
+                self,
             )
+        self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
         self._num_units = num_units
         self._use_peepholes = use_peepholes
         self._cell_clip, self._proj_clip = cell_clip, proj_clip
@@ -579,7 +586,12 @@ class LSTMCell(OwnVariables):
         """
         depth, units, made = self._depth(input_shape), self._num_units, self.add_variable
         of_state = units if self._num_proj is None else self._num_proj
-        self.kernel = made("kernel", [depth + of_state, 4 * units], initializer=self._initializer)
+        self.kernel = made(
+            "kernel",
+            [depth + of_state, 4 * units],
+            initializer=self._initializer,
+            partitioner=_in_parts(self._num_unit_shards),
+        )
         self.bias = made("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         if self._use_peepholes:
             self._w_f = made("w_f_diag", [units], initializer=self._initializer)
@@ -587,7 +599,10 @@ class LSTMCell(OwnVariables):
             self._w_o = made("w_o_diag", [units], initializer=self._initializer)
         if self._num_proj is not None:
             self._projection = made(
-                "projection/kernel", [units, self._num_proj], initializer=self._initializer
+                "projection/kernel",
+                [units, self._num_proj],
+                initializer=self._initializer,
+                partitioner=_in_parts(self._num_proj_shards),
             )
         self.built = True
 

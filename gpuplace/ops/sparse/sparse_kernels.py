@@ -32,7 +32,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.math.segments import check_sorted_ids
 from gpuplace.ops.math.unary import square
-from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -48,7 +48,7 @@ def _text(values: Any) -> str:
     return ",".join(str(int(value)) for value in values)
 
 
-def _check(xp: Any, indices: Any, sizes: list[int], in_order: bool = True) -> None:
+def check_positions(xp: Any, indices: Any, sizes: list[int], in_order: bool = True) -> None:
     """InvalidArgumentError where a position is out of bounds, or, with ``in_order``, not behind the one before it."""
     if not len(indices):
         return
@@ -129,7 +129,7 @@ def _sparse_to_dense(
     if default_value.ndim:
         raise InvalidArgumentError.of("default_value should be a scalar.")
     indices = sparse_indices.reshape(count, rank)
-    _check(xp, indices, sizes, bool(validate_indices))
+    check_positions(xp, indices, sizes, bool(validate_indices))
     result = xp.full(tuple(sizes), default_value[()], sparse_values.dtype)
     if not rank:
         return xp.array(sparse_values.reshape(-1)[-1]) if sparse_values.size else result
@@ -245,7 +245,7 @@ def _cwise(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any, 
             "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
             f"[{_text(sizes)}] vs. [{_text(dense.shape)}]"
         )
-    _check(xp, sp_indices, list(sizes), in_order=False)
+    check_positions(xp, sp_indices, list(sizes), in_order=False)
     there = xp.broadcast_to(dense, sizes)[tuple(sp_indices[:, axis] for axis in range(len(sizes)))]
     how = ctx.op.type[len("SparseDenseCwise") :]
     if how == "Mul":
@@ -292,7 +292,7 @@ def _sparse_softmax(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any) -> 
     sizes = [int(size) for size in sp_shape]
     if len(sizes) < 2:
         raise InvalidArgumentError.of(f"Input should have rank >= 2, got {len(sizes)}")
-    _check(xp, sp_indices, sizes, in_order=False)
+    check_positions(xp, sp_indices, sizes, in_order=False)
     if not len(sp_values):
         return xp.zeros((0,), sp_values.dtype)
     rows = _groups(xp, _numbers(xp, sp_indices[:, :-1], sizes[:-1]))[1]
@@ -350,7 +350,7 @@ def _sparse_reduce(
 ) -> Any:
     _require_sparse(input_indices, input_values, input_shape)
     sizes = [int(size) for size in input_shape]
-    _check(xp, input_indices, sizes, in_order=False)
+    check_positions(xp, input_indices, sizes, in_order=False)
     axes = _axes(reduction_axes, len(sizes))
     kept = [axis for axis in range(len(sizes)) if axis not in axes]
     inner = [sizes[axis] for axis in kept]
@@ -412,7 +412,7 @@ def _sparse_reduce_sum_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
 def _sparse_reorder(xp: Any, input_indices: Any, input_values: Any, input_shape: Any) -> Any:
     _require_sparse(input_indices, input_values, input_shape)
     sizes = [int(size) for size in input_shape]
-    _check(xp, input_indices, sizes, in_order=False)
+    check_positions(xp, input_indices, sizes, in_order=False)
     order = xp.argsort(_numbers(xp, input_indices, sizes), kind="stable")
     return input_indices[order], input_values[order]
 
@@ -525,7 +525,12 @@ def _sparse_concat_shape(op: Operation) -> Any:
     for shape in (*rows, *[tensor.shape for tensor in op.inputs[2 * count :]]):
         found = shape[-1].value if shape.ndims else None
         rank = found if rank is None else rank
-    known = [shape[0].value if shape.ndims else None for shape in rows]
+    known = [
+        merge_sizes(
+            shape[0].value if shape.ndims else None, values.shape[0].value if values.shape.ndims else None
+        )
+        for shape, values in zip(rows, op.inputs[count : 2 * count], strict=True)
+    ]
     total = None if None in known else sum(size or 0 for size in known)
     return _ranked(total, rank), _ranked(total), _ranked(rank)
 
@@ -777,7 +782,8 @@ def _fill_empty_rows_shape(op: Operation) -> Any:
     shape = constant_value_as_shape(op.inputs[2])
     rows = shape[0].value if shape.ndims else None
     rank = indices[1].value if indices[1].value is not None else shape.ndims
-    return _ranked(None, rank), _ranked(None), _ranked(rows), _ranked(indices[0].value)
+    count = merge_sizes(indices[0].value, require_rank(op.inputs[1].shape, 1)[0].value)
+    return _ranked(None, rank), _ranked(None), _ranked(rows), _ranked(count)
 
 
 @gradient("SparseFillEmptyRows")
@@ -797,7 +803,7 @@ def _fill_empty_rows_grad(xp: Any, reverse_index_map: Any, grad_values: Any) -> 
 
 @shape_function("SparseFillEmptyRowsGrad")
 def _fill_empty_rows_grad_shape(op: Operation) -> Any:
-    return op.inputs[0].shape, _ranked()
+    return require_rank(op.inputs[0].shape, 1), _ranked()
 
 
 # Segments of rows that are gathered first

@@ -15,16 +15,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
-from gpuplace.dtypes import DType, int64
+from gpuplace.dtypes import DType, as_dtype, int64
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import FeedDict, TensorLike
+from gpuplace.typing import DTypeLike, FeedDict, TensorLike
 
-__all__ = ["SparseTensor", "SparseTensorValue"]
+__all__ = ["SparseTensor", "SparseTensorValue", "convert_to_tensor_or_sparse_tensor"]
 
 Unary = TypeVar("Unary", bound=Callable[..., Any])
 
@@ -155,22 +155,38 @@ class SparseTensor:
         setattr(SparseTensor, operator, function)
 
 
-def check_dense(values: Any, where: str) -> None:
-    """Refuses sparse tensors where only dense ones can go.
+def is_sparse(x: Any) -> bool:
+    """Whether something is a sparse tensor, or the value of one.
 
     Args:
-        values: an iterable of tensors and anything else.
-        where: what they are put into, for the error.
+        x: anything.
+    """
+    return isinstance(x, SparseTensor | SparseTensorValue)
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: TensorLike | SparseTensor | SparseTensorValue,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor | SparseTensor:
+    """Returns ``value`` as a sparse tensor where it is sparse, else as a tensor.
+
+    Args:
+        value: a sparse tensor, the value of one, or what ``convert_to_tensor`` takes.
+        dtype: required element type; None for any.
+        name: name of a constant that is made.
 
     Raises:
-        TypeError: one of them is a sparse tensor.
+        RuntimeError: a sparse tensor is of another type.
+        TypeError: the value cannot be converted.
     """
-    for value in values:
-        if isinstance(value, SparseTensor | SparseTensorValue):
-            raise TypeError(
-                f"SparseTensor is not supported in {where}: make it dense with tf.sparse_tensor_to_dense, or put in its"
-                " indices, values and dense_shape as three tensors and make a tf.SparseTensor of what comes out."
-            )
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
+        raise RuntimeError(f"Sparse dtype: requested = {as_dtype(dtype).name}, actual = {value.dtype.name}")
+    return value
 
 
 def parts_of(sparse: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import DeadlineExceededError, InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -278,6 +279,23 @@ def _decode_base64(xp: Any, input: Any) -> Any:
     return _each(xp, input, decoded)
 
 
+@compute("DecodePaddedRaw")
+def _decode_padded_raw(
+    xp: Any, input_bytes: Any, fixed_length: Any, *, out_type: Any, little_endian: bool
+) -> Any:
+    length, size = int(fixed_length), np.dtype(out_type.as_numpy_dtype).itemsize
+    if length <= 0:
+        raise InvalidArgumentError.of(f"fixed_length ({length}) must be greater than zero.")
+    if length % size:
+        raise InvalidArgumentError.of(
+            f"fixed_length ({length}) must be a multiple of the size of out_type ({size})"
+        )
+    cut = [text[:length].ljust(length, b"\0") for text in input_bytes.reshape(-1).tolist()]
+    texts = np.array(cut, object).reshape(input_bytes.shape)
+    numbers = _decode_raw(xp, texts, out_type=out_type, little_endian=little_endian)
+    return numbers.reshape(*input_bytes.shape, length // size)
+
+
 @compute("DecodeRaw")
 def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> Any:
     texts = bytes.reshape(-1).tolist()
@@ -315,7 +333,15 @@ def _decode_raw_shape(op: Operation) -> list[TensorShape]:
     return [UNKNOWN_SHAPE if shape.ndims is None else shape.concatenate([None])]
 
 
+@shape_function("DecodePaddedRaw")
+def _decode_padded_raw_shape(op: Operation) -> list[TensorShape]:
+    shape, length = op.inputs[0].shape, constant_value(op.inputs[1])
+    size = np.dtype(op.attrs["out_type"].as_numpy_dtype).itemsize
+    count = None if length is None or length <= 0 or length % size else int(length) // size
+    return [UNKNOWN_SHAPE if shape.ndims is None else shape.concatenate([count])]
+
+
 not_differentiable(
     "StaticRegexReplace", "StaticRegexFullMatch", "RegexReplace", "RegexFullMatch", "EncodeBase64", "DecodeBase64",
-    "DecodeRaw",
+    "DecodeRaw", "DecodePaddedRaw",
 )  # fmt: skip

@@ -20,9 +20,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.support import new, same_shape
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.ops.shape_rules import merge_shapes, require_rank
+from gpuplace.ops.support import broadcast, new, same_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import DTypeLike, TensorLike, TensorsLike
 
 __all__ = [
@@ -80,13 +80,10 @@ def _string_join(xp: Any, inputs: list[Any], *, separator: bytes) -> Any:
 
 @shape_function("StringJoin")
 def _string_join_shape(op: Operation) -> Any:
-    shapes = [tensor.shape for tensor in op.inputs]
-    if any(shape.ndims is None for shape in shapes):
-        return (UNKNOWN_SHAPE,)
-    result = TensorShape.of(())
+    shapes = [tensor.shape for tensor in op.inputs if tensor.shape.ndims != 0]
+    result = UNKNOWN_SHAPE if shapes else TensorShape.of(())
     for shape in shapes:
-        if shape.ndims:
-            result = shape if not result.ndims else merge_shapes(result, shape)
+        result = merge_shapes(result, shape)
     return (result,)
 
 
@@ -201,14 +198,25 @@ def string_to_number(
     )
 
 
+def _float_of(text: str) -> float:
+    """The number that a text stands for, which may be a whole one to the base of 16."""
+    sign, digits = (text[0], text[1:]) if text[:1] in ("-", "+") else ("", text)
+    if digits[:2] in ("0x", "0X"):
+        value = float(int(digits, 16))
+        return -value if sign == "-" else value
+    return float(text)
+
+
 @compute("StringToNumber")
 def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
-    parse = int if out_type.is_integer else float
+    parse = int if out_type.is_integer else _float_of
     values = []
     for text in string_tensor.reshape(-1).tolist():
         try:
             value = parse(text.strip().decode("ascii"))
-            if b"_" in text or (out_type.is_integer and not out_type.min <= value <= out_type.max):
+            if b"_" in text or (out_type.is_integer and b"+" in text):
+                raise ValueError
+            if out_type.is_integer and not out_type.min <= value <= out_type.max:
                 raise ValueError
         except ValueError:
             raise InvalidArgumentError.of(
@@ -330,7 +338,16 @@ _length = len
 
 @compute("Substr")
 def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
-    shape = xp.broadcast(input, pos, len).shape
+    if pos.shape != len.shape:
+        raise InvalidArgumentError.of(
+            f"pos and len should have the same shape, got: {brackets(pos.shape)} vs. {brackets(len.shape)}"
+        )
+    try:
+        shape = xp.broadcast(input, pos).shape
+    except ValueError:
+        raise InvalidArgumentError.of(
+            f"input and pos/len shapes do not broadcast: {brackets(input.shape)} vs. {brackets(pos.shape)}"
+        ) from None
     columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in (input, pos, len)]
     results = []
     for index, (text, start, count) in enumerate(zip(*columns, strict=True)):
@@ -345,12 +362,15 @@ def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
 
 @shape_function("Substr")
 def _substr_shape(op: Operation) -> Any:
-    given, pos = op.inputs[0].shape, op.inputs[1].shape
-    if given.ndims is None or pos.ndims is None:
-        return (UNKNOWN_SHAPE,)
-    return (
-        given if given.ndims >= pos.ndims and given.is_fully_defined() and pos.ndims == 0 else UNKNOWN_SHAPE,
-    )
+    given, pos, count = (tensor.shape for tensor in op.inputs)
+    if pos.ndims is not None and count.ndims is not None:
+        require_rank(pos, count.ndims)
+        if any(
+            None not in pair and pair[0] != pair[1]
+            for pair in zip(pos.sizes or (), count.sizes or (), strict=True)
+        ):
+            raise ValueError(f"pos and len shapes must match: {brackets(pos)} vs. {brackets(count)}")
+    return (broadcast(given, pos),)
 
 
 def reduce_join(

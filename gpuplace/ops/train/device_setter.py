@@ -12,7 +12,8 @@ Source: tensorflow/python/training/device_setter.py and server_lib.py, release 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
@@ -45,7 +46,7 @@ class ClusterSpec:
             self._jobs = {job: dict(tasks) for job, tasks in cluster._jobs.items()}
             return
         if hasattr(cluster, "job"):
-            self._jobs = {job.name: dict(job.tasks) for job in cluster.job}
+            self._jobs = {job.name: dict(sorted(job.tasks.items())) for job in cluster.job}
             return
         if not isinstance(cluster, Mapping):
             raise TypeError(
@@ -54,13 +55,17 @@ class ClusterSpec:
             )
         for job, tasks in cluster.items():
             if isinstance(tasks, (list, tuple)):
-                self._jobs[job] = dict(enumerate(tasks))
+                pairs: Iterable[tuple[Any, Any]] = enumerate(tasks)
             elif isinstance(tasks, Mapping):
-                self._jobs[job] = {int(task): address for task, address in tasks.items()}
+                pairs = tasks.items()
             else:
                 raise TypeError(
                     f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
                 )
+            if not isinstance(job, str | bytes):
+                raise TypeError(f"Job name {job!r} must be bytes or unicode")
+            self._jobs[_text(job)] = {_task_number(task): _address(address) for task, address in pairs}
+        self._jobs = {job: dict(sorted(tasks.items())) for job, tasks in self._jobs.items()}
 
     @property
     def jobs(self) -> list[str]:
@@ -113,11 +118,26 @@ class ClusterSpec:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
         return tasks[task_index]
 
+    def job_tasks(self, job_name: str) -> list[str | None]:
+        """The addresses of a job's tasks.
+
+        Args:
+            job_name: name of the job.
+
+        Returns:
+            A list with the address of each task at the place of its number; None where there is no task of a number.
+
+        Raises:
+            ValueError: there is no such job.
+        """
+        tasks = self._tasks(job_name)
+        return [tasks.get(task) for task in range(max(tasks, default=-1) + 1)]
+
     def as_dict(self) -> dict[str, Any]:
         """Job name to a list of addresses, or to a dict where task numbers are missing."""
         return {
             job: [tasks[i] for i in range(len(tasks))]
-            if sorted(tasks) == list(range(len(tasks)))
+            if tasks and sorted(tasks) == list(range(len(tasks)))
             else dict(tasks)
             for job, tasks in self._jobs.items()
         }
@@ -135,10 +155,28 @@ class ClusterSpec:
         return bool(self._jobs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+        return self._jobs == (other._jobs if isinstance(other, ClusterSpec) else other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"ClusterSpec({self.as_dict()!r})"
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _task_number(task: Any) -> int:
+    if not isinstance(task, numbers.Integral):
+        raise TypeError(f"{task!r} has type {type(task).__name__}, but expected one of: int")
+    return int(task)
+
+
+def _address(address: Any) -> str:
+    if not isinstance(address, str | bytes):
+        raise TypeError(f"Task address {address!r} must be bytes or unicode")
+    return _text(address)
 
 
 def replica_device_setter(

@@ -28,7 +28,8 @@ class FtrlOptimizer(KernelOptimizer):
         name: name of the update and of the slots.
         accum_name: name of the slot for the sums of squares; None: ``name``.
         linear_name: name of the other slot; None: ``name``.
-        l2_shrinkage_regularization_strength: not supported; 0.
+        l2_shrinkage_regularization_strength: 0 or more; this penalty is added to the gradient where it pulls the
+            weights, not where its squares are summed.
 
     Raises:
         ValueError: a number is out of range, or the name is empty.
@@ -54,22 +55,23 @@ class FtrlOptimizer(KernelOptimizer):
             ("initial_accumulator_value", initial_accumulator_value),
             ("l1_regularization_strength", l1_regularization_strength),
             ("l2_regularization_strength", l2_regularization_strength),
+            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
         ):
             if given < 0.0:
                 raise ValueError(f"{argument} {given} needs to be positive or zero")
         if learning_rate_power > 0.0:
             raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
-        if l2_shrinkage_regularization_strength:
-            raise ValueError("l2_shrinkage_regularization_strength is not supported: leave it at 0")
         super().__init__(
             use_locking,
             name,
             learning_rate=learning_rate,
             l1_regularization_strength=l1_regularization_strength,
             l2_regularization_strength=l2_regularization_strength,
-            l2_shrinkage_regularization_strength=0.0,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
             learning_rate_power=learning_rate_power,
         )
+        if l2_shrinkage_regularization_strength > 0.0:
+            self._op = "FtrlV2"
         self._start = initial_accumulator_value
         self._slot_scopes = accum_name or name, linear_name or name
 
@@ -82,5 +84,5 @@ class FtrlOptimizer(KernelOptimizer):
 
     def _scalars(self) -> dict[str, Tensor]:
         scalars = super()._scalars()
-        del scalars["l2_shrinkage_regularization_strength"]
-        return scalars
+        shrinkage = scalars.pop("l2_shrinkage_regularization_strength")
+        return {**scalars, "l2_shrinkage": shrinkage} if self._op == "FtrlV2" else scalars

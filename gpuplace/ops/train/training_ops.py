@@ -290,9 +290,43 @@ def _adagrad_da(
 def _ftrl(
     xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
 ) -> tuple[Any, ...]:
+    return _ftrl_step(xp, var, accum, linear, grad, grad, lr, l1, l2, lr_power)
+
+
+@_apply("ApplyFtrlV2", 3)
+@_apply("SparseApplyFtrlV2", 3, sparse=True)
+def _ftrl_v2(
+    xp: Any,
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    l2_shrinkage: Any,
+    lr_power: Any,
+) -> tuple[Any, ...]:
+    pull = grad + lr.dtype.type(2) * l2_shrinkage * var
+    return _ftrl_step(xp, var, accum, linear, grad, pull, lr, l1, l2, lr_power)
+
+
+def _ftrl_step(
+    xp: Any,
+    var: Any,
+    accum: Any,
+    linear: Any,
+    grad: Any,
+    pull: Any,
+    lr: Any,
+    l1: Any,
+    l2: Any,
+    lr_power: Any,
+) -> tuple[Any, ...]:
+    """A step along ``pull``, with the sums of squares of ``grad``."""
     new_accum = accum + grad * grad
     power = -lr_power
-    linear = linear + grad - (new_accum**power - accum**power) / lr * var
+    linear = linear + pull - (new_accum**power - accum**power) / lr * var
     two = lr.dtype.type(2)
     quadratic = new_accum**power / lr + two * l2
     shrunk = (xp.sign(linear) * l1 - linear) / quadratic

@@ -81,7 +81,7 @@ class Template:
         self.variable_scope: VariableScope | None = None
         self._unique_name = unique_name
         self._custom_getter = custom_getter
-        self._has_variables = False
+        self._variables_created = False
         if create_scope_now:
             with variable_scope(
                 unique_name, name, custom_getter=custom_getter, auxiliary_name_scope=False
@@ -102,7 +102,7 @@ class Template:
             ValueError: a call after the first one makes a trainable variable.
         """
         if self.variable_scope is not None:
-            with variable_scope(self.variable_scope, reuse=self._has_variables or None):
+            with variable_scope(self.variable_scope, reuse=self._variables_created or None):
                 return self._call(args, kwargs)
         with variable_scope(self._unique_name, self.name, custom_getter=self._custom_getter) as scope:
             self.variable_scope = scope
@@ -112,12 +112,12 @@ class Template:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
         result = self.func(*args, **kwargs)
-        if self._has_variables and len(trainable) != before:
+        if self._variables_created and len(trainable) != before:
             raise ValueError(
                 "Trainable variable created when calling a template after the first time, perhaps you used"
                 f" tf.Variable when you meant tf.get_variable: {trainable[before:]}"
             )
-        self._has_variables = True
+        self._variables_created = True
         return result
 
     @property
@@ -125,10 +125,18 @@ class Template:
         """The scope, None before the first call."""
         return self.variable_scope
 
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The scope's name with a slash at its end, ``""`` for the outermost one; None before the first call."""
+        if self.variable_scope is None:
+            return None
+        name = self.variable_scope.name
+        return name if not name or name.endswith("/") else name + "/"
+
     def _collected(self, key: str) -> list[Any]:
-        if not self._has_variables or self.variable_scope is None:
+        if not self._variables_created or self.variable_scope is None:
             return []
-        return get_default_graph().get_collection(key, self.variable_scope.name + "/")
+        return get_default_graph().get_collection(key, self.variable_scope_name)
 
     @property
     def global_variables(self) -> list[Any]:
@@ -149,3 +157,24 @@ class Template:
     def variables(self) -> list[Any]:
         """All variables that the function has made."""
         return self.global_variables + self.local_variables
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global variables that the function has made and that are not trained."""
+        trained = {id(variable) for variable in self.trainable_variables}
+        return [variable for variable in self.global_variables if id(variable) not in trained]
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables that the function has made."""
+        return self.variables
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The trainable variables that the function has made."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The global variables that the function has made and that are not trained."""
+        return self.non_trainable_variables

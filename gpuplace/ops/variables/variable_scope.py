@@ -460,7 +460,14 @@ def get_local_variable(
     regularizer: Function | None = None,
     trainable: bool = False,
     collections: Any = None,
-    **arguments: Any,
+    caching_device: DeviceLike = None,
+    partitioner: Function | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Function | None = None,
+    constraint: Function | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
     """``get_variable`` for a local variable, which is never trainable.
 
@@ -472,7 +479,14 @@ def get_local_variable(
         regularizer: as for ``get_variable``.
         trainable: ignored.
         collections: list of names of collections; the local variables come on top.
-        **arguments: the others that ``get_variable`` has.
+        caching_device: as for ``get_variable``.
+        partitioner: as for ``get_variable``.
+        validate_shape: as for ``get_variable``.
+        use_resource: as for ``get_variable``.
+        custom_getter: as for ``get_variable``.
+        constraint: as for ``get_variable``.
+        synchronization: as for ``get_variable``.
+        aggregation: as for ``get_variable``.
 
     Returns:
         The variable.
@@ -488,7 +502,14 @@ def get_local_variable(
         regularizer,
         trainable=False,
         collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
-        **arguments,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
     )
 
 
@@ -682,12 +703,12 @@ def variable_creator_scope(variable_creator: Function, priority: int = 100) -> I
         RuntimeError: the block ends while one that began within it has not.
     """
     graph = get_default_graph()
-    outer = graph._variable_creators
+    outer = graph._of_thread.variable_creators
     inner = tuple(sorted([*outer, (priority, variable_creator)], key=lambda one: one[0]))
-    graph._variable_creators = inner
+    graph._of_thread.variable_creators = inner
     try:
         yield
     finally:
-        if graph._variable_creators is not inner:
+        if graph._of_thread.variable_creators is not inner:
             raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
-        graph._variable_creators = outer
+        graph._of_thread.variable_creators = outer

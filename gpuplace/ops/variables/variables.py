@@ -167,7 +167,7 @@ class _VariableType(type):
     """The class of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = get_default_graph()._variable_creators
+        creators = get_default_graph()._of_thread.variable_creators
         make: Callable[..., Any] = super().__call__
         if cls is not Variable or not creators:
             return make(*args, **kwargs)

@@ -14,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuplace.dtypes import as_dtype
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.graph.attr_value import TensorValue
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode
 
 
@@ -31,7 +34,7 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
     variable = new("TemporaryVariable", {"dtype": dtype, "shape": shape, "var_name": variable_name})
     shape_of = new("Shape", {**of_type, "out_type": as_dtype("int32")})
     graph.feed(shape_of, node.inputs[0])
-    zero = new("Const", {"dtype": dtype})
+    zero = new("Const", {"dtype": dtype, "value": _zero(dtype)})
     zeros = new("Fill", {**of_type, "index_type": as_dtype("int32")}, shape_of, zero)
     assign = new("Assign", of_type, variable, zeros)
     adds = []
@@ -45,6 +48,11 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
         graph.add_control(control, variable)
     graph.replace(node, [(result, 0)], result)
     graph.remove(node)
+
+
+def _zero(dtype: DType) -> TensorValue:
+    """The number zero of a type."""
+    return TensorValue.of_array(np.zeros((), dtype.as_numpy_dtype), dtype)
 
 
 def lower_parallel_concat(graph: FlowGraph, node: FlowNode) -> None:

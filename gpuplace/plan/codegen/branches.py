@@ -114,6 +114,13 @@ class Branches:
             chosen += f" if {guard} else "
         self._names.assign(step, chosen, step.outputs, self._names.arguments(step))
 
+    def note_received(self, step: Step, value: str) -> None:
+        """Adds the line that makes the guard of what was received, which is None in a branch that was not taken."""
+        self._source.current = step
+        guard = self.guards.fresh(f"{value} is not None")
+        assert step.op is not None
+        self.guard_of.update(dict.fromkeys([*step.outputs, step.op], guard))
+
     def check_fetches(self, fetches: Sequence[Slot]) -> None:
         """Adds the lines that fail where a fetched value is in the branch that was not taken."""
         for position, slot in enumerate(fetches):

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import MERGES, SWITCHES
+from gpuplace.graph.op_sets import MERGES, SENDS, SWITCHES
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops, stop
@@ -239,6 +239,11 @@ class _Writer:
             self._add(number, step)
         else:
             absent = branches.absent if loops is None else loops.absent
+            if step.op_type in SENDS:  # who waits for the value is not to wait for ever
+
+                def absent(step: Step) -> str:
+                    return self._kernels.call(step, "None")
+
             branches.write_below(guard, step, lambda: self._add(number, step), absent)
         if loops is not None:
             loops.set_flag_guards(step)
@@ -271,12 +276,23 @@ class _Writer:
             self._branches.add_switch(step)
         elif op_type in MERGES:
             self._branches.add_merge(step)
+        elif step.may_come_dead:
+            self._add_receive(number, step)
         else:
             self._kernels.add(number, step)
         if loops is not None:
             loops.note_outputs(step)
         if self._waits is not None:
             self._waits.note_copy(step)
+
+    def _add_receive(self, number: int, step: Step) -> None:
+        """Adds the lines that take a tensor of another task, or None in a branch that was not taken there."""
+        received = step.outputs[0]
+        if self._names.is_used(received):
+            self._kernels.add(number, step)
+            self._branches.note_received(step, self._names.of[received])
+        else:
+            self._branches.note_received(step, self._kernels.call(step))
 
     def _add_handoff(self, step: Handoff) -> None:
         if step.is_give:

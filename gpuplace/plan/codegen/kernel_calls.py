@@ -232,6 +232,11 @@ class KernelCalls:
 
     # Kernels
 
+    def call(self, step: Step, argument: str = "") -> str:
+        """The call of a kernel that gives its value to nobody, or is given another one."""
+        assert step.op is not None
+        return f"{self._source.name_global('k', self._kernel(step, step.op))}({argument})"
+
     def _kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The bound function of a node."""
         backend = self._environment.backends[step.device]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 from zlib import crc32
@@ -112,6 +113,13 @@ class Crossings:
             self.last[self.roots.get(slot, slot)] = piece
 
 
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> tuple[str, CodeType]:
+    """A text, and the code of the only function in it; plans of one graph are alike, also one after the other."""
+    module = compile(text, PLAN_FILE, "exec")
+    return text, next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
 class Compiler:
     """Makes functions of lines; equal ones are compiled once."""
 
@@ -122,16 +130,12 @@ class Compiler:
         """The code of every function, whose line numbers go on where the last one's ended."""
         self.namespaces: list[dict[str, Any]] = []
         """The globals of every function."""
-        self._known: dict[str, tuple[str, CodeType]] = {}
         self._line = 1
 
     def function(self, parameters: Sequence[str], lines: Sequence[str], namespace: dict[str, Any]) -> Any:
         """The function of these lines, which are indented, with ``namespace`` for its globals."""
         text = f"def step({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
-        if (known := self._known.get(text)) is None:
-            module = compile(text, PLAN_FILE, "exec")
-            known = self._known[text] = (text, next(c for c in module.co_consts if isinstance(c, CodeType)))
-        text, code = known
+        text, code = _compiled(text)
         code = code.replace(co_firstlineno=self._line)
         self._line += 1 + len(lines)
         self.texts.append(text)

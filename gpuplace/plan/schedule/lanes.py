@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import ALIASES_OF_VARIABLES, MERGES, SWITCHES, VARIABLE_OPS
+from gpuplace.graph.op_sets import ALIASES_OF_VARIABLES, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
@@ -184,7 +184,7 @@ def arrange(
     """
     work: dict[str, float] = {}
     for step, cost in zip(schedule.steps, costs, strict=True):
-        if step.op_type in SWITCHES or step.op_type in MERGES:
+        if step.is_conditional:
             return None
         work[step.device] = work.get(step.device, 0.0) + cost
     heavy = sorted((name for name in work if work[name] >= MIN_LANE_US), key=lambda name: -work[name])
@@ -226,7 +226,7 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
     lane_of_set: dict[tuple[frozenset[int], int], int] = {(frozenset(), -1): 0}
     lanes = []
     for number, (step, before) in enumerate(zip(steps, sources, strict=True)):
-        if step.op_type in SWITCHES or step.op_type in MERGES:
+        if step.is_conditional:
             return None
         found = frozenset().union(*(after[source] for source in before))
         key = found, number if waiting[number] else -1

@@ -23,9 +23,12 @@ from gpuplace.graph.op_sets import (
     ALIASES_OF_VARIABLES,
     ENTERS,
     EXITS,
+    MAY_BE_DEAD,
     MERGES,
     NEXT_ITERATIONS,
+    RECEIVES,
     REFERENCE_VARIABLES,
+    SWITCHES,
 )
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
@@ -115,6 +118,16 @@ class Step:
         if self.folded is not None:
             return self.folded.controls
         return [] if self.op is None else self.op._control_inputs
+
+    @property
+    def may_come_dead(self) -> bool:
+        """Whether this receives a tensor that may be in a branch that was not taken, on another task."""
+        return self.op is not None and self.op.type in RECEIVES and bool(self.op.attrs.get(MAY_BE_DEAD))
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether branches begin or end with it."""
+        return self.op_type in SWITCHES or self.op_type in MERGES or self.may_come_dead
 
     @property
     def is_copy(self) -> bool:

@@ -8,7 +8,7 @@ import { faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
 import { ranks } from "gpuplace/drawing/ranks.js";
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
-import { counted, words } from "gpuplace/text.js";
+import { counted, once, words } from "gpuplace/text.js";
 import { labelled, wireOf, wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, title: TITLE, small: SMALL } = RULES.text;
@@ -27,7 +27,7 @@ const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 /**
  * @param scene see above.
  * @param canvas width and height to fill.
- * @returns {{svg: string, w: number, h: number}}
+ * @returns {{svg: () => string, w: number, h: number}} what it looks like is only written when it is asked for.
  */
 export function lanesPicture(scene, { width, height }) {
   const { lanes, place } = fewLanes(scene.lanes);
@@ -49,17 +49,20 @@ export function lanesPicture(scene, { width, height }) {
   }
   const layout = new Layout(lanes, links, best.rows, best.space);
   const [w, h] = [Math.max(layout.w, 80), Math.max(layout.h, 60)];
-  const wires = labelled(layout.wires());
-  const heads = layout.lanes.map(({ x, w, top, head }) => ({ x, y: top, w, h: head }));
-  const parts = [
-    ...layout.lanes.map(laneSvg),
-    ...tasksSvg(layout.lanes),
-    wiresSvg(wires, [...boxes, ...heads]),
-    ...boxes.map((box) => faceSvg(box.face, box)),
-  ];
-  const svg =
-    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
-    ` font-family="${FONT}"><g class="graph">${parts.join("")}</g></svg>`;
+  const svg = once(() => {
+    const wires = labelled(layout.wires());
+    const heads = layout.lanes.map(({ x, w, top, head }) => ({ x, y: top, w, h: head }));
+    const parts = [
+      ...layout.lanes.map(laneSvg),
+      ...tasksSvg(layout.lanes),
+      wiresSvg(wires, [...boxes, ...heads]),
+      ...boxes.map((box) => faceSvg(box.face, box)),
+    ];
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
+      ` font-family="${FONT}"><g class="graph">${parts.join("")}</g></svg>`
+    );
+  });
   return { svg, w, h };
 }
 

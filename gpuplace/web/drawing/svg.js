@@ -4,10 +4,21 @@ import { RULES } from "gpuplace/rules.js";
 
 const ruler = document.createElement("canvas").getContext("2d");
 
+const MOST_KNOWN = 10_000;
+/** Widths by size and text: the same words are written again and again. */
+const known = new Map();
+
 /** How wide a text is in the picture's font. */
-export function widthOf(text, size, isBold) {
-  ruler.font = `${isBold ? "bold " : ""}${size}px ${RULES.text.font}`;
-  return ruler.measureText(text).width;
+export function widthOf(text, size, isBold = false) {
+  const key = `${size} ${isBold} ${text}`;
+  let width = known.get(key);
+  if (width === undefined) {
+    ruler.font = `${isBold ? "bold " : ""}${size}px ${RULES.text.font}`;
+    width = ruler.measureText(text).width;
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(key, width);
+  }
+  return width;
 }
 
 /** Text for an element or an attribute. */

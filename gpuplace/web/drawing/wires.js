@@ -85,9 +85,8 @@ function sampled([from, p, q, to]) {
   return Array.from({ length: count + 1 }, (_, i) => {
     const t = i / count;
     const u = 1 - t;
-    const mix = (axis) =>
-      u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
-    return { x: mix("x"), y: mix("y") };
+    const [a, b, c, d] = [u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t];
+    return { x: a * from.x + b * p.x + c * q.x + d * to.x, y: a * from.y + b * p.y + c * q.y + d * to.y };
   });
 }
 

@@ -138,7 +138,7 @@ export class Model {
         words("note_folded", { nodes: counted(COUNT, "node"), boxes: counted(boxes, "box", "boxes") }),
       ]);
     }
-    this.set({ svg: this.drawn.svg, legend, notes, summary: DATA.summary });
+    this.set({ svg: this.drawn.svg(), legend, notes, summary: DATA.summary });
     this.mark();
   }
 

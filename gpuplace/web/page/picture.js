@@ -10,7 +10,7 @@ import { wiresOf } from "gpuplace/page/lines.js";
 import { linesOf, tipOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded } from "gpuplace/drawing/svg.js";
-import { counted, shortened, words } from "gpuplace/text.js";
+import { counted, once, shortened, words } from "gpuplace/text.js";
 import { wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, scope: SCOPE_SIZE, scope_letters: SCOPE_LETTERS } = RULES.text;
@@ -63,7 +63,8 @@ function firstIn(scope) {
 }
 
 /**
- * The picture for the open scopes and bundles, and what is where in it.
+ * The picture for the open scopes and bundles, and what is where in it. What it looks like, `svg()`, is only written
+ * when it is asked for: many are tried for their size alone.
  *
  * @param wanted what `place` takes: the size to fill, and the drawing before; `stay`, boxes that are not to go.
  */
@@ -86,15 +87,17 @@ export function drawing(opened, unbundled, wanted) {
   for (const frame of frames.values()) at.set(frame.id, frame);
   const links = linksOf(boxes, boxOf);
   const placed = place(root, links.map((link) => [link.src, link.dst]), wanted);
-  const parts = [];
-  for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
-  const wires = wiresOf(links, placed.routes);
-  parts.push(wiresSvg(wires, [...items.values()]));
-  for (const item of items.values()) parts.push(faceSvg(item.face, item));
   const [w, h] = [Math.max(root.w, 80), Math.max(root.h, 60)];
-  const svg =
-    `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
-    ` font-family="${FONT}"><g class="graph">${parts.join("")}</g></svg>`;
+  const svg = once(() => {
+    const parts = [];
+    for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
+    parts.push(wiresSvg(wiresOf(links, placed.routes), [...items.values()]));
+    for (const item of items.values()) parts.push(faceSvg(item.face, item));
+    return (
+      `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
+      ` font-family="${FONT}"><g class="graph">${parts.join("")}</g></svg>`
+    );
+  });
   /** What stood here for a box or frame of another drawing: itself, or what its first node was in. */
   const nameOf = (id) => {
     if (at.has(id)) return id;
@@ -104,5 +107,5 @@ export function drawing(opened, unbundled, wanted) {
     const first = id[0] === "n" ? n : id[0] === "s" || id[0] === "c" ? firstIn(n) : -1;
     return first < 0 ? id : boxes[boxOf[first]].id;
   };
-  return { svg, boxes, boxOf, byId, items, frames, wires, placed, nameOf, w, h };
+  return { svg, boxes, boxOf, byId, items, frames, placed, nameOf, w, h };
 }

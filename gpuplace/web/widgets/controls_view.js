@@ -31,6 +31,7 @@ function render({ model, el }) {
   );
   const undo = button("↶ Undo", "Undo the last change (Ctrl+Z)", () => say({ type: "undo" }));
   const redo = button("↷ Redo", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }));
+  const advise = button("Advise", "Search for a better placement", () => say({ type: "advise" }));
   const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }));
   const keep = button("Save settings", "Save settings and look as a file", () => say({ type: "save" }));
   const file = element("input", {
@@ -51,6 +52,7 @@ function render({ model, el }) {
     working,
     undo,
     redo,
+    advise,
     code,
     keep,
     open,
@@ -58,7 +60,7 @@ function render({ model, el }) {
   );
   const shown = element("div", { class: "gp-shown", hidden: true });
   el.append(banner, element("div", { class: "gp-top" }, main, tools), gpus, details, shown);
-  if (model.get("is_fixed")) { for (const part of [undo, redo, code, gpus, details]) part.hidden = true; }
+  if (model.get("is_fixed")) { for (const part of [undo, redo, advise, code, gpus, details]) part.hidden = true; }
 
   // ---- fields: made once by name, then updated in place, so that focus and what is being typed stay
   const known = new Map();

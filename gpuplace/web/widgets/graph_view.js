@@ -258,7 +258,7 @@ function render({ model, el }) {
   function laneText() {
     const scene = model.get("scene");
     if (!scene?.lanes?.length) return "";
-    return lanesPicture(scene, { width: told[0] || FIRST_WIDTH, height: mostHeight() }).svg;
+    return lanesPicture(scene, { width: told[0] || FIRST_WIDTH, height: mostHeight() }).svg();
   }
 
   // Where boxes and open scopes are: id -> left, top, width and height.

@@ -1,6 +1,6 @@
 // Blocks of text, facts, small tables, links to nodes and buttons, as Python says. Traits and messages: see PanelView.
 
-import { chip, element, tell } from "gpuplace/dom.js";
+import { chip, copyText, element, tell } from "gpuplace/dom.js";
 import { grouped } from "gpuplace/text.js";
 
 function render({ model, el }) {
@@ -19,9 +19,25 @@ function render({ model, el }) {
     if (typeof value !== "object") return [String(value)];
     if (value.node) return [nodeButton(value.node)];
     if (value.bar) return barOf(value);
+    if (value.chips) return value.chips.flatMap((look, i) => (i ? [" ", chip(look)] : [chip(look)]));
+    if (value.check !== undefined) return [tickOf(value)];
     if (value.strong) return [element("b", {}, value.strong)];
     return [chip(value, value.text)];
   }
+
+  function tickOf({ check, name, label, off }) {
+    const tick = element("input", {
+      type: "checkbox",
+      id: idOf(name),
+      "aria-label": label,
+      disabled: off,
+      onchange: () => tell(model, el, { type: "act", action: name }),
+    });
+    tick.checked = check;
+    return tick;
+  }
+
+  const idOf = (name) => `gp-field-${name.replaceAll(":", "-")}-${model.model_id ?? ""}`;
 
   const numberClass = (block, column) => (block.numbers?.includes(column) ? "gp-number" : "");
 
@@ -57,8 +73,21 @@ function render({ model, el }) {
   }
 
   // Sent when it is left or Enter is pressed; what is wrong with it is said below it.
-  function fieldOf({ name, label, value, placeholder, size, tip, error }) {
-    const id = `gp-field-${name}-${model.model_id ?? ""}`;
+  function fieldOf({ name, label, value, placeholder, size, tip, error, options }) {
+    const id = idOf(name);
+    if (options) {
+      const list = element(
+        "select",
+        { id, title: tip, onchange: () => tell(model, el, { type: "set", name, value: list.value }) },
+        ...options.map((text) => element("option", { value: text }, text)),
+      );
+      list.value = value;
+      return element(
+        "div",
+        { class: "gp-field gp-field-choice" },
+        element("span", { class: "gp-row" }, element("label", { for: id }, label), list),
+      );
+    }
     const input = element("input", {
       type: "text",
       id,
@@ -92,6 +121,23 @@ function render({ model, el }) {
     return picture;
   }
 
+  function codeOf({ text, label, copy }) {
+    const shown = element("pre", { class: "gp-source", tabindex: "0", "aria-label": label ?? "Program text" }, text);
+    if (!copy) return shown;
+    const told = element("span", { class: "gp-hint", role: "status" });
+    const onclick = async () => {
+      told.textContent = await copyText(text)
+        ? "Copied."
+        : "The browser does not allow copying from here: select the text and copy it.";
+    };
+    return element(
+      "div",
+      {},
+      element("div", { class: "gp-row" }, element("button", { type: "button", onclick }, copy), told),
+      shown,
+    );
+  }
+
   function blockOf(block) {
     switch (block.kind) {
       case "heading":
@@ -104,10 +150,13 @@ function render({ model, el }) {
           block.facts.length ? factsOf(block.facts) : null,
         );
       case "code":
+        return codeOf(block);
+      case "progress":
         return element(
-          "pre",
-          { class: "gp-source", tabindex: "0", "aria-label": block.label ?? "Program text" },
-          block.text,
+          "div",
+          { class: "gp-progress" },
+          element("progress", { "aria-label": block.label, max: 1, value: block.share }),
+          element("span", { class: "gp-hint" }, `${Math.round(100 * block.share)} % · ${block.text}`),
         );
       case "buttons":
         return element(
@@ -150,7 +199,7 @@ function render({ model, el }) {
       case "table":
         return element(
           "div",
-          { class: "gp-wide" },
+          { class: block.look ? `gp-wide gp-looks-${block.look}` : "gp-wide" },
           element(
             "table",
             { "aria-label": block.caption },

@@ -126,18 +126,3 @@ def test_a_dequeue_of_a_whole_program_that_gives_up_says_why():
             session.run(batch)
         with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert string: x"):
             coord.join(threads)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda sparse: tf.data.Dataset.from_tensors(sparse),
-        lambda sparse: tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": sparse}),
-        lambda sparse: tf.data.Dataset.range(2).map(lambda n: (n, sparse)),
-    ],
-)
-def test_sparse_tensors_are_refused_with_what_to_try(make):
-    with pytest.raises(
-        TypeError, match="SparseTensor is not supported in .* make it dense with tf.sparse_tensor_to"
-    ):
-        make(tf.SparseTensor([[0, 0]], [1], [2, 2]))

@@ -120,6 +120,21 @@ def test_a_missing_file_fails_and_the_next_one_is_read():
         assert session.run(value) == b"two"
 
 
+def test_a_file_shorter_than_its_header_fails_and_the_next_one_is_read():
+    write("a", b"H")
+    write("b", b"HHab")
+    queue, start = queue_of("a", "b")
+    reader = tf.FixedLengthRecordReader(2, header_bytes=2)
+    value = reader.read(queue)[1]
+    with tf.Session() as session:
+        for op in start:
+            session.run(op)
+        with pytest.raises(tf.errors.OutOfRangeError, match="reached end of file"):
+            session.run(value)
+        assert session.run(reader.num_work_units_completed()) == 0
+        assert session.run(value) == b"ab"
+
+
 def test_a_reader_that_waits_ends_with_its_session():
     import threading
 
@@ -159,3 +174,4 @@ def test_a_whole_file_is_done_once_it_is_read():
             session.run(reader.restore_state(b"\x08"))
         with pytest.raises(tf.errors.InvalidArgumentError, match="Inconsistent work started"):
             session.run(reader.restore_state(b"\x08\x01"))
+        assert session.run([reader.num_records_produced(), reader.num_work_units_completed()]) == [0, 0]

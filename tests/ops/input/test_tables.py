@@ -225,7 +225,14 @@ def test_dense_tables_have_buckets_that_are_empty_or_deleted():
         session.run(table.remove(tf.constant([12, 99], tf.int64)))
         assert session.run(table.size()) == 2
         found = [one.tolist() for one in session.run([keys, values])]
-        assert sorted(zip(*found)) == [(-1, 2), (0, 0), (11, 1), (13, 3)]
+        assert sorted(zip(*found)) == [([-1], [2]), ([0], [0]), ([11], [1]), ([13], [3])]
+        columns = [tf.placeholder(tf.int64), tf.placeholder(tf.int64)]
+        back = tf.raw_ops.LookupTableImportV2(
+            table_handle=table.resource_handle, keys=columns[0], values=columns[1]
+        )
+        session.run(back, dict(zip(columns, found)))
+        assert session.run(table.size()) == 2
+        assert session.run(table.lookup([11, 12])).tolist() == [1, -1]
         session.run(table.insert([13, 14, 15, 16, 17], [3, 4, 5, 6, 7]))
         assert len(session.run(keys)) == 16
         assert session.run(table.lookup([11, 12, 17])).tolist() == [1, -1, 7]

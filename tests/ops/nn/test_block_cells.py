@@ -59,3 +59,36 @@ def test_arguments_that_do_not_fit():
         rnn.GRUBlockCell(4, cell_size=4)
     with pytest.raises(ValueError, match="Expecting state to be a tuple with length 2"):
         rnn.LSTMBlockCell(4)(tf.ones([2, 3]), (tf.ones([2, 4]),))
+
+
+@pytest.mark.parametrize("peephole", [False, True])
+def test_a_sequence_as_one_op_is_the_cell_step_by_step(peephole):
+    values = np.random.default_rng(5).normal(size=[4, 3, 2]).astype(np.float32)
+    inputs, lengths = tf.constant(values), tf.constant([4, 0, 2])
+    fused, cell = (
+        kind(3, forget_bias=0.5, cell_clip=0.4, use_peephole=peephole)
+        for kind in (rnn.LSTMBlockFusedCell, rnn.LSTMBlockCell)
+    )
+    ours, state = fused(inputs, dtype=tf.float32, sequence_length=lengths)
+    theirs, last = tf.nn.dynamic_rnn(cell, inputs, lengths, dtype=tf.float32, time_major=True)
+    found = []
+    for made, one, kind in ((ours, state, fused), (theirs, last, cell)):
+        total = tf.reduce_sum(tf.square(made)) + tf.reduce_sum(one.c * [1.0, -2.0, 0.5])
+        found.append([made, *one, *tf.gradients(total, [inputs, *kind.trainable_variables])])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        pairs = zip(cell.trainable_variables, fused.trainable_variables, strict=True)
+        session.run([tf.assign(one, other) for one, other in pairs])
+        for one, other in zip(*session.run(found), strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+def test_a_sequence_is_given_and_returned_as_a_list_too():
+    cell = rnn.LSTMBlockFusedCell(3)
+    outputs, state = cell([tf.ones([2, 4])] * 3, (tf.zeros([2, 3]), tf.zeros([2, 3])))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        rows, (_, last) = session.run([outputs, state])
+    assert len(rows) == 3 and rows[2].tolist() == last.tolist()
+    with pytest.raises(ValueError, match="Either initial_state or dtype needs to be specified"):
+        cell(tf.ones([3, 2, 4]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.ops.nn.ctc import ctc_loss_dense, dense_labels_to_sparse
 
 LOGITS = np.random.RandomState(0).randn(6, 3, 5).astype(np.float32)
 STEPS = [6, 5, 4]
@@ -77,3 +78,13 @@ def test_distinct_labels(session):
     assert labels.tolist() == [[3, 4, 0, 0], [1, 0, 0, 0]]
     assert places.tolist() == [[0, 1, 1, 0], [0, 0, 0, 1]]
     assert (labels.dtype, places.dtype) == (np.int64, np.int32)
+
+
+def test_dense_labels_become_sparse():
+    sparse = dense_labels_to_sparse([[3, 4, 4, 0], [1, 0, 0, 0], [2, 2, 2, 2]], [3, 1, 0])
+    value = tf.Session().run(sparse)
+    assert value.indices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 0]]
+    assert value.values.tolist() == [3, 4, 4, 1] and value.dense_shape.tolist() == [3, 3]
+    loss = ctc_loss_dense([[1, 2]], tf.zeros([4, 1, 3]), [2], [4])
+    same = tf.nn.ctc_loss_v2([[1, 2]], tf.zeros([4, 1, 3]), [2], [4], blank_index=0)
+    np.testing.assert_allclose(*tf.Session().run([loss, same]))

@@ -32,3 +32,27 @@ def test_images_and_gradients(training):
     ]  # fmt: skip
     for one, other, tolerance in zip(found, wanted, (1e-4, 1e-4, 1e-4, 5e-2, 5e-2), strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
+
+
+@pytest.mark.parametrize("scales", [True, False])
+def test_the_op_of_old_models(scales):
+    t = np.arange(24, dtype=np.float32).reshape(1, 2, 4, 3) / 10
+    mean, variance, beta, gamma = map(np.float32, ([0.1, 0.2, 0.3], [1, 2, 0.5], [0, 1, -1], [2, 0.5, 1]))
+    weights = np.cos(t)
+    attrs = {"variance_epsilon": 0.25, "scale_after_normalization": scales}
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs = [tf.constant(value) for value in (t, mean, variance, beta, gamma)]
+        names = ("t", "m", "v", "beta", "gamma")
+        old = tf.raw_ops.BatchNormWithGlobalNormalization(**dict(zip(names, inputs, strict=True)), **attrs)
+        new = tf.nn.batch_normalization(*inputs[:4], inputs[4] if scales else None, 0.25)
+        np.testing.assert_allclose(*session.run([old, new]), rtol=1e-5, atol=1e-6)
+        wanted = tf.gradients(new, inputs if scales else inputs[:4], weights)
+        found = tf.gradients(old, inputs, weights)
+        assert found[0].op.type == "BatchNormWithGlobalNormalizationGrad"
+        *values, of_gamma = session.run(found)
+        if scales:
+            values.append(of_gamma)
+        else:
+            assert not of_gamma.any()
+        for value, expected in zip(values, session.run(wanted), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-5)

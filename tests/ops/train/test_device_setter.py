@@ -50,6 +50,25 @@ def test_clusters_strategies_and_op_types():
         tf.train.replica_device_setter(ps_tasks=1, ps_strategy=3)
 
 
+def test_strategies_of_contrib():
+    training = tf.contrib.training
+
+    def placed(strategy):
+        with (
+            tf.Graph().as_default(),
+            tf.device(tf.train.replica_device_setter(ps_tasks=3, ps_strategy=strategy)),
+        ):
+            sizes = [[10], [], [3, 4], [2], [1]]
+            return [tf.get_variable(f"v{i}", size).op.device[-1] for i, size in enumerate(sizes)]
+
+    greedy = training.GreedyLoadBalancingStrategy(3, training.byte_size_load_fn)
+    assert placed(greedy) == ["0", "1", "2", "1", "1"]
+    assert placed(training.RandomStrategy(3)) == list("12122")
+    assert placed(training.RandomStrategy(3, seed=7)) == list("10212")
+    with tf.Graph().as_default(), pytest.raises(ValueError):
+        training.byte_size_load_fn(tf.placeholder(tf.float32).op)
+
+
 def test_cluster_specs():
     cluster = tf.train.ClusterSpec({"ps": ["a:1", "b:1"], "worker": {3: "d:1"}})
     assert cluster.jobs == ["ps", "worker"]
@@ -66,6 +85,46 @@ def test_cluster_specs():
     for wrong in (3, {"ps": 3}):
         with pytest.raises(TypeError, match="must be a"):
             tf.train.ClusterSpec(wrong)
+
+
+def test_tasks_of_a_job_with_gaps():
+    cluster = tf.train.ClusterSpec({"worker": {3: "d:1", 1: "x:2"}, "ps": [], "chief": ("c:1",)})
+    assert cluster.job_tasks("worker") == [None, "x:2", None, "d:1"]
+    assert cluster.job_tasks("ps") == []
+    assert cluster.as_dict() == {"worker": {1: "x:2", 3: "d:1"}, "ps": {}, "chief": ["c:1"]}
+    assert list(cluster.as_dict()["worker"]) == [1, 3]
+    assert cluster == {"worker": {1: "x:2", 3: "d:1"}, "ps": {}, "chief": {0: "c:1"}}
+    assert cluster != tf.train.ClusterSpec({"chief": ["c:1"]}) and cluster != cluster.as_cluster_def()
+    with pytest.raises(ValueError, match="No such job in cluster: 'q'"):
+        cluster.job_tasks("q")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(cluster)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"a": [3]}, "Task address 3 must be bytes or unicode"),
+        ({"a": {1: None}}, "Task address None must be bytes or unicode"),
+        ({3: ["a"]}, "Job name 3 must be bytes or unicode"),
+        ({"a": {"x": "b"}}, "'x' has type str, but expected one of: int"),
+        ({"a": "abc"}, "The tasks for job 'a' must be a list or a dictionary from integers to strings."),
+    ],
+)
+def test_wrong_clusters(wrong, sentence):
+    with pytest.raises(TypeError) as error:
+        tf.train.ClusterSpec(wrong)
+    assert str(error.value) == sentence
+
+
+def test_server_messages():
+    cluster = tf.train.ClusterDef(job=[tf.train.JobDef(name="ps", tasks={0: "a:1"})])
+    server = tf.train.ServerDef(cluster=cluster, job_name="ps", task_index=0, protocol="grpc")
+    server.default_session_config.allow_soft_placement = True
+    # as TensorFlow writes the same message
+    written = b'\n\x0f\n\r\n\x02ps\x12\x07\x08\x00\x12\x03a:1\x12\x02ps"\x028\x01*\x04grpc'
+    assert tf.train.ServerDef.FromString(written) == server
+    assert tf.train.ClusterSpec(server.cluster).as_dict() == {"ps": ["a:1"]}
 
 
 def test_clusters_as_messages():

@@ -220,7 +220,15 @@ def test_of_two_errors_the_first_in_the_graph_is_raised():
             assert caught.value.op.name in ("bad_0", "bad_1")
 
 
-def test_the_keyboard_interrupts_a_step():
+@pytest.fixture
+def hears_interrupts():
+    """A shell's background jobs ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_keyboard_interrupts_a_step(hears_interrupts):
     x, made = heavy_pair()
     started = threading.Event()
 

@@ -54,7 +54,7 @@ def _gather_tree(xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: 
         for time in range(last, -1, -1):
             found[time] = steps[time, row, chosen]
             chosen = parents[time, row, chosen]
-            if (chosen < 0).any() or (chosen >= width).any():
+            if time and ((chosen < 0) | (chosen >= width)).any():  # those of the first step lead nowhere
                 beam = int(np.flatnonzero((chosen < 0) | (chosen >= width))[0])
                 raise InvalidArgumentError.of(
                     f"Saw invalid parent id {int(chosen[beam])} at (batch, time, beam) == ({row}, {time}, {beam})"

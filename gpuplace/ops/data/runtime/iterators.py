@@ -19,7 +19,7 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
 from gpuplace.ops.data.runtime.stages import END, Call, Following, Run, Stage
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import no_outputs
+from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
@@ -267,6 +267,7 @@ def _scalar(op: Operation) -> Any:
 
 
 shape_function("MakeIterator")(no_outputs)
+shape_function("DatasetCardinality", "ExperimentalDatasetCardinality")(scalar_shape)
 
 
 @shape_function("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")

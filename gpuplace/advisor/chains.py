@@ -1,0 +1,335 @@
+"""Chains of splits, each a change of the one before, and what they stand on: a problem as arrays, and its loops."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.advisor import latency_loops, list_loops, load_loops, step_changes, step_loops
+from gpuplace.advisor.network import as_lists, blocks_of, network_of, step_of
+from gpuplace.advisor.problem import Ints, Problem, adjacency, topological_order
+from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network, Step, StepWork
+from gpuplace.numerics.compiled.functions import Compilation, can_compile, compiled_functions
+from gpuplace.progress import waiting
+
+_POLL = 0.05
+"""Seconds between two looks at those that compile."""
+
+
+def loops_of(objective: str, is_countable: bool) -> list[list[Any]]:
+    """The loops that a search calls, those that are compiled from the same together.
+
+    Args:
+        objective: of ``solve``.
+        is_countable: whether all splits are tried.
+    """
+    search: Any
+    first: list[Any] = [load_loops.spans, load_loops.divide]
+    if objective == "throughput":
+        return [[*first, load_loops.try_all_loads if is_countable else load_loops.anneal_loads]]
+    if objective == "latency":
+        search = latency_loops.try_all_latencies if is_countable else latency_loops.anneal_latency
+        return [[search, latency_loops.latency, *first]]
+    search = step_changes.try_all_steps if is_countable else step_changes.anneal_steps
+    lists: list[Any] = [list_loops.schedule, list_loops.upward_ranks, list_loops.idle_nodes]
+    bounds: list[Any] = [list_loops.earliest_ends, list_loops.shortest_rests]
+    return [[search, step_loops.step_time], [*lists, *bounds, *first]]
+
+
+def prepare(objective: str, is_countable: bool, meanwhile: Callable[[], None] | None = None) -> float:
+    """Has the loops of a search compiled, which takes some seconds, once for a machine.
+
+    Args:
+        objective: of ``solve``.
+        is_countable: whether all splits are tried.
+        meanwhile: called again and again until that is done.
+
+    Returns:
+        How many seconds it took; 0 where they had been compiled before, or numba is not there.
+    """
+    if not can_compile():
+        return 0.0
+    begin = time.perf_counter()
+    compilation = Compilation(loops_of(objective, is_countable))
+    if not compilation.is_needed:
+        return 0.0
+    with waiting("compiling the search, once for this machine") as tell:
+        while not compilation.is_over():
+            tell()
+            if meanwhile is not None:
+                meanwhile()
+            time.sleep(_POLL)
+        compilation.finish()
+    return time.perf_counter() - begin
+
+
+class Ground:
+    """A problem as its loops walk over it.
+
+    Args:
+        problem: nodes, edges and devices.
+        objective: of ``solve``.
+        is_compiled: whether the loops are to be compiled, where numba is there.
+    """
+
+    def __init__(self, problem: Problem, objective: str, is_compiled: bool) -> None:
+        self.problem, self.objective = problem, objective
+        self.arrays = network_of(problem)
+        self.block_arrays = blocks_of(problem) if objective == "latency" else None
+        self.step_arrays = step_of(problem) if objective == "step_time" else None
+        modules: Any = load_loops, latency_loops, step_loops, step_changes, list_loops
+        chosen = [compiled_functions(module) for module in modules] if is_compiled else modules
+        self.in_lists = chosen[0] is load_loops
+        self.load_loops, self.latency_loops, self.step_loops, self.step_changes, self.list_loops = chosen
+        self.net: Any = self.walked(self.arrays)
+        self.blocks: Any = self.walked(self.block_arrays)
+        self.step: Any = self.walked(self.step_arrays)
+        quantiles = -np.log((np.arange(4096) + 0.5) / 4096)
+        self.patience: Any = quantiles.tolist() if self.in_lists else quantiles
+
+    def walked(self, record: Any) -> Any:
+        """A record in the form that the loops take.
+
+        Args:
+            record: of arrays, or of lists where the loops run as they stand; None stays None.
+        """
+        if record is None:
+            return None
+        if self.in_lists:
+            return as_lists(record)
+        from gpuplace.numerics.compiled.record_types import Packed
+
+        return Packed(record)
+
+    def scheduled(self, weight: float, window: int) -> Ints:
+        """A split by list scheduling.
+
+        Args:
+            weight: how much copies count in the ranks.
+            window: see ``list_loops.schedule``.
+        """
+        step = self.step_arrays
+        assert step is not None
+        nodes, devices, groups = step.node_count, step.device_count, self.problem.group_count
+        tensor_of = np.repeat(np.arange(len(step.source)), np.diff(step.reader_start))
+        before_start, before = adjacency(step.readers, tensor_of, nodes)
+
+        def of(array: Any) -> Any:
+            return array.tolist() if self.in_lists else array
+
+        rank, idle, order = (
+            of(np.zeros(nodes)),
+            of(np.zeros(nodes, np.int64)),
+            of(topological_order(self.problem)),
+        )
+        before_start, before = of(before_start), of(before)
+        self.list_loops.upward_ranks(self.step, order, weight, rank)
+        self.list_loops.idle_nodes(self.step, order, before_start, before, idle)
+        device = of(np.zeros(groups, np.int64))
+        self.list_loops.schedule(
+            self.step,
+            of(self.arrays.seconds),
+            of(self.arrays.sizes),
+            of(self.arrays.rooms),
+            before_start,
+            before,
+            rank,
+            window,
+            idle,
+            of(np.zeros(nodes, np.int64)),
+            of(np.zeros(nodes, np.int64)),
+            of(np.zeros(nodes, np.int64)),
+            of(np.zeros(nodes)),
+            of(np.zeros(devices)),
+            of(np.zeros(devices)),
+            device,
+        )
+        return np.array(device, np.int64)
+
+
+class Chain:
+    """One chain of splits, each a change of the one before.
+
+    Args:
+        ground: what it goes over.
+        chance: two whole numbers from 1 to 2,000,000,000, from which its chances follow.
+    """
+
+    def __init__(self, ground: Ground, chance: list[int]) -> None:
+        self.ground = ground
+        # What all blocks take one after the other counts a little, or a change away from the longest way says nothing.
+        state = new_state(ground.arrays, 0.02 if ground.objective == "latency" else 0.005)
+        place = np.empty(ground.problem.group_count, np.int64)
+        place[ground.arrays.order] = np.arange(len(place))
+        self.reach = max(2, min(len(place) // 4, 256))
+        work: Any = None
+        if ground.block_arrays is not None:
+            work = new_work(ground.block_arrays)
+        if ground.step_arrays is not None:
+            work = new_step_work(ground.step_arrays)
+        self.state: Any = as_lists(state) if ground.in_lists else state
+        self.walked: Any = self.state if ground.in_lists else ground.walked(state)
+        """The state, as the loops take it."""
+        self.work: Any = ground.walked(work)
+        self.place: Any = place.tolist() if ground.in_lists else place
+        self.chance: Any = list(chance) if ground.in_lists else np.array(chance, np.int64)
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """(memory that is missing, objective) of the best split of this chain since `begin`."""
+        return float(self.state.best[1]), float(self.state.best[0])
+
+    def begin(self, device: Ints) -> None:
+        """Starts again from a split.
+
+        Args:
+            device: ``[groups]``.
+        """
+        self.state.device[:] = device.tolist() if self.ground.in_lists else device
+        self.state.best[0] = self.state.best[1] = math.inf
+
+    def go(self, heat: float, steps: int) -> None:
+        """Goes on.
+
+        Args:
+            heat: the temperature, in the unit of the objective.
+            steps: how many changes to try.
+        """
+        ground = self.ground
+        shared = self.place, self.reach, self.chance, ground.patience, heat, steps
+        if ground.objective == "throughput":
+            ground.load_loops.anneal_loads(ground.net, self.walked, *shared)
+        elif ground.objective == "latency":
+            ground.latency_loops.anneal_latency(ground.net, ground.blocks, self.walked, self.work, *shared)
+        else:
+            ground.step_changes.anneal_steps(ground.net, ground.step, self.walked, self.work, *shared)
+
+    def try_all(self, count: int) -> int:
+        """Tries the next splits of all.
+
+        Args:
+            count: how many.
+
+        Returns:
+            How many there still were.
+        """
+        ground, state = self.ground, self.walked
+        if ground.objective == "throughput":
+            return int(ground.load_loops.try_all_loads(ground.net, state, count))
+        if ground.objective == "latency":
+            tried = ground.latency_loops.try_all_latencies(ground.net, ground.blocks, state, self.work, count)
+        else:
+            tried = ground.step_changes.try_all_steps(ground.net, ground.step, state, self.work, count)
+        return int(tried)
+
+    def value(self, device: Ints) -> float:
+        """The objective of a split.
+
+        Args:
+            device: ``[groups]``.
+        """
+        state, ground = self.state, self.ground
+        self.begin(device)
+        if ground.objective == "latency":
+            return float(ground.latency_loops.latency(ground.blocks, state.device, self.work, state.total))
+        if ground.objective == "step_time":
+            return float(ground.step_loops.step_time(ground.step, state.device, self.work, math.inf))
+        ground.load_loops.tally(ground.net, self.walked)
+        return float(max(state.load))
+
+
+def new_state(net: Network, weight: float) -> LoadState:
+    """What a chain has in its hands, not yet filled.
+
+    Args:
+        net: of the problem.
+        weight: how much all that is done counts beside the objective.
+    """
+    groups, devices, tensors = len(net.sizes), net.device_count, len(net.cost)
+    return LoadState(
+        _whole(groups),
+        _whole(tensors * devices),
+        _whole(tensors),
+        np.zeros(devices),
+        np.zeros(devices),
+        _whole(groups + 2),
+        _whole(groups + 2),
+        _whole(groups + 2),
+        _whole(groups + 1),
+        np.full(2, math.inf),
+        _whole(groups),
+        np.zeros(1),
+        weight,
+    )
+
+
+def new_work(blocks: Blocks) -> BlockWork:
+    """Room to compute a latency in.
+
+    Args:
+        blocks: of the problem.
+    """
+    nodes, devices = blocks.node_count, blocks.device_count
+    return BlockWork(
+        _whole(nodes * devices),
+        _whole(nodes),
+        np.zeros(nodes),
+        np.zeros(nodes),
+        _whole(nodes),
+        _whole(nodes),
+        _whole(nodes),
+        _whole(nodes),
+        _whole(devices * (nodes + 1)) - 1,
+        _whole(nodes),
+    )
+
+
+def new_step_work(step: Step) -> StepWork:
+    """Room to compute the time of a step in.
+
+    Args:
+        step: of the problem.
+    """
+    nodes, devices, threads = step.node_count, step.device_count, step.threads
+    copies = len(step.source) * devices * 2
+    items = nodes + copies
+    lines = threads + 1 + step.channels
+    events = threads + min(copies, len(step.readers)) + 4
+    whole, real = _whole, np.zeros
+    return StepWork(
+        whole(nodes),
+        whole(nodes),
+        whole(items),
+        whole(lines),
+        whole(lines),
+        whole(threads),
+        real(events),
+        whole(events),
+        whole(events),
+        whole(events),
+        real(devices),
+        whole(devices),
+        real(step.channels),
+        whole(step.channels),
+        whole(step.channels),
+        real(step.links),
+        whole(step.links),
+        real(copies),
+        whole(copies),
+        whole(items),
+        whole(items),
+        whole(items),
+        whole(2 * devices),
+        whole(2),
+        real(1),
+        whole(nodes + len(step.readers)),
+        real(nodes + len(step.readers)),
+    )
+
+
+def _whole(size: int) -> Ints:
+    return np.zeros(size, np.int64)

@@ -1,0 +1,143 @@
+"""The largest load as a mixed-integer linear program, whose solver raises the bound, or proves a split the best.
+
+A group g is on device d (x[g, d]); a tensor t enters d (i[t, d]) if a reader is there and the source is not, and leaves
+d (o[t, d]) if the source is there and a reader is not. Of all devices the load is at most z, which is to be the least.
+
+Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1 (such a program);
+HiGHS (https://highs.dev), the solver, which the extra ``gpuplace[advise]`` brings.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpuplace.advisor.highs import has_solver, quiet_solver
+from gpuplace.advisor.problem import Ints
+from gpuplace.advisor.records import Network
+
+_MOST = 60_000
+"""Rows of the largest program that is begun; in seconds, one with more says nothing."""
+_EXACT = 1e-7
+"""The part by which a split must be better to count as one."""
+
+
+def can_prove(net: Network) -> bool:
+    """Whether the solver is installed and the program is small enough to be begun.
+
+    Args:
+        net: of the problem.
+    """
+    rows = 2 * len(net.readers) * int((net.links > 0).sum()) + len(net.sizes)
+    return rows <= _MOST and has_solver()
+
+
+class Proof:
+    """One run of the solver: is there a split better than the best so far?
+
+    Args:
+        net: of the problem.
+        value: the best so far.
+        bound: what no split is below, as known before.
+    """
+
+    def __init__(self, net: Network, value: float, bound: float) -> None:
+        import highspy
+
+        self.net, self.value, self.bound = net, value, bound
+        self.device: Ints | None = None
+        """``[groups]``: a better split that the solver came upon."""
+        self._statuses = highspy.HighsModelStatus
+        self._solver = quiet_solver()
+        self._solver.setOptionValue("mip_rel_gap", _EXACT)
+        self._solver.HandleUserInterrupt = True
+        self._solver.passModel(self._program(highspy))
+
+    def run(self, seconds: float) -> None:
+        """Solves, at most for a time; then ``bound`` and ``device`` say what it came to."""
+        self._solver.setOptionValue("time_limit", max(0.01, seconds))
+        self._solver.run()
+        status, found = self._solver.getModelStatus(), self._solver.getInfo()
+        if status == self._statuses.kInfeasible:
+            self.bound = self.value  # nothing is better by more than _EXACT
+            return
+        if math.isfinite(found.mip_dual_bound):
+            self.bound = max(self.bound, min(self.value, found.mip_dual_bound * (1 - _EXACT)))
+        values = np.array(self._solver.getSolution().col_value)
+        if found.primal_solution_status == 2 and len(values):
+            groups, devices = len(self.net.sizes), self.net.device_count
+            self.device = values[1 : 1 + groups * devices].reshape(groups, devices).argmax(axis=1)
+        if status == self._statuses.kOptimal and self.device is not None:
+            self.bound = max(self.bound, found.objective_function_value * (1 - 2 * _EXACT))
+
+    def cancel(self) -> None:
+        """Ends a run on another thread soon."""
+        self._solver.cancelSolve()
+
+    def _program(self, highspy: Any) -> Any:
+        net = self.net
+        groups, devices, tensors = len(net.sizes), net.device_count, len(net.cost)
+        paying = np.flatnonzero(net.links > 0)
+        runs = net.seconds.reshape(groups, devices)
+        of = 1 + np.arange(groups * devices).reshape(groups, devices)  # columns: z, all x, all i, all o
+        enters = 1 + groups * devices + np.arange(tensors * len(paying)).reshape(tensors, len(paying))
+        leaves = enters + tensors * len(paying)
+        columns = 1 + groups * devices + 2 * tensors * len(paying)
+
+        rows = _Rows()
+        for group in range(groups):
+            rows.add(of[group], np.ones(devices), 1.0, 1.0)
+        for device in range(devices):
+            possible = np.isfinite(runs[:, device])
+            parts = [np.array([0]), of[possible, device]]
+            weights = [np.array([-1.0]), runs[possible, device]]
+            for at in np.flatnonzero(paying == device).tolist():
+                parts += [enters[:, at], leaves[:, at]]
+                weights += [net.cost * net.links[device]] * 2
+            rows.add(np.concatenate(parts), np.concatenate(weights), -math.inf, 0.0)
+            if math.isfinite(net.rooms[device]):
+                rows.add(of[:, device], net.sizes, -math.inf, float(net.rooms[device]))
+        signs = np.array([1.0, -1.0, 1.0])
+        for tensor, source in enumerate(net.source.tolist()):
+            for reader in net.readers[net.reader_start[tensor] : net.reader_start[tensor + 1]].tolist():
+                for at, device in enumerate(paying.tolist()):
+                    here, there = of[reader, device], of[source, device]
+                    rows.add(np.array([enters[tensor, at], here, there]), signs, 0.0, math.inf)
+                    rows.add(np.array([leaves[tensor, at], there, here]), signs, 0.0, math.inf)
+
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = columns, len(rows.lower)
+        program.col_cost_ = np.eye(1, columns)[0]
+        program.col_lower_ = np.concatenate([[self.bound], np.zeros(columns - 1)])
+        upper = np.ones(columns)
+        upper[0] = max(self.bound, self.value * (1 - _EXACT))
+        upper[of[np.isinf(runs)]] = 0.0
+        program.col_upper_ = upper
+        kinds = highspy.HighsVarType
+        program.integrality_ = [
+            kinds.kInteger if 0 < at <= groups * devices else kinds.kContinuous for at in range(columns)
+        ]
+        program.row_lower_, program.row_upper_ = np.array(rows.lower), np.array(rows.upper)
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_ = np.cumsum([0, *map(len, rows.columns)])
+        program.a_matrix_.index_ = np.concatenate(rows.columns)
+        program.a_matrix_.value_ = np.concatenate(rows.weights)
+        return program
+
+
+class _Rows:
+    """Rows of a program, as they are made."""
+
+    def __init__(self) -> None:
+        self.columns: list[Any] = []
+        self.weights: list[Any] = []
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+
+    def add(self, columns: Any, weights: Any, lower: float, upper: float) -> None:
+        self.columns.append(columns)
+        self.weights.append(weights)
+        self.lower.append(lower)
+        self.upper.append(upper)

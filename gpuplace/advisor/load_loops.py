@@ -1,0 +1,279 @@
+"""The largest load of a device, of a pipeline's steps; see ``loops`` for what loops are."""
+
+from __future__ import annotations
+
+from gpuplace.advisor.loops import (
+    first_device,
+    keep_best,
+    next_split,
+    overflow,
+    propose,
+    uniform,
+)
+from gpuplace.advisor.records import LoadState, Network, Reals, Wholes
+
+SPREAD = 0.05
+"""How much the root mean square of loads counts beside the largest, which alone would not say which way is down."""
+
+
+def put(net: Network, state: LoadState, group: int, to: int) -> None:
+    """Moves one group and keeps all sums right, in the time of its tensors.
+
+    Args:
+        net: the ``Network``.
+        state: of the split; changed.
+        group: which.
+        to: its new device.
+    """
+    device, count, elsewhere, load, used = state.device, state.count, state.elsewhere, state.load, state.used
+    devices = net.device_count
+    old = device[group]
+    if old == to:
+        return
+    load[old] -= net.seconds[group * devices + old]
+    load[to] += net.seconds[group * devices + to]
+    used[old] -= net.sizes[group]
+    used[to] += net.sizes[group]
+    for at in range(net.out_start[group], net.out_start[group + 1]):
+        tensor = net.tensors_out[at]
+        cost = net.cost[tensor]
+        others = elsewhere[tensor]
+        if others > 0:
+            load[old] -= cost * net.links[old]
+        if count[tensor * devices + to] > 0:  # read there before, made there now
+            load[to] -= cost * net.links[to]
+            others -= 1
+        if count[tensor * devices + old] > 0:
+            load[old] += cost * net.links[old]
+            others += 1
+        if others > 0:
+            load[to] += cost * net.links[to]
+        elsewhere[tensor] = others
+    for at in range(net.in_start[group], net.in_start[group + 1]):
+        tensor = net.tensors_in[at]
+        cost = net.cost[tensor]
+        home = device[net.source[tensor]]
+        row = tensor * devices
+        count[row + old] -= 1
+        if count[row + old] == 0 and old != home:
+            load[old] -= cost * net.links[old]
+            elsewhere[tensor] -= 1
+            if elsewhere[tensor] == 0:
+                load[home] -= cost * net.links[home]
+        count[row + to] += 1
+        if count[row + to] == 1 and to != home:
+            load[to] += cost * net.links[to]
+            elsewhere[tensor] += 1
+            if elsewhere[tensor] == 1:
+                load[home] += cost * net.links[home]
+    device[group] = to
+
+
+def tally(net: Network, state: LoadState) -> None:
+    """Sums of a split from nothing.
+
+    Args:
+        net: the ``Network``.
+        state: of which ``device`` is the split, and the sums are written.
+    """
+    device, count, elsewhere, load, used = state.device, state.count, state.elsewhere, state.load, state.used
+    devices = net.device_count
+    for one in range(devices):
+        load[one] = 0.0
+        used[one] = 0.0
+    for at in range(len(count)):
+        count[at] = 0
+    for group in range(len(device)):
+        load[device[group]] += net.seconds[group * devices + device[group]]
+        used[device[group]] += net.sizes[group]
+    for tensor in range(len(elsewhere)):
+        home = device[net.source[tensor]]
+        others = 0
+        for at in range(net.reader_start[tensor], net.reader_start[tensor + 1]):
+            there = device[net.readers[at]]
+            count[tensor * devices + there] += 1
+            if there != home and count[tensor * devices + there] == 1:
+                load[there] += net.cost[tensor] * net.links[there]
+                others += 1
+        if others > 0:
+            load[home] += net.cost[tensor] * net.links[home]
+        elsewhere[tensor] = others
+
+
+def worst(load: Reals) -> float:
+    """The largest load and a little of all others."""
+    top = 0.0
+    squares = 0.0
+    for value in load:
+        if value > top:
+            top = value
+        squares += value * value
+    return top + SPREAD * (squares / len(load)) ** 0.5
+
+
+def anneal_loads(
+    net: Network,
+    state: LoadState,
+    place: Wholes,
+    reach: int,
+    chance: Wholes,
+    patience: Reals,
+    heat: float,
+    steps: int,
+) -> None:
+    """Simulated annealing of the largest load, at one temperature.
+
+    Args:
+        net: the ``Network``.
+        state: of the split; changed, and its best kept.
+        place: see ``propose``.
+        reach: likewise.
+        chance: see ``uniform``.
+        patience: exponential numbers in the order of their quantiles, by which what is worse is let pass.
+        heat: the temperature, in the unit of loads.
+        steps: how many changes to try.
+    """
+    device, load, used = state.device, state.load, state.used
+    tally(net, state)
+    energy = worst(load)
+    excess = overflow(net, used)
+    for _ in range(steps):
+        busy = 0
+        for one in range(net.device_count):
+            if load[one] > load[busy]:
+                busy = one
+        size = propose(net, device, place, busy, reach, chance, state.moved, state.to, state.mark)
+        if size == 0:
+            continue
+        for at in range(size):
+            group = state.moved[at]
+            state.back[at] = device[group]
+            put(net, state, group, state.to[at])
+        changed = worst(load)
+        after = overflow(net, used)
+        limit = heat * patience[int(uniform(chance) * len(patience))]
+        if after < excess or (after == excess and changed - energy <= limit):
+            energy = changed
+            excess = after
+            keep_best(net, state, max(load))
+        else:
+            for at in range(size - 1, -1, -1):
+                put(net, state, state.moved[at], state.back[at])
+
+
+def try_all_loads(net: Network, state: LoadState, steps: int) -> int:
+    """The next of all splits by their largest load; ``state.best`` and ``best_device`` keep the best.
+
+    Args:
+        net: the ``Network``.
+        state: its ``device`` is the last split that was tried; changed.
+        steps: how many to try.
+
+    Returns:
+        How many were tried; fewer than `steps` if that was the last.
+    """
+    device, load = state.device, state.load
+    tally(net, state)
+    for step in range(steps):
+        keep_best(net, state, max(load))
+        group = next_split(net, device)
+        if group < 0:
+            return step
+        put(net, state, group, first_device(net, group, device[group]))
+        for one in range(group):
+            put(net, state, one, first_device(net, one, -1))
+    return steps
+
+
+def spans(
+    net: Network,
+    order: Wholes,
+    cuts: Wholes,
+    kind: int,
+    other: int,
+    state: LoadState,
+    load: Reals,
+    size: Reals,
+) -> None:
+    """What every stretch of an order would be as the whole of one device, the rest on others.
+
+    Args:
+        net: the ``Network``.
+        order: ``[groups]``.
+        cuts: ``[pieces + 1]``: where the stretches may begin and end.
+        kind: the device.
+        other: another device for all the rest; its own load is not looked at.
+        state: to work with.
+        load: ``[pieces * pieces]``: written, at ``first * pieces + last``; infinite where it cannot run there.
+        size: the same of memory.
+    """
+    pieces = len(cuts) - 1
+    groups = len(order)
+    device = state.device
+    for first in range(pieces):
+        for group in range(groups):
+            device[group] = other
+        tally(net, state)
+        state.load[kind] = 0.0
+        state.used[kind] = 0.0
+        is_possible = True
+        for last in range(first, pieces):
+            at = cuts[last]
+            while at < cuts[last + 1] and is_possible:
+                group = order[at]
+                if net.seconds[group * net.device_count + kind] == float("inf"):
+                    is_possible = False
+                else:
+                    put(net, state, group, kind)
+                at += 1
+            load[first * pieces + last] = state.load[kind] if is_possible else float("inf")
+            size[first * pieces + last] = state.used[kind]
+            if not is_possible or state.used[kind] > net.rooms[kind]:
+                for rest in range(last, pieces):
+                    load[first * pieces + rest] = float("inf")
+                break
+
+
+def divide(
+    pieces: int, kinds: int, most: Wholes, load: Reals, is_sum: bool, best: Reals, choice: Wholes
+) -> None:
+    """The best division of an order into stretches, each the whole of one device.
+
+    ``best[(n_0, n_1, ...), end]`` is the best that the first `end` pieces come to on n_0 devices of kind 0, and so on.
+
+    Args:
+        pieces: how many pieces the order has.
+        kinds: how many kinds of devices there are.
+        most: ``[kinds]``: how many devices of each.
+        load: ``[kinds * pieces * pieces]``: see ``spans``.
+        is_sum: whether loads add up, as those of one sample do, or the largest counts.
+        best: ``[states * (pieces + 1)]``; written.
+        choice: the same, ``kind * (pieces + 1) + begin`` of the last stretch; -1: none. Written.
+    """
+    states = len(best) // (pieces + 1)
+    for state in range(states):
+        for end in range(pieces + 1):
+            best[state * (pieces + 1) + end] = 0.0 if end == 0 else float("inf")
+            choice[state * (pieces + 1) + end] = -1
+        stride = 1
+        for kind in range(kinds):
+            if state // stride % (most[kind] + 1) > 0:
+                before = (state - stride) * (pieces + 1)
+                for end in range(1, pieces + 1):
+                    at = state * (pieces + 1) + end
+                    if best[before + end] < best[at]:  # a device with nothing
+                        best[at] = best[before + end]
+                        choice[at] = kind * (pieces + 1) + end
+                    for begin in range(end - 1, -1, -1):
+                        own = load[(kind * pieces + begin) * pieces + end - 1]
+                        if own == float("inf"):
+                            continue
+                        value = best[before + begin]
+                        if is_sum:
+                            value += own
+                        elif own > value:
+                            value = own
+                        if value < best[at]:
+                            best[at] = value
+                            choice[at] = kind * (pieces + 1) + begin
+            stride *= most[kind] + 1

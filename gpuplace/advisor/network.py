@@ -1,0 +1,309 @@
+"""Groups and what goes between them, as flat arrays: the form in which splits are searched.
+
+Nodes that must be together are one group, and a tensor that nobody reads outside its group is nothing. Tensors from one
+group to the same others are one tensor that costs as much as all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.advisor.problem import Floats, Ints, Links, Problem, adjacency, group_seconds, topological_order
+from gpuplace.advisor.records import Blocks, Network, Step
+
+
+def step_of(problem: Problem) -> Step:
+    """The nodes of a problem as the time of a step needs them.
+
+    Args:
+        problem: one that `checked` let pass.
+    """
+    nodes, devices = problem.node_count, len(problem.devices)
+    kinds = [device.kind for device in problem.devices]
+    tensors, transfer = problem.carried
+    # a signal is a tensor of its source, the first
+    key = np.where(tensors < 0, problem.sources, nodes + tensors)
+    unique, tensor = np.unique(np.stack([problem.sources, tensors >= 0, key], 1), axis=0, return_inverse=True)
+    tensor = tensor.reshape(-1)
+    source, is_tensor = unique[:, 0], unique[:, 1] == 1
+    units = np.zeros(len(unique))
+    units[is_tensor] = transfer[unique[is_tensor, 2] - nodes]
+    made, read = np.zeros(len(unique), np.int64), np.zeros(len(tensors), np.int64)
+    if problem.host_made is not None:
+        made[is_tensor] = problem.host_made[unique[is_tensor, 2] - nodes]
+    if problem.host_reads is not None:
+        read[:] = problem.host_reads
+    turned = ((read != made[tensor]) & (tensors >= 0)).astype(np.int64)
+    reader_start, readers = adjacency(tensor, problem.readers, len(unique))
+    after_start, after = adjacency(problem.sources, problem.readers, nodes)
+    pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
+    links = problem.links or _plain_links(problem)
+    shared = links.shared if links.shared is not None else np.empty((devices, devices, 0), np.int64)
+    pace = links.pace if links.pace is not None else np.empty(0)
+    starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
+    is_inline = problem.is_inline if problem.is_inline is not None else np.zeros(nodes, bool)
+    gates = problem.gates if problem.gates is not None else np.empty(0, np.int64)
+    homes = problem.gate_homes if problem.gate_homes is not None else np.empty(0, np.int64)
+    before_start, before = adjacency(problem.readers, problem.sources, nodes)
+    awaited = [before[before_start[gate] : before_start[gate + 1]] for gate in gates.tolist()]
+    return Step(
+        nodes,
+        devices,
+        problem.devices[pools[0]].workers if pools else max(1, nodes),
+        pools[0] if pools else -1,
+        problem.groups.astype(np.int64),
+        problem.seconds[:, kinds].ravel(),
+        starts[:, kinds].ravel(),
+        np.array([device.is_pool for device in problem.devices], np.int64),
+        np.array([device.splits_from for device in problem.devices], float),
+        is_inline.astype(np.int64),
+        np.bincount(problem.readers, minlength=nodes).astype(np.int64),
+        after_start,
+        after.astype(np.int64),
+        adjacency(problem.sources, turned, nodes)[1],
+        np.concatenate(([0], np.cumsum(np.bincount(source, minlength=nodes)))).astype(np.int64),
+        source.astype(np.int64),
+        units,
+        (~is_tensor).astype(np.int64),
+        made,
+        reader_start,
+        readers.astype(np.int64),
+        adjacency(tensor, read, len(unique))[1],
+        np.asarray(links.per_unit, float).ravel(),
+        np.asarray(links.latency, float).ravel(),
+        np.asarray(links.channel, np.int64).ravel(),
+        int(np.max(links.channel, initial=-1)) + 1,
+        shared.shape[2],
+        shared.ravel().astype(np.int64),
+        pace.astype(float),
+        len(pace),
+        float(links.start),
+        float(links.notice),
+        gates.astype(np.int64),
+        homes.astype(np.int64),
+        np.cumsum([0, *map(len, awaited)]).astype(np.int64),
+        np.concatenate([*awaited, np.empty(0, np.int64)]).astype(np.int64),
+    )
+
+
+def _plain_links(problem: Problem) -> Links:
+    """The links of a problem that has none: what a device costs, from each one copy at a time."""
+    cost = np.array([device.link for device in problem.devices], float)
+    per_unit = np.maximum(cost[:, None], cost[None, :])
+    channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
+    return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
+
+
+def as_lists(arrays: Any) -> Any:
+    """The same record with lists, through which Python walks faster than through arrays.
+
+    Args:
+        arrays: a ``Network``, ``Blocks`` or ``Step``.
+    """
+    return type(arrays)(*(value.tolist() if isinstance(value, np.ndarray) else value for value in arrays))
+
+
+def network_of(problem: Problem) -> Network:
+    """The network of a problem, with the first of its orders.
+
+    Args:
+        problem: one that `checked` let pass.
+    """
+    count = problem.group_count
+    kinds = [device.kind for device in problem.devices]
+    cost, source, reader_start, readers = _tensors(problem)
+    tensor_count = len(cost)
+    out_start, tensors_out = adjacency(source, np.arange(tensor_count), count)
+    of_reader = np.repeat(np.arange(tensor_count), np.diff(reader_start))
+    in_start, tensors_in = adjacency(readers, of_reader, count)
+    pairs = np.stack([source[of_reader], readers], 1) if tensor_count else np.empty((0, 2), np.int64)
+    pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    near_start, near = adjacency(pairs[:, 0], np.ascontiguousarray(pairs[:, 1]), count)
+    return Network(
+        len(problem.devices),
+        group_seconds(problem)[:, kinds].ravel(),
+        np.bincount(problem.groups, problem.sizes, count),
+        np.array([device.memory for device in problem.devices], float),
+        _link_costs(problem),
+        cost,
+        source,
+        reader_start,
+        readers,
+        out_start,
+        tensors_out,
+        in_start,
+        tensors_in,
+        near_start,
+        near,
+        orders(problem, 1)[0],
+    )
+
+
+def blocks_of(problem: Problem) -> Blocks:
+    """The nodes of a problem as its latency needs them.
+
+    Args:
+        problem: one that `checked` let pass.
+    """
+    order = topological_order(problem)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    pairs = np.unique(np.stack([place[problem.sources], place[problem.readers]], 1), axis=0)
+    count = problem.node_count
+    kinds = [device.kind for device in problem.devices]
+    after_start, after = adjacency(pairs[:, 0], np.ascontiguousarray(pairs[:, 1]), count)
+    before_start, before = adjacency(pairs[:, 1], np.ascontiguousarray(pairs[:, 0]), count)
+    return Blocks(
+        count,
+        len(kinds),
+        problem.groups[order],
+        problem.seconds[order][:, kinds].ravel(),
+        problem.transfer[order],
+        np.array([device.link for device in problem.devices], float),
+        np.array([device.is_pool for device in problem.devices], np.int64),
+        before_start,
+        before,
+        after_start,
+        after,
+        np.array([device.memory for device in problem.devices], float),
+        np.bincount(problem.groups, problem.sizes, problem.group_count),
+    )
+
+
+def orders(problem: Problem, most: int = 4) -> list[Ints]:
+    """Linear orders of the groups, in which an interval is likely to be a good part of a split.
+
+    First depth first, then breadth first, both in topological order where the groups have one; where groups wait for
+    each other, as those of a backward and a forward node do, they go by their first node.
+
+    Args:
+        problem: one that `checked` let pass.
+        most: how many are looked for.
+    """
+    order = topological_order(problem)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first = np.full(problem.group_count, len(order))
+    np.minimum.at(first, problem.groups, place)
+    sources, readers = problem.groups[problem.sources], problem.groups[problem.readers]
+    component = _components(sources, readers, problem.group_count)
+    if component.max() + 1 < 0.8 * problem.group_count:  # of training: the forward nodes alone say the order
+        is_first = first[problem.groups] == place
+        forward = is_first[problem.sources] & is_first[problem.readers] & (first[sources] < first[readers])
+        sources, readers = sources[forward], readers[forward]
+        component = _components(sources, readers, problem.group_count)
+    found: list[Ints] = []
+    for depth_first, backwards in ((True, False), (True, True), (False, False), (False, True))[:most]:
+        ends = (readers, sources) if backwards else (sources, readers)
+        walk = _walk(component[ends[0]], component[ends[1]], component, first, depth_first)
+        walk = walk[::-1].copy() if backwards else walk
+        if not any(np.array_equal(walk, other) for other in found):
+            found.append(walk)
+    return found
+
+
+def _walk(sources: Ints, readers: Ints, component: Ints, first: Ints, depth_first: bool) -> Ints:
+    """The groups by the components they are in, each component after those that lead to it."""
+    count = int(component.max()) + 1
+    inner = sources != readers
+    pairs = np.unique(np.stack([sources[inner], readers[inner]], 1), axis=0)
+    starts, ends = adjacency(pairs[:, 0], pairs[:, 1], count)
+    waits = np.bincount(pairs[:, 1], minlength=count).tolist()
+    early = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(early, component, first)
+    by_place = np.argsort(early, kind="stable").tolist()
+    ready = [one for one in by_place if not waits[one]]
+    if depth_first:
+        ready.reverse()
+    rank = []
+    at = 0
+    while at < len(ready):
+        if depth_first:
+            one = ready.pop()
+        else:
+            one = ready[at]
+            at += 1
+        rank.append(one)
+        for reader in ends[starts[one] : starts[one + 1]].tolist():
+            waits[reader] -= 1
+            if not waits[reader]:
+                ready.append(reader)
+    place = np.empty(count, np.int64)
+    place[rank] = np.arange(count)
+    return np.lexsort((first, place[component])).astype(np.int64)
+
+
+def _components(sources: Ints, readers: Ints, count: int) -> Ints:
+    """The strongly connected component of every group, by Tarjan's algorithm without recursion."""
+    starts, ends = (array.tolist() for array in adjacency(sources, readers, count))
+    number = [-1] * count
+    low = [0] * count
+    component = [-1] * count
+    seen = found = 0
+    stack: list[int] = []
+    for root in range(count):
+        if number[root] >= 0:
+            continue
+        path = [(root, starts[root])]
+        while path:
+            node, at = path.pop()
+            if number[node] < 0:
+                number[node] = low[node] = seen
+                seen += 1
+                stack.append(node)
+            while at < starts[node + 1]:
+                end = ends[at]
+                at += 1
+                if number[end] < 0:
+                    path += [(node, at), (end, starts[end])]
+                    break
+                if component[end] < 0:
+                    low[node] = min(low[node], number[end])
+            else:
+                if low[node] == number[node]:
+                    while True:
+                        member = stack.pop()
+                        component[member] = found
+                        if member == node:
+                            break
+                    found += 1
+                if path:
+                    above = path[-1][0]
+                    low[above] = min(low[above], low[node])
+    return np.array(component, np.int64)
+
+
+def _link_costs(problem: Problem) -> Floats:
+    """``[devices]``: what a transfer costs each, the mean over all others where each pair has its own link."""
+    if problem.links is None or len(problem.devices) < 2:
+        return np.array([device.link for device in problem.devices], float)
+    both = problem.links.per_unit + problem.links.per_unit.T
+    return (both.sum(axis=0) - np.diag(both)) / (4 * (len(both) - 1))  # half of a copy for each of its ends
+
+
+def _tensors(problem: Problem) -> tuple[Floats, Ints, Ints, Ints]:
+    """(cost, source, start of readers, readers) of the tensors between groups."""
+    tensors, transfer = problem.carried
+    sources, readers = problem.groups[problem.sources], problem.groups[problem.readers]
+    crosses = (sources != readers) & (tensors >= 0)
+    read: dict[int, set[int]] = {}
+    made: dict[int, int] = {}
+    for tensor, source, reader in zip(
+        tensors[crosses].tolist(), sources[crosses].tolist(), readers[crosses].tolist()
+    ):
+        read.setdefault(tensor, set()).add(reader)
+        made[tensor] = source
+    costs: dict[tuple[int, tuple[int, ...]], float] = {}
+    for tensor, reader_groups in sorted(read.items()):
+        key = made[tensor], tuple(sorted(reader_groups))
+        costs[key] = costs.get(key, 0.0) + float(transfer[tensor])
+    start = np.zeros(len(costs) + 1, np.int64)
+    np.cumsum([len(ends) for _, ends in costs], out=start[1:])
+    return (
+        np.array(list(costs.values()), float),
+        np.array([source for source, _ in costs], np.int64),
+        start,
+        np.array([end for _, ends in costs for end in ends], np.int64),
+    )

@@ -1,0 +1,224 @@
+"""What the loops of the search walk over and work with: named arrays of one axis, or lists of the same numbers.
+
+Every array has doubles or whole numbers; which, the annotations say to those who read and to the compiler.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+Reals = Annotated[Any, "float64"]
+"""An array of doubles, or a list of them."""
+Wholes = Annotated[Any, "int64"]
+"""An array of whole numbers below 2**63, or a list of them."""
+
+
+class Network(NamedTuple):
+    """Groups, tensors and devices, as the loops walk over them: arrays of one axis, or lists of the same numbers."""
+
+    device_count: int
+    """Devices; ``[a, devices]`` below is an array of one axis with the numbers of each a in a row."""
+    seconds: Reals
+    """``[groups, devices]``; infinite where it cannot run."""
+    sizes: Reals
+    """``[groups]``."""
+    rooms: Reals
+    """``[devices]``: memory."""
+    links: Reals
+    """``[devices]``: see ``Device.link``."""
+    cost: Reals
+    """``[tensors]``: transfer over a link of 1."""
+    source: Wholes
+    """``[tensors]``: the group that makes it."""
+    reader_start: Wholes
+    """``[tensors + 1]``: where its readers begin."""
+    readers: Wholes
+    """Groups, other than the source, each once a tensor."""
+    out_start: Wholes
+    """``[groups + 1]``: where its tensors begin, as ``tensors_out``."""
+    tensors_out: Wholes
+    """Tensors by their source."""
+    in_start: Wholes
+    """``[groups + 1]``."""
+    tensors_in: Wholes
+    """Tensors by their readers."""
+    near_start: Wholes
+    """``[groups + 1]``."""
+    near: Wholes
+    """Groups by a group they share a tensor with."""
+    order: Wholes
+    """``[groups]``: a linear order in which neighbours are close."""
+
+
+class Blocks(NamedTuple):
+    """Nodes in a topological order, as the latency of a split is computed; arrays or lists as in ``Network``."""
+
+    node_count: int
+    device_count: int
+    group: Wholes
+    """``[nodes]``."""
+    seconds: Reals
+    """``[nodes, devices]``."""
+    transfer: Reals
+    """``[nodes]``."""
+    links: Reals
+    """``[devices]``."""
+    is_pool: Wholes
+    """``[devices]``: 1 or 0."""
+    before_start: Wholes
+    """``[nodes + 1]``."""
+    before: Wholes
+    """Nodes that a node reads."""
+    after_start: Wholes
+    """``[nodes + 1]``."""
+    after: Wholes
+    """Nodes that read a node."""
+    rooms: Reals
+    """``[devices]``."""
+    sizes: Reals
+    """``[groups]``."""
+
+
+class Step(NamedTuple):
+    """Nodes and tensors, as the time of a step is computed; arrays or lists as in ``Network``.
+
+    A tensor here has readers; that a node is done, for those who wait for no more, is one too.
+    """
+
+    node_count: int
+    device_count: int
+    threads: int
+    """Workers of the host."""
+    host: int
+    """Its device; -1: there is none."""
+    group: Wholes
+    """``[nodes]``."""
+    seconds: Reals
+    """``[nodes, devices]``."""
+    starts: Reals
+    """``[nodes, devices]``: time of a worker."""
+    is_pool: Wholes
+    """``[devices]``: 1 or 0."""
+    splits_from: Reals
+    """``[devices]``."""
+    is_inline: Wholes
+    """``[nodes]``: 1 or 0."""
+    waits: Wholes
+    """``[nodes]``: how many edges lead to it."""
+    after_start: Wholes
+    """``[nodes + 1]``."""
+    after: Wholes
+    """Nodes that wait for a node, once an edge, in the problem's order."""
+    is_turned: Wholes
+    """For each of ``after``: 1 where the tensor is made in the host's memory and read in a GPU's, or the reverse, even
+    if both are on one GPU.
+    """
+    tensor_start: Wholes
+    """``[nodes + 1]``: where its tensors begin."""
+    source: Wholes
+    """``[tensors]``: node."""
+    units: Reals
+    """``[tensors]``."""
+    is_signal: Wholes
+    """``[tensors]``: 1 or 0."""
+    host_made: Wholes
+    """``[tensors]``: 1 where it is in the host's memory even if it is made on a GPU."""
+    reader_start: Wholes
+    """``[tensors + 1]``."""
+    readers: Wholes
+    """Nodes, once an edge."""
+    host_reads: Wholes
+    """For each of ``readers``: 1 where it needs it in the host's memory even on a GPU."""
+    per_unit: Reals
+    """``[devices, devices]``."""
+    latency: Reals
+    """``[devices, devices]``."""
+    channel: Wholes
+    """``[devices, devices]``."""
+    channels: int
+    """How many there are."""
+    most_shared: int
+    """How many links a copy shares at most."""
+    shared: Wholes
+    """``[devices, devices, most_shared]``."""
+    pace: Reals
+    """``[links]``."""
+    links: int
+    """How many there are."""
+    start: float
+    """See ``Links.start``."""
+    notice: float
+    """See ``Links.notice``."""
+    gates: Wholes
+    """Nodes that are where all are that they wait for."""
+    gate_homes: Wholes
+    """``[gates]``: devices, for where those are on several."""
+    gate_start: Wholes
+    """``[gates + 1]``."""
+    awaited: Wholes
+    """Nodes that each of the gates waits for."""
+
+
+class LoadState(NamedTuple):
+    """What a chain has in its hands; arrays, or lists of the same numbers, as ``loops`` describes them."""
+
+    device: Wholes
+    count: Wholes
+    elsewhere: Wholes
+    load: Reals
+    used: Reals
+    moved: Wholes
+    to: Wholes
+    back: Wholes
+    mark: Wholes
+    best: Reals
+    best_device: Wholes
+    total: Reals
+    weight: float
+
+
+class BlockWork(NamedTuple):
+    """Room to compute a latency in."""
+
+    turns: Wholes
+    block: Wholes
+    ready: Reals
+    busy: Reals
+    waits: Wholes
+    head: Wholes
+    following: Wholes
+    last: Wholes
+    table: Wholes
+    queue: Wholes
+
+
+class StepWork(NamedTuple):
+    """Room to compute the time of a step in; see ``step_loops``."""
+
+    pending: Wholes
+    where: Wholes
+    following: Wholes
+    head: Wholes
+    tail: Wholes
+    idle: Wholes
+    times: Reals
+    turns: Wholes
+    codes: Wholes
+    lines: Wholes
+    stream_free: Reals
+    stream_last: Wholes
+    channel_free: Reals
+    channel_last: Wholes
+    is_due: Wholes
+    link_free: Reals
+    link_last: Wholes
+    ready_at: Reals
+    asked: Wholes
+    cause: Wholes
+    host_cause: Wholes
+    by_worker: Wholes
+    is_started: Wholes
+    last: Wholes
+    total: Reals
+    way: Wholes
+    until: Reals

@@ -1,0 +1,262 @@
+"""The search: one of the whole problem, or, for the time of a step, of coarser problems first.
+
+What coarser problems come to is only nearly what the whole one does; so each hands its best split on to the next finer
+one. A coarser problem is made twice: once free, once so that only nodes which are together in the best split so far are
+merged. Then that split is one of the coarse problem too, and whole regions of it move at a time::
+
+    whole problem: splits to begin with ──────────────┐ best              ┌── best ──> annealing
+                       coarse, free: annealing ───────┴──> coarse, alike: annealing
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuplace.advisor.chains import Chain, Ground
+from gpuplace.advisor.coarsen import Coarse, coarsened
+from gpuplace.advisor.problem import Ints, Problem
+from gpuplace.advisor.searcher import SAME, Found, Searcher, check_objective, of_groups
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+
+_FEW, _MANY = 300, 1500
+"""Nodes of the coarser problems."""
+_LEAST = 0.02
+"""The least part of the time for a coarser problem that was made."""
+_MOST_ALTERNATIVES = 16
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is."""
+
+    fraction: float
+    """Of its time, or of its steps."""
+    objective: float
+    """The best so far; infinite as long as none fits into memory."""
+    bound: float
+    """What no split is below."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best split that was found."""
+
+    problem: Problem = field(repr=False)
+    """What was split."""
+    objective: str
+    """"throughput" or "latency"."""
+    device_of: tuple[int, ...]
+    """``[nodes]``: index of each node's device."""
+    value: float
+    """The largest load, or the time of one sample, in the unit of the problem."""
+    bound: float
+    """What no split is below."""
+    seconds: float
+    """How long it took, without `waited`."""
+    waited: float
+    """Seconds for the compiler before that; 0 but for the first search on a machine."""
+    steps: int
+    """How many changes were tried."""
+    was_stopped: bool
+    """Whether Ctrl-C ended it early."""
+    starts: Mapping[str, float] = field(default_factory=dict)
+    """What the splits to begin with came to, by name; infinite where one does not fit. For the time of a step."""
+    alternatives: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    """``[splits][nodes]``: the splits to begin with and the best of the search, all that fit, the best first: for who
+    has a finer measure. For the time of a step.
+    """
+
+    @property
+    def gap(self) -> float:
+        """By how much, at the most, `value` is above the best possible, as a part of that; 0: it is the best.
+
+        A millionth is nothing.
+        """
+        if self.value <= self.bound * (1 + SAME):
+            return 0.0
+        return (self.value - self.bound) / self.bound if self.bound > 0 else math.inf
+
+
+def solve(
+    problem: Problem,
+    objective: str,
+    *,
+    seconds: float = 10.0,
+    steps: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    use_numba: bool = True,
+    given: Mapping[str, Sequence[int]] | None = None,
+    only_given: bool = False,
+) -> Solution:
+    """The best split that is found in a time.
+
+    Args:
+        problem: one that ``checked`` let pass.
+        objective: "throughput": the largest load of a device, which is the time between two steps of a pipeline;
+            "latency": the time of one sample, where devices run blocks of nodes; "step_time": the time of one step as
+            TensorFlow's executor runs it, one node after the other.
+        seconds: how long to search, without the time that numba takes to compile its loops, once for a machine.
+        steps: how many changes to try, in place of a time; the same number and seed give the same split.
+        seed: of the search's chances, from 0 on.
+        progress: called from time to time.
+        use_numba: whether the loops may be compiled; the splits are the same, later.
+        given: splits to begin with, ``[nodes]`` of devices each, by what they are called.
+        only_given: whether to begin with no others, where there are any: who knows good ones has more time to search.
+
+    Raises:
+        InvalidArgumentError: the objective is unknown, or a number is out of its range.
+        ResourceExhaustedError: no split was found that fits into memory, with how much is missing.
+    """
+    check_objective(objective)
+    if not 0 < seconds < math.inf:
+        raise InvalidArgumentError.of(f"seconds is {seconds}, not a number above 0")
+    if steps is not None and steps < 1:
+        raise InvalidArgumentError.of(f"steps is {steps}, not a whole number above 0")
+    if seed < 0:
+        raise InvalidArgumentError.of(f"seed is {seed}, not a whole number from 0 on")
+    starts = {name: of_groups(problem, device_of) for name, device_of in (given or {}).items()}
+    has_starts = not (only_given and starts)
+    return _Search(problem, objective, seconds, steps, seed, progress, use_numba, starts, has_starts).run()
+
+
+def evaluate(problem: Problem, objective: str, device_of: Any) -> float:
+    """What a split comes to.
+
+    Args:
+        problem: nodes and devices.
+        objective: as for ``solve``.
+        device_of: ``[nodes]``: index of each node's device.
+
+    Raises:
+        InvalidArgumentError: the objective is unknown, or nodes that must be together are not.
+    """
+    check_objective(objective)
+    device = of_groups(problem, device_of)
+    return Chain(Ground(problem, objective, False), [1, 1]).value(device)
+
+
+class _Search:
+    """A search of a problem and of what it is coarsened to; arguments as of ``solve``."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        objective: str,
+        seconds: float,
+        steps: int | None,
+        seed: int,
+        progress: Callable[[Progress], None] | None,
+        use_numba: bool,
+        given: Mapping[str, Ints],
+        has_starts: bool,
+    ) -> None:
+        self.problem, self.objective, self.seconds, self.steps = problem, objective, seconds, steps
+        self.seed, self.progress, self.use_numba = seed, progress, use_numba
+        begin = time.perf_counter()
+        self.has_starts = has_starts
+        self.fine = Searcher(
+            problem, objective, seconds, steps, seed, self._of_fine, use_numba, given, has_starts
+        )
+        self.start = begin + self.fine.waited
+
+    def run(self) -> Solution:
+        fine = self.fine
+        was_stopped = False
+        try:
+            fine.begin(self.start)
+            if self.objective == "step_time" and not fine.is_countable and not fine.is_proved:
+                self._coarse_first()
+            fine.go()
+        except KeyboardInterrupt:
+            was_stopped = True
+            if fine.found.value == math.inf:
+                raise
+        found = fine.found
+        if found.missing > 0:
+            raise ResourceExhaustedError.of(
+                "No split was found that fits into the devices' memory: the best of them lacks "
+                f"{found.missing:g}",
+                hint="more time, more devices, or devices with more memory",
+            )
+        device_of = found.device[self.problem.groups]
+        return Solution(
+            self.problem,
+            self.objective,
+            tuple(device_of.tolist()),
+            fine.value(found.device),
+            fine.bound,
+            time.perf_counter() - fine.start,
+            fine.waited,
+            fine.done,
+            was_stopped,
+            {name: math.inf if one.missing else one.value for name, one in fine.starts.items()},
+            self._alternatives() if self.objective == "step_time" else (),
+        )
+
+    def _coarse_first(self) -> None:
+        """Searches coarser problems, and meets what that came to."""
+        fine, nodes = self.fine, self.problem.node_count
+        few = min(_FEW, nodes // 2)
+        plan = [(few, False, 0.2), (few, True, 0.4)] if self.has_starts else []
+        if nodes > 2 * _MANY:
+            plan.append((_MANY, True, 0.65 if self.has_starts else 0.5))
+        for number, (limit, is_alike, until) in enumerate(plan):
+            if fine.used >= until:  # what made the first splits took so long
+                continue
+            coarse = coarsened(self.problem, limit, fine.found.device if is_alike else None)
+            self._go_over(coarse, until - fine.used, f"coarse {number}", is_alike)
+
+    def _go_over(self, coarse: Coarse, share: float, name: str, is_alike: bool) -> None:
+        """Searches a coarser problem for a part of the budget, and meets the best split of it."""
+        fine, problem = self.fine, self.problem
+        ranked = sorted(fine.starts.items(), key=lambda one: one[1][:2])
+        given = {} if is_alike else {start: coarse.coarser(one.device, problem) for start, one in ranked[:4]}
+        begun = fine.used
+        given["best"] = coarse.coarser(fine.found.device, problem)
+        steps = None if self.steps is None else max(1, int(share * self.steps))
+        seconds = self.seconds * max(share, _LEAST)
+        searcher = Searcher(
+            coarse.problem,
+            self.objective,
+            seconds,
+            steps,
+            self.seed + 1,
+            lambda part: self._tell(begun + part * share),
+            self.use_numba,
+            given,
+            has_starts=not is_alike,
+        )
+        fine.start += searcher.waited
+        fine.waited += searcher.waited
+        try:
+            searcher.begin(time.perf_counter())
+            searcher.go()
+        finally:
+            fine.done += searcher.done
+            if searcher.found.value < math.inf:
+                fine.meet(coarse.finer(searcher.found.device, problem.groups), name)
+
+    def _alternatives(self) -> tuple[tuple[int, ...], ...]:
+        ranked = sorted([self.fine.found, *self.fine.starts.values()], key=lambda one: one[:2])
+        seen: dict[bytes, Found] = {}
+        for one in ranked:
+            if not one.missing:
+                seen.setdefault(np.asarray(one.device, np.int64).tobytes(), one)
+        chosen = list(seen.values())[:_MOST_ALTERNATIVES]
+        return tuple(tuple(one.device[self.problem.groups].tolist()) for one in chosen)
+
+    def _of_fine(self, part: float) -> None:
+        self._tell(part)
+
+    def _tell(self, part: float) -> None:
+        if self.progress is not None:
+            found = self.fine.found
+            value = found.value if found.missing == 0 else math.inf
+            self.progress(Progress(min(1.0, part), value, self.fine.bound))

@@ -1,0 +1,102 @@
+"""The last judgement of a choice: the graph placed with its requests, and that placement's own estimate.
+
+The rough count of memory is enough where GPUs are far from full; else the allocator of each simulated GPU is driven,
+as `StepEstimate.memory` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplace.advisor.steps.freedom import requests_of
+from gpuplace.advisor.steps.rebuilt import with_the_untold
+from gpuplace.advisor.steps.rehearsal import Rehearsal, Score, largest_load
+from gpuplace.advisor.steps.rest_of_graph import with_the_rest
+from gpuplace.advisor.steps.written_graph import placed_with
+from gpuplace.cost.estimate import estimate_placed, step_threads
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.why.placement import Placement
+
+Ints = NDArray[np.int64]
+_FAR = 0.6
+"""Parts of a GPU's memory up to which the rough count is believed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What is judged: a step with what may be chosen."""
+
+    asked: Placement
+    """The program with its own requests, placed as far as that is possible."""
+    baseline: StepEstimate | None
+    """Its estimate; None where it cannot be placed."""
+    rehearsal: Rehearsal
+    kept: Mapping[int, str]
+    """Node -> the device that it has to ask for."""
+
+    @property
+    def in_step(self) -> NDArray[np.bool_]:
+        """[groups] what the step runs."""
+        found: NDArray[np.bool_] = self.rehearsal.units.of_group >= 0
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A choice with what TensorFlow makes of it."""
+
+    device_of: Ints
+    """[units] devices; -1 for what is left alone."""
+    requests: tuple[str, ...]
+    """[nodes] what each asks for."""
+    placement: Placement
+    estimate: StepEstimate
+    score: Score
+
+
+def judged(case: Case, device_of: Ints) -> Judged:
+    """A choice, placed and estimated.
+
+    Args:
+        case: what is judged.
+        device_of: [units] devices; -1 for what is left alone.
+
+    Raises:
+        InvalidArgumentError: it cannot be placed.
+    """
+    rehearsal = case.rehearsal
+    graph = case.asked.graph
+    if case.baseline is not None and (device_of < 0).all():
+        requests = [graph.requested_device(node) for node in range(len(graph))]
+        placement, step = case.asked, case.baseline
+    else:
+        free = rehearsal.freedom
+        homes = rehearsal.homes(device_of)
+        devices = with_the_rest(free, homes, rehearsal.stay, case.in_step)
+        is_kept = np.zeros(len(graph), dtype=bool)
+        is_kept[list(case.kept)] = True
+        devices = with_the_untold(free, devices, is_kept)
+        requests = requests_of(free.placement, devices, case.kept)
+        placement = placed_with(free.placement, requests)
+        step = estimate_placed(rehearsal.step, placement)
+    return Judged(device_of, tuple(requests), placement, step, _score(rehearsal, step))
+
+
+def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
+    total = step.step_time
+    peaks = rehearsal.peaks(step.part.device, step.flow, step.times)
+    is_full = any(peaks[device] > _FAR * limit for device, limit in rehearsal.limits.items())
+    missing = 0.0
+    if is_full or rehearsal.objective == "memory":
+        missing = float(sum(use.short for use in step.memory.devices))
+    if rehearsal.objective == "throughput":
+        value = largest_load(step.flow.flow, step_threads(step))
+    elif rehearsal.objective == "memory":
+        value = float(max(step.peak_memory.values(), default=0))
+    else:
+        value = total
+    return Score(missing, value, total)

@@ -1,0 +1,161 @@
+"""What `gradients` makes anew of some nodes when a program's own lines run within other devices.
+
+Sums of a tensor's gradients: what asks for one device is summed there, in one group with the first of them; then the
+sums of the devices, in no group. So there can be more of them, and those that follow have other numbers::
+
+    before          gradients/AddN       of a, b, c, all on one device
+                    gradients/AddN_1     of d, e
+    a, b on GPU:0   gradients/AddN       of a, b              on GPU:0, with a
+    c on GPU:1      gradients/AddN_1     of AddN and c        where it is told to be
+                    gradients/AddN_2     of d, e
+
+Gates, the NoOps by which an op's gradients wait for each other: they ask for the device that all of what they wait for
+asks for, for none if those are several, and no function of ``tf.device`` is asked about them.
+
+Nor is one about what is made within ``tf.device(None)``, or is the value of a resource variable that is cached for a
+loop; what asks for nothing there is where the placer puts it.
+
+Source: tensorflow/python/ops/gradients_util.py (_MultiDeviceAddN, and the gates within ``tf.device(None)``),
+control_flow_ops.py (group), resource_variable_ops.py (cached values within ``colocate_with(None)``), release 1.15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplace.advisor.steps.freedom import Freedom
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import VARIABLE_OPS
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+_SUM = re.compile(r"((?:.*/)?gradients(?:_\d+)?/AddN)(?:_\d+)?")
+_CACHED = "/Read/Identity"
+_GATE = re.compile(r"(.*/)?gradients(_\d+)?/.*_grad/tuple/group_deps")
+
+
+def sums_of_gradients(graph: PlacementGraph) -> dict[int, tuple[str, list[int]]]:
+    """Sum of a tensor's gradients -> its name without a number, and the nodes that it sums; in the graph's order."""
+    is_sum = np.array([signature.op_type == "AddN" for signature in graph.signatures] or [False])
+    found = {}
+    for node in np.flatnonzero(is_sum[graph.signature]).tolist():
+        name = _SUM.fullmatch(graph.names[node])
+        if name:
+            edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
+            found[node] = name[1], [int(graph.src[edge]) for edge in edges]
+    return found
+
+
+def gates_of_gradients(graph: PlacementGraph) -> dict[int, list[int]]:
+    """Gate -> the nodes that it waits for."""
+    is_empty = np.array([signature.op_type == "NoOp" for signature in graph.signatures] or [False])
+    return {
+        node: [int(graph.src[edge]) for edge in graph.in_edges(node)]
+        for node in np.flatnonzero(is_empty[graph.signature]).tolist()
+        if _GATE.fullmatch(graph.names[node])
+    }
+
+
+def untold_nodes(graph: PlacementGraph) -> list[int]:
+    """Nodes that ask for nothing, made where no function is asked: cached values, and within ``tf.device(None)``.
+
+    The latter are known of a `Graph` alone.
+    """
+    found = [
+        node
+        for node, name in enumerate(graph.names)
+        if name.endswith(_CACHED) and graph.op_type(node) == "Identity" and not graph.requested_device(node)
+    ]
+    if isinstance(graph.source, Graph):
+        found += [
+            graph.index[op.name]
+            for op in graph.source.get_operations()
+            if any(scope.stops for scope in op.device_scopes) and not op.device and op.name in graph.index
+        ]
+    return found
+
+
+def with_the_untold(freedom: Freedom, devices: Ints, chosen: Bools) -> Ints:
+    """[nodes] devices, with gates and what nothing can be told where a program that asks for the others has them.
+
+    Args:
+        freedom: what may be chosen.
+        devices: [nodes] devices.
+        chosen: [nodes] what is not to be changed.
+    """
+    found = devices.copy()
+    is_alone = np.bincount(freedom.group)[freedom.group] == 1
+    for node in untold_nodes(freedom.placement.graph):
+        if is_alone[node] and not chosen[node]:
+            found[node] = freedom.default[freedom.group[node]]
+    for gate, waits in gates_of_gradients(freedom.placement.graph).items():
+        group = int(freedom.group[gate])
+        if chosen[gate] or not waits:
+            continue
+        wanted = set(found[waits].tolist())
+        device = wanted.pop() if len(wanted) == 1 else int(freedom.default[group])
+        if freedom.allowed[group, device]:
+            found[gate] = device
+    return found
+
+
+def rebuilt_requests(
+    graph: PlacementGraph, own: Sequence[bool], told: Callable[[str], str | None]
+) -> tuple[list[str], dict[int, str]]:
+    """What nodes ask for when the program is built within a function of devices, and the names of sums in no group.
+
+    Args:
+        graph: of the program as it is.
+        own: [nodes] whether it is of the program.
+        told: what the function gives for a name; None or ``""``: what the program asks for.
+
+    Returns:
+        [nodes] what each asks for; and sum of what several devices have -> its name then.
+    """
+    asked = [graph.requested_device(node) for node in range(len(graph))]
+    found = [
+        (told(name) or request) if is_own else request
+        for name, request, is_own in zip(graph.names, asked, own, strict=True)
+    ]
+    makes_state = [signature.op_type in VARIABLE_OPS for signature in graph.signatures]
+    sums, gates = sums_of_gradients(graph), gates_of_gradients(graph)
+    for node in untold_nodes(graph):
+        found[node] = asked[node]
+    leader_of: dict[int, int] = {}
+    for node, group in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True):
+        leader = int(graph.group_node[group])
+        if leader >= 0 and leader != node and not (makes_state[graph.signature[node]] and found[node]):
+            leader_of[node] = leader
+    names: dict[int, str] = {}
+    for _ in range(len(sums) + 2):  # a sum may be of sums, and what is in a group with one asks for the same
+        before, names = list(found), {}
+        for node, leader in leader_of.items():
+            found[node] = found[leader]
+        made: Counter[str] = Counter()
+        for node, (stem, summands) in sums.items():
+            devices = Counter(found[other] for other in summands)
+            if len(devices) > 1:
+                made[stem] += sum(count > 1 for count in devices.values())
+                names[node] = f"{stem}_{made[stem]}" if made[stem] else stem
+                found[node] = told(names[node]) or _around(graph, asked, node)
+            else:
+                (found[node],) = devices
+            made[stem] += 1
+        for gate, waits in gates.items():
+            devices = Counter(found[other] for other in waits)
+            found[gate] = next(iter(devices)) if len(devices) == 1 else ""
+        if found == before:
+            break
+    return found, names
+
+
+def _around(graph: PlacementGraph, asked: Sequence[str], node: int) -> str:
+    """What a sum asks for by itself: a program that says nothing of it has it in no group, with no device."""
+    in_group = (graph.class_node == node).any()
+    return "" if in_group else asked[node]

@@ -1,0 +1,328 @@
+"""What a step comes to when units have other devices: the estimate's own flow and clock, without what it tells.
+
+Memory is counted roughly: variables, and every tensor from the begin of its node to the end of the last that takes it,
+by the foretold times. The allocator itself has the last word, on what the search proposes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplace.advisor.steps.freedom import Freedom
+from gpuplace.advisor.steps.gates import gate_groups
+from gpuplace.advisor.steps.units import Units
+from gpuplace.cost.estimate import step_flows, step_threads
+from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Flow, Times, run
+from gpuplace.cost.partition import StepFlow, host_arguments
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.graph.op_sets import CONSTANT_OPS, PASSING_ON, UPDATES_OF_VARIABLES, VARIABLE_OPS
+from gpuplace.placer.placement_graph import CONTROL
+
+Ints = NDArray[np.int64]
+OBJECTIVES = ("step_time", "throughput", "memory")
+"""What can be asked for."""
+MARGIN = 0.05
+"""Part of each GPU's memory that the rough count leaves free."""
+_KEPT = 4096
+_ALIASES = 3
+"""How many ops in a row that hand a tensor on are looked through."""
+
+
+class Score(NamedTuple):
+    """What a choice comes to; of two, the smaller is the better."""
+
+    missing: float
+    """Bytes that GPUs are too small."""
+    value: float
+    """The objective: seconds, or bytes for ``"memory"``."""
+    step_time: float
+    """Seconds of the step."""
+
+
+class Rehearsal:
+    """A step, ready to be tried with units on any devices.
+
+    Args:
+        step: an estimate of it, on the machine.
+        freedom: what may be chosen.
+        units: what moves together.
+        objective: one of `OBJECTIVES`.
+        limits: position of a GPU -> bytes that its allocator may hand out.
+        stay: [groups] device of what is left alone.
+        kept: nodes of the graph whose device is not to be chosen.
+    """
+
+    def __init__(
+        self,
+        step: StepEstimate,
+        freedom: Freedom,
+        units: Units,
+        objective: str,
+        limits: Mapping[int, int],
+        stay: Ints,
+        kept: Collection[int] = (),
+    ) -> None:
+        self.stay = stay
+        self.gates, self._untold = gate_groups(freedom, units.of_group >= 0, kept)
+        self.step, self.freedom, self.units, self.objective = step, freedom, units, objective
+        self.limits = dict(limits)
+        self.room = {device: limit * (1 - MARGIN) for device, limit in self.limits.items()}
+        self.tried = 0
+        self._is_measured = False
+        self._flow_of, self.threads = step_flows(step), step_threads(step)
+        self._group = freedom.group[step.part.nodes]
+        self._known: dict[bytes, Score] = {}
+        self._prepare_memory()
+        self.scale = 1.0
+        """By how much the rough count of memory is below the allocator's."""
+
+    def forget(self) -> None:
+        """Forgets what choices came to, as limits or the objective have changed."""
+        self._known = {}
+
+    def homes(self, device_of: Ints) -> Ints:
+        """[groups] device of each group when units have some devices; -1 in `device_of` leaves a unit alone.
+
+        Gates are where `gradients` then has them, and what cannot be told a device is where the placer has it.
+        """
+        found = self.wanted(device_of)
+        if (device_of < 0).all():
+            return found
+        found[self._untold] = self.freedom.default[self._untold]
+        return self.gates.shut(found)
+
+    def wanted(self, device_of: Ints) -> Ints:
+        """[groups] the same, but for gates and what cannot be told: where their units are."""
+        of_group, allowed = self.units.of_group, self.freedom.allowed
+        wanted = np.where(of_group >= 0, device_of[of_group], -1)
+        groups = np.arange(len(wanted))
+        is_possible = (wanted >= 0) & allowed[groups, np.maximum(wanted, 0)]
+        found: Ints = np.where(is_possible, wanted, self.stay)
+        return found
+
+    def node_devices(self, device_of: Ints) -> Ints:
+        """[nodes of the step] device of each."""
+        found: Ints = self.homes(device_of)[self._group]
+        return found
+
+    def score(self, device_of: Ints) -> Score:
+        """What a choice comes to; remembered.
+
+        Args:
+            device_of: [units] positions of devices.
+        """
+        key = device_of.tobytes()
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) > _KEPT:
+                self._known.clear()
+            known = self._known[key] = self.tried_out(device_of)[0]
+        return known
+
+    def tried_out(self, device_of: Ints) -> tuple[Score, StepFlow, Times]:
+        """The same, with the flow and when its items ran."""
+        self.tried += 1
+        devices = self.node_devices(device_of)
+        flow = self._flow_of(devices)
+        times = run(flow.flow, self.threads)
+        peaks = self.peaks(devices, flow, times)
+        missing = sum(max(peaks[device] - room, 0.0) for device, room in self.room.items())
+        total = times.total
+        if self.objective == "throughput":
+            value = largest_load(flow.flow, self.threads)
+        elif self.objective == "memory":
+            value = max(peaks.tolist(), default=0.0)
+        else:
+            value = total
+        return Score(missing, value, total), flow, times
+
+    # Memory
+
+    def measure_memory(self) -> bool:
+        """Sets the rough count of memory right by the allocator's, where GPUs are at all near to being full.
+
+        Returns:
+            Whether that changed anything; then scores from before are of no use.
+        """
+        if not self.limits or self._is_measured:
+            return False
+        self._is_measured = True
+        step = self.step
+        rough = self.peaks(step.part.device, step.flow, step.times)
+        smallest = min(self.limits.values())
+        if rough[list(self.limits)].sum() < smallest / 2:
+            return False
+        names = step.device_names
+        real = np.array([use.peak for use in step.memory.devices], dtype=np.float64)
+        counted = np.array([rough[names.index(use.device)] for use in step.memory.devices])
+        if counted.sum() > 0 and real.sum() > 0:
+            self.scale = float(np.clip(real.sum() / counted.sum(), 0.2, 3.0))
+        self._known.clear()
+        return True
+
+    def _prepare_memory(self) -> None:
+        step, graph = self.step, self.step.part.graph
+        types = [signature.op_type for signature in graph.signatures]
+
+        def of(chosen: Any) -> NDArray[np.bool_]:
+            return np.array([chosen(name) for name in types] or [False])[graph.signature]
+
+        nbytes = step.shapes.nbytes
+        sizes = np.array(
+            [
+                sum(nbytes(node, output) for output in range(len(outputs)))
+                for node, outputs in enumerate(step.shapes.sizes)
+            ],
+            dtype=np.float64,
+        )
+        is_variable = of(lambda name: name in VARIABLE_OPS)
+        is_kept = is_variable | of(lambda name: name in CONSTANT_OPS)
+        is_alias = of(lambda name: name in PASSING_ON) | step.flow.folded
+        is_update = of(lambda name: name.startswith(UPDATES_OF_VARIABLES))
+        own = np.where(is_alias | is_update | is_kept | step.flow.dead, 0.0, sizes)
+        groups = len(self.freedom.default)
+        kept = np.where(is_kept, sizes, 0.0)
+        read = np.zeros(groups)  # a handle says nothing of its variable's size; what reads it does
+        holders = np.zeros(groups, dtype=np.int64)
+        np.add.at(holders, self._group[is_variable & (sizes == 0)], 1)
+        is_reader = of(lambda name: name == "ReadVariableOp")
+        np.maximum.at(read, self._group[is_reader], sizes[is_reader])
+        self._kept_of_group = np.bincount(self._group, kept, groups) + read * holders
+        self._own = own
+        data = graph.src_output != CONTROL
+        self._src, self._dst = graph.src[data].astype(np.int64), graph.dst[data].astype(np.int64)
+        self._output = graph.src_output[data].astype(np.int64)
+        self._is_alias = is_alias
+
+    def peaks(self, devices: Ints, flow: StepFlow, times: Times) -> NDArray[np.float64]:
+        """[devices] most bytes in use."""
+        count = len(devices)
+        start, end = np.full(count, np.inf), np.zeros(count)
+        items = np.flatnonzero(flow.item_node < count)
+        nodes = flow.item_node[items]
+        began, ended = np.array(times.host_start), np.array(times.end)
+        np.minimum.at(start, nodes, began[items])
+        np.maximum.at(end, nodes, ended[items])
+        until = end.copy()
+        for _ in range(_ALIASES + 1):
+            reached = np.where(self._is_alias[self._dst], until[self._dst], end[self._dst])
+            np.maximum.at(until, self._src, reached)
+        kept = np.bincount(
+            self.homes_of_groups(devices), self._kept_of_group, len(self.freedom.placement.device_set)
+        )
+        found = kept.astype(np.float64)
+        on = np.flatnonzero((self._own > 0) & np.isfinite(start))
+        where, size, first, last = devices[on], self._own[on], start[on], until[on]
+        table = flow.copies
+        if len(table):
+            sent = np.array(table.source, dtype=np.int64)
+            is_copy = np.array(table.output) != CONTROL
+            is_copy &= ~np.array(table.to_host) & (sent < count)
+            if is_copy.any():
+                receiver = np.array(table.receiver)[is_copy]
+                at = end[sent[is_copy]]
+                # until the last on that device that takes it
+                key = {
+                    pair: place
+                    for place, pair in enumerate(zip(sent[is_copy].tolist(), receiver.tolist(), strict=True))
+                }
+                over = at.copy()
+                crosses = devices[self._src] != devices[self._dst]
+                for source, reader in zip(
+                    self._src[crosses].tolist(), self._dst[crosses].tolist(), strict=True
+                ):
+                    place = key.get((source, int(devices[reader])))
+                    if place is not None and until[reader] > over[place]:
+                        over[place] = until[reader] if self._is_alias[reader] else end[reader]
+                where = np.concatenate((where, receiver))
+                size = np.concatenate((size, np.array(table.nbytes, dtype=np.float64)[is_copy]))
+                first, last = np.concatenate((first, at)), np.concatenate((last, over))
+        time = np.concatenate((first, last))
+        change = np.concatenate((size, -size))
+        device = np.concatenate((where, where))
+        order = np.lexsort((change, time))
+        for number in range(len(found)):
+            mine = order[device[order] == number]
+            if len(mine):
+                found[number] += max(0.0, float(np.cumsum(change[mine]).max()))
+        return found * self.scale
+
+    @cached_property
+    def host_arguments(self) -> list[tuple[frozenset[int], frozenset[int]]]:
+        """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU."""
+        return host_arguments(self.step.placement, self.step.part)
+
+    @property
+    def kept_bytes(self) -> NDArray[np.float64]:
+        """[groups] bytes of variables and constants."""
+        return self._kept_of_group * self.scale
+
+    def node_bytes(self) -> NDArray[np.float64]:
+        """[nodes of the step] bytes of a device: variables, and its share of what is there at the peak."""
+        _, flow, times = self.tried_out(np.full(len(self.units.names), -1, dtype=np.int64))
+        peaks = self.peaks(self.node_devices(np.full(len(self.units.names), -1, dtype=np.int64)), flow, times)
+        kept = self.kept_bytes
+        made = self._own.sum()
+        share = min(1.0, max(0.0, float(peaks.sum() - kept.sum())) / made) if made else 0.0
+        found = self._own * share
+        first = np.full(len(kept), -1, dtype=np.int64)
+        first[self._group[::-1]] = np.arange(len(self._group))[::-1]
+        keeps = np.flatnonzero(kept)
+        found[first[keeps]] += kept[keeps]
+        return found
+
+    def unit_bytes(self) -> NDArray[np.float64]:
+        """[units] bytes of variables, and of all that their nodes make."""
+        of_group = self.units.of_group
+        made = np.bincount(self._group, self._own, len(of_group)) + self._kept_of_group
+        runs = of_group >= 0
+        return np.bincount(of_group[runs], made[runs], len(self.units.names)).astype(np.float64)
+
+    def homes_of_groups(self, devices: Ints) -> Ints:
+        """[groups] device of each group of the step, by those of its nodes."""
+        found = self.stay.copy()
+        found[self._group] = devices
+        return found
+
+
+def largest_load(flow: Flow, threads: int) -> float:
+    """Seconds that the busiest of GPUs, copy engines, links and threads works in a step.
+
+    Steps in a pipeline can follow each other no faster, and about so fast.
+
+    Args:
+        flow: of the step.
+        threads: of the inter-op pool.
+    """
+    kind = np.array(flow.kind)
+    stream, kernel = np.array(flow.stream), np.array(flow.kernel)
+    loads = [float(np.sum(flow.host)) / max(threads, 1)]
+    on_gpu = kind == ON_GPU
+    if on_gpu.any():
+        loads.append(float(np.bincount(stream[on_gpu], kernel[on_gpu]).max()))
+    on_cpu, is_split = kind == ON_CPU, np.array(flow.is_split, dtype=bool)
+    loads[0] += float(kernel[on_cpu & ~is_split].sum()) / max(threads, 1)
+    loads.append(float(kernel[on_cpu & is_split].sum()))
+    copies = np.flatnonzero(kind == COPY)
+    if len(copies):
+        nbytes = np.array(flow.nbytes)[copies]
+        way_of = stream[copies]
+        engines: dict[int, float] = {}
+        links: dict[int, float] = {}
+        for number, way in enumerate(flow.ways):
+            mine = nbytes[way_of == number]
+            if way.stream < 0 or not len(mine):
+                continue
+            total = float(mine.sum())
+            engines[way.stream] = (
+                engines.get(way.stream, 0.0) + len(mine) * way.latency + total / way.bandwidth
+            )
+            for link, rate in zip(way.links, way.rates, strict=True):
+                links[link] = links.get(link, 0.0) + total / rate
+        loads += [*engines.values(), *links.values()]
+    return max(loads)

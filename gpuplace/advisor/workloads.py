@@ -1,0 +1,231 @@
+"""Workloads as JSON, in the form in which those of a paper on device placement are published; and splits of them.
+
+A workload has ``maxFPGAs`` accelerators of ``maxSizePerFPGA`` bytes each, ``maxCPUs`` processors without a limit of
+memory, ``nodes`` (``id``, ``supportedOnFpga``, ``cpuLatency``, ``fpgaLatency``, ``isBackwardNode``, ``size``, and
+``colorClass`` if they are to stay together) and ``edges`` (``sourceId``, ``destId``, ``cost``: time of the source's
+output between an accelerator and the host's memory). A split is ``{"fpgas": [{"nodes": [...]}], "cpus": [...]}``.
+
+Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), sections 3 and 4; the
+README of its repository, msr-fiddle/dnn-partitioning (format).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.advisor.problem import Device, Problem, checked
+from gpuplace.errors import InvalidArgumentError
+
+OBJECTIVES = ("throughput", "latency")
+"""What a split of a workload is judged by: the largest load of a device, or the time of one sample."""
+
+ACCELERATOR, CPU = 0, 1
+
+
+def read_workload(text: str | bytes, objective: str) -> Problem:
+    """The problem of a workload.
+
+    Args:
+        text: JSON, UTF-8 if it is bytes.
+        objective: "throughput": each processor is a device of its own; "latency": they are one pool.
+
+    Raises:
+        InvalidArgumentError: the text is no JSON, a field is missing or of another type, an id is unknown or there
+            twice, a source has two costs, or what `checked` refuses.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError.of(f"The workload is not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidArgumentError.of(f"The workload is {_a(data)}, not an object with 'nodes' and 'edges'")
+    nodes, edges = _list(data, "nodes"), _list(data, "edges")
+    if not nodes:
+        raise InvalidArgumentError.of("The workload has no nodes")
+    ids = [_whole(node, "id", f"nodes[{at}]") for at, node in enumerate(nodes)]
+    index = {name: at for at, name in enumerate(ids)}
+    if len(index) < len(ids):
+        twice = next(name for at, name in enumerate(ids) if index[name] != at)
+        raise InvalidArgumentError.of(f"Two nodes have the id {twice}")
+    seconds = np.empty((len(nodes), 2))
+    sizes = np.zeros(len(nodes))
+    classes: dict[Any, int] = {}
+    groups = np.empty(len(nodes), np.int64)
+    backward = np.zeros(len(nodes), bool)
+    for at, (name, node) in enumerate(zip(ids, nodes)):
+        where = f"node {name}"
+        supported = _flag(node, "supportedOnFpga", where)
+        seconds[at] = (
+            _number(node, "fpgaLatency", where) if supported else math.inf,
+            _number(node, "cpuLatency", where),
+        )
+        sizes[at] = _number(node, "size", where) if "size" in node else 0.0
+        backward[at] = _flag(node, "isBackwardNode", where) if "isBackwardNode" in node else False
+        has_class = node.get("colorClass") is not None
+        key = _whole(node, "colorClass", where) if has_class else ("alone", name)
+        groups[at] = classes.setdefault(key, len(classes))
+    sources, readers, transfer = _edges(edges, index)
+    if (backward[sources] & ~backward[readers]).any():
+        at = int(np.flatnonzero(backward[sources] & ~backward[readers])[0])
+        raise InvalidArgumentError.of(
+            f"edges[{at}] goes from backward node {ids[sources[at]]} to forward node {ids[readers[at]]}"
+        )
+    if objective == "latency" and backward.any():
+        raise InvalidArgumentError.of(
+            f"Node {ids[int(np.flatnonzero(backward)[0])]} is a backward node: latency is that of inference",
+            hint="--objective throughput",
+        )
+    devices = _devices(data, objective)
+    return checked(Problem(tuple(ids), seconds, sizes, transfer, groups, sources, readers, devices))
+
+
+def split_of(problem: Problem, device_of: Sequence[int]) -> dict[str, list[dict[str, list[Any]]]]:
+    """A split in the form of the workloads: each device's nodes, accelerators and processors apart.
+
+    Args:
+        problem: of a workload.
+        device_of: ``[nodes]``, the index of each node's device.
+    """
+    held: list[list[Any]] = [[] for _ in problem.devices]
+    for name, device in zip(problem.ids, device_of):
+        held[device].append(name)
+    return {
+        title: [{"nodes": held[at]} for at, device in enumerate(problem.devices) if device.kind == kind]
+        for title, kind in (("fpgas", ACCELERATOR), ("cpus", CPU))
+    }
+
+
+def read_split(text: str | bytes, problem: Problem) -> list[int]:
+    """The device of every node in a split that somebody wrote.
+
+    Args:
+        text: JSON with ``fpgas`` and ``cpus``.
+        problem: of the workload that is split.
+
+    Raises:
+        InvalidArgumentError: the text is no split of this workload: a node is unknown, missing or there twice, or there
+            are more devices than the workload has.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError.of(f"The split is not JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InvalidArgumentError.of(f"The split is {_a(data)}, not an object with 'fpgas' and 'cpus'")
+    index = {name: at for at, name in enumerate(problem.ids)}
+    result = [-1] * problem.node_count
+    for title, kind in (("fpgas", ACCELERATOR), ("cpus", CPU)):
+        devices = [at for at, device in enumerate(problem.devices) if device.kind == kind]
+        parts = [part for part in _list(data, title) if _list(part, "nodes")]
+        if len(parts) > len(devices) and not any(problem.devices[at].is_pool for at in devices):
+            raise InvalidArgumentError.of(
+                f"The split has nodes on {len(parts)} of '{title}'; the workload has {len(devices)}"
+            )
+        for number, part in enumerate(parts):
+            for name in part["nodes"]:
+                if not isinstance(name, int) or name not in index:
+                    raise InvalidArgumentError.of(
+                        f"The split names node {name!r}, which the workload does not have"
+                    )
+                if result[index[name]] >= 0:
+                    raise InvalidArgumentError.of(f"The split has node {name} twice")
+                result[index[name]] = devices[min(number, len(devices) - 1)]
+    if -1 in result:
+        raise InvalidArgumentError.of(f"The split leaves out node {problem.ids[result.index(-1)]}")
+    return result
+
+
+def _devices(data: dict[str, Any], objective: str) -> tuple[Device, ...]:
+    memory = _number(data, "maxSizePerFPGA", "the workload")
+    accelerators, processors = (_whole(data, name, "the workload") for name in ("maxFPGAs", "maxCPUs"))
+    if accelerators < 0 or processors < 0:
+        raise InvalidArgumentError.of("The workload has 'maxFPGAs' or 'maxCPUs' below 0")
+    if accelerators + processors > 1024:
+        raise InvalidArgumentError.of(
+            f"The workload has {accelerators + processors} devices; at most 1024 are searched"
+        )
+    found = [Device(f"fpga {number}", ACCELERATOR, memory) for number in range(accelerators)]
+    if objective == "latency":
+        found += [Device("cpus", CPU, link=0.0, is_pool=True)] if processors else []
+    else:
+        found += [Device(f"cpu {number}", CPU, link=0.0) for number in range(processors)]
+    return tuple(found)
+
+
+def _edges(edges: list[Any], index: dict[int, int]) -> tuple[Any, Any, Any]:
+    sources, readers = np.empty(len(edges), np.int64), np.empty(len(edges), np.int64)
+    cost: dict[int, float] = {}
+    for at, edge in enumerate(edges):
+        where = f"edges[{at}]"
+        ends = [_whole(edge, name, where) for name in ("sourceId", "destId")]
+        for name in ends:
+            if name not in index:
+                raise InvalidArgumentError.of(f"{where} names node {name}, which 'nodes' does not have")
+        sources[at], readers[at] = (index[name] for name in ends)
+        price = _number(edge, "cost", where)
+        if abs(cost.setdefault(ends[0], price) - price) > 1e-6:
+            raise InvalidArgumentError.of(
+                f"The edges of node {ends[0]} have costs {cost[ends[0]]:g} and {price:g}: it has one output",
+                hint="one node for each output",
+            )
+    transfer = np.zeros(len(index))
+    for name, price in cost.items():
+        transfer[index[name]] = price
+    return sources, readers, transfer
+
+
+def _field(owner: Any, name: str, where: str) -> Any:
+    if not isinstance(owner, dict):
+        raise InvalidArgumentError.of(f"{where} is {_a(owner)}, not an object")
+    if name not in owner:
+        raise InvalidArgumentError.of(f"{where} has no '{name}'")
+    return owner[name]
+
+
+def _number(owner: Any, name: str, where: str) -> float:
+    value = _field(owner, name, where)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {_a(value)}, not a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not 0 <= number < math.inf:
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {number}, which must be a number from 0 on")
+    return number
+
+
+def _whole(owner: Any, name: str, where: str) -> int:
+    value = _field(owner, name, where)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {_a(value)}, not a whole number")
+    return value
+
+
+def _flag(owner: Any, name: str, where: str) -> bool:
+    value = _field(owner, name, where)
+    if value not in (0, 1):
+        raise InvalidArgumentError.of(f"'{name}' of {where} is {_a(value)}, not true, false, 0 or 1")
+    return bool(value)
+
+
+def _list(owner: Any, name: str) -> list[Any]:
+    value = _field(owner, name, "the JSON")
+    if not isinstance(value, list):
+        raise InvalidArgumentError.of(f"'{name}' is {_a(value)}, not an array")
+    return value
+
+
+def _a(value: Any) -> str:
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    return "an object" if isinstance(value, dict) else "an array"

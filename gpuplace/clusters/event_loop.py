@@ -1,0 +1,56 @@
+"""The thread that talks: one event loop for all servers and sessions of a process.
+
+Its coroutines carry messages; steps are computed in other threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any
+
+from gpuplace.errors import UnimplementedError
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_process = 0
+
+
+def check_installed() -> None:
+    """UnimplementedError where ``dask.distributed`` is not installed."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise UnimplementedError.of(
+            "Servers and sessions with a target need dask.distributed, which is not installed.",
+            facts={"raised": str(error)},
+            hint="pip install 'gpuplace[cluster]'",
+        ) from None
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The process's loop, begun at the first call."""
+    global _loop, _process
+    with _lock:
+        if _loop is None or _process != os.getpid():  # threads are not there after a fork
+            _loop, _process = asyncio.new_event_loop(), os.getpid()
+            threading.Thread(target=_loop.run_forever, name="gpuplace-cluster", daemon=True).start()
+        return _loop
+
+
+def start(work: Coroutine[Any, Any, Any]) -> Future[Any]:
+    """Begins a coroutine in the loop."""
+    return asyncio.run_coroutine_threadsafe(work, event_loop())
+
+
+def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a coroutine in the loop and gives its result; Ctrl-C cancels it."""
+    future = start(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise

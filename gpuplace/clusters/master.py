@@ -1,0 +1,580 @@
+"""A session with a target: its graph placed over the devices of all tasks, and its steps run by them.
+
+The session's own process is the master. It divides a signature among tasks, registers each part once, and then tells
+every task to run its part; tensors go from task to task. A part on a task of this process runs in the caller's thread::
+
+    session.run ──> number of the step ──┬── this thread: part of /job:worker/task:0
+                                         └── run ─ ─ ─ ─> part of /job:ps/task:0
+
+Source: tensorflow/core/distributed_runtime/master.cc and master_session.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.clusters import event_loop
+from gpuplace.clusters.connections import connection_pool, full_address, security
+from gpuplace.clusters.dask_client import target_of
+from gpuplace.clusters.dividing import Part, divided, feeds_of
+from gpuplace.clusters.server import running_task
+from gpuplace.clusters.task import unknown_session
+from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_device, unpacked_error
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.device.parsed_name import parse_name
+from gpuplace.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.cancellation import StepLimits, step_limits
+from gpuplace.ops.train.device_setter import ClusterSpec
+from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
+from gpuplace.plan.step_errors import node_named_in, with_lines
+from gpuplace.release import get_release
+
+STILL_WAITING_S = 10.0
+"""Seconds between two notes that a task does not answer."""
+
+_LOOKS_AGAIN_S = 0.1
+_IS_BACK_S = 0.5
+"""How long a task that was lost is asked for: when it is back, it says that it does not know the session."""
+
+_AS_THE_TASK_SAYS = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
+"""A node in an error of a task, which does not know the program's lines."""
+_HEAD_2_21 = re.compile(r"\AGraph execution error:\n\n(?:Detected at node.*?\nNode: '[^']*'\n)?", re.DOTALL)
+"""What 2.21 says above the sentence; the master says it with the program's lines."""
+
+
+class ClusterSession:
+    """The master's side of a session; stands for the plan maker of a session in one process.
+
+    Args:
+        target: ``grpc://host:port`` of any task, or ``dask://host:port`` of a scheduler, whose workers become tasks.
+        config: the session's ``ConfigProto``.
+        graph: the graph.
+        release: the release.
+
+    Raises:
+        NotFoundError: a target of another kind.
+        PermissionDeniedError: a task on another machine, without TLS.
+        UnauthenticatedError: a task refuses this process's certificate.
+        DeadlineExceededError: a task did not answer within ``operation_timeout_in_ms``.
+        UnimplementedError: ``dask.distributed`` is not installed.
+    """
+
+    def __init__(self, target: str, config: Any, graph: Graph, release: str) -> None:
+        if target.startswith("dask://"):
+            target = target_of(target.removeprefix("dask://"))
+        if not target.startswith("grpc://"):
+            raise NotFoundError.of(
+                f'No session factory registered for the given session options: {{target: "{target}" config: }}'
+                " Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
+                hint='target="" for this process, "grpc://host:port" for the target of a tf.train.Server, "dask://host:port"'
+                " for the workers of a dask scheduler",
+            )
+        event_loop.check_installed()
+        self._graph, self._release = graph, release
+        self._config = config
+        self._handle = secrets.token_hex(8)
+        self._limit_s = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0) / 1000
+        self.backends: dict[str, Any] = {}
+        """None here: they are the tasks'."""
+        address = target.removeprefix("grpc://")
+        self._local = running_task(address)
+        self.connections = connection_pool() if self._local is None else self._local.connections
+        self._steps = itertools.count(1)
+        self._parts = itertools.count(1)
+        self._lock = threading.Lock()
+        self._under_way: dict[int, _Step] = {}
+        self._lost: dict[str, OpError] = {}
+        self._own = ""
+        self._watches: list[asyncio.Task[None]] = []
+        self._comms: list[Any] = []
+        self._is_closed = False
+        self.addresses: dict[str, str] = {}
+        """Name of a task -> its full address."""
+        try:
+            described = event_loop.wait_for(self._open(address))
+        except BaseException:
+            self.close()
+            raise
+        self.devices = DeviceSet([unpacked_device(device) for one in described for device in one["devices"]])
+
+    # Opening and closing
+
+    async def _open(self, address: str) -> list[dict[str, Any]]:
+        """Finds the cluster and opens a session on every task; what each says of itself, this session's own first."""
+        deadline = time.monotonic() + self._limit_s if self._limit_s else None
+        if self._local is not None:
+            cluster = self._local.described()
+        else:
+            await self.connections.start()
+            cluster = await self._asked(full_address(address), address, deadline, op="cluster")
+        jobs = cluster["jobs"]
+        given = getattr(self._config, "cluster_def", None)
+        if given is not None and given.job:
+            jobs = {job: ClusterSpec(given).job_tasks(job) for job in ClusterSpec(given).jobs}
+        self._own = own = cluster["task"]
+        tasks = {
+            f"/job:{job}/replica:0/task:{index}": address
+            for job, addresses in jobs.items()
+            for index, address in enumerate(addresses)
+            if address is not None
+        }
+        filters = list(getattr(self._config, "device_filters", ()) or ())
+        seen = [name for name in tasks if name == own or passes(name, filters)]
+        self.addresses = {name: full_address(tasks[name]) for name in seen}
+        seen.sort(key=lambda name: name != own)
+        found = await asyncio.gather(*(self._open_on(name, deadline) for name in seen))
+        return list(found)
+
+    async def _asked(self, address: str, name: str, deadline: float | None, **message: Any) -> Any:
+        """The answer of a task, waited for until it is there."""
+        comm = await self._connected(address, name, deadline)
+        try:
+            await comm.write(message)
+            return await comm.read()
+        finally:
+            comm.abort()
+
+    async def _connected(self, address: str, name: str, deadline: float | None) -> Any:
+        """A connection to a task, which may not have begun yet."""
+        from distributed.comm import connect
+        from distributed.comm.core import FatalCommClosedError
+
+        arguments = security().get_connection_args("worker")
+        noted = time.monotonic()
+        while True:
+            now = time.monotonic()
+            if now - noted >= STILL_WAITING_S:
+                noted = now
+                tf_logging.info("CreateSession still waiting for response from worker: %s", name)
+            wait_s = STILL_WAITING_S if deadline is None else min(STILL_WAITING_S, deadline - now)
+            if wait_s <= 0:
+                raise DeadlineExceededError.of(
+                    "Deadline Exceeded", facts={"did not answer": name, "address": address}
+                )
+            try:
+                return await connect(address, timeout=wait_s, **arguments)
+            except FatalCommClosedError as error:
+                raise UnauthenticatedError.of(
+                    f"The connection to {name} was refused: {error}",
+                    facts={"address": address},
+                    hint="certificates of one authority on both ends: distributed.comm.tls in dask's configuration",
+                ) from None
+            except OSError:
+                await asyncio.sleep(min(_LOOKS_AGAIN_S, wait_s))
+
+    async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
+        """Opens the session on a task, and sees to it that its end is noticed."""
+        isolated = bool(getattr(self._config, "isolate_session_state", False))
+        config = b"" if self._config is None else _serialised(self._config)
+        if self._local is not None and name == self._local.task.name:
+            self._local.task.open_session(self._handle, _parsed(config), self.addresses, isolated)
+            return self._local.task.described()
+        comm = await self._connected(self.addresses[name], name, deadline)
+        self._comms.append(comm)
+        message = {"op": "open_session", "session": self._handle, "config": config, "tasks": self.addresses}
+        try:
+            await comm.write({**message, "isolated": isolated})
+            answer = await comm.read()
+        except OSError as error:
+            raise _unavailable(name, error) from None
+        self._watches.append(asyncio.get_running_loop().create_task(self._watch(name, comm)))
+        return answer
+
+    async def _watch(self, name: str, comm: Any) -> None:
+        """Ends the steps that a task takes part in when it is gone; all steps, with the task of the target."""
+        try:
+            await comm.read()
+        except OSError as error:
+            if not self._is_closed:
+                self._lost[name] = lost = _unavailable(name, error)
+                for step in list(self._under_way.values()):
+                    if name in step.plan.tasks or name == self._own:
+                        step.fail(lost)
+
+    def close(self) -> None:
+        """Ends the session on all tasks; variables stay."""
+        self._is_closed = True
+        if self._local is not None:
+            self._local.task.close_session(self._handle)
+        for step in list(self._under_way.values()):
+            step.fail(CancelledError.of("Session has been closed."))
+        event_loop.wait_for(self._close())
+
+    async def _close(self) -> None:
+        for watch in self._watches:
+            watch.cancel()
+        for comm in self._comms:
+            comm.abort()
+        if self._local is None:
+            await self.connections.close()
+
+    async def reset(self, containers: list[str]) -> None:
+        """Forgets the resources of containers on all tasks.
+
+        Args:
+            containers: their names; empty for the default one.
+        """
+        for task in self.addresses:
+            if self.is_local(task):
+                assert self._local is not None
+                await self._local.task.reset(containers)
+            else:
+                await self._asked(self.addresses[task], task, None, op="reset", containers=containers)
+
+    # Plans
+
+    def make(
+        self,
+        signature: Signature,
+        device_of: Callable[[Operation], str],
+        options: PlanOptions = PLAIN,
+        done: frozenset[Operation] = frozenset(),
+    ) -> ClusterPlan:
+        """The plan of a signature: its parts, registered on their tasks.
+
+        Args:
+            signature: what to fetch, run and feed.
+            device_of: the placement.
+            options: those of plans in one process; parts are made without any.
+            done: what has run already: nothing.
+
+        Raises:
+            UnimplementedError: a part cannot be computed.
+            UnavailableError: a task is gone.
+        """
+        parts = divided(signature, device_of)
+        number = next(self._parts)
+        event_loop.wait_for(self._register(number, parts.values()))
+        return ClusterPlan(self, signature, number, parts)
+
+    async def _register(self, number: int, parts: Collection[Part]) -> None:
+        answers = await asyncio.gather(*(self._register_on(number, part) for part in parts))
+        for answer in answers:
+            if answer is not None:
+                raise self.with_lines(answer)
+
+    async def _register_on(self, number: int, part: Part) -> OpError | None:
+        names = list(part.feeds.values()), list(part.fetches.values()), part.targets
+        if self.is_local(part.task):
+            assert self._local is not None
+            task = self._local.task
+            try:
+                await asyncio.to_thread(task.register, self._handle, number, part.graph_def, *names)
+            except OpError as error:
+                return error
+            return None
+        message = {"number": number, "graph_def": part.graph_def.SerializeToString()}
+        message |= dict(zip(("feeds", "fetches", "targets"), names, strict=True))
+        return (await self.ask(part.task, "register", **message))[1]
+
+    def is_local(self, task: str) -> bool:
+        """Whether a task is in this process, and this session's own."""
+        return self._local is not None and task == self._local.task.name
+
+    async def ask(self, task: str, operation: str, **message: Any) -> tuple[Any, OpError | None]:
+        """The result of an operation of a task, or its error."""
+        from distributed.core import send_recv
+
+        lost = self._lost.get(task)
+        if lost is not None:
+            return None, await self._why_lost(task, lost)
+        address = self.addresses[task]
+        try:
+            comm = await self.connections.connect(address)
+            try:
+                answer = await send_recv(comm, op=operation, session=self._handle, **message)
+            finally:
+                self.connections.reuse(address, comm)
+        except OSError as error:
+            return None, _unavailable(task, error)
+        if answer["error"] is not None:
+            return None, unpacked_error(answer["error"])
+        return answer.get("result"), None
+
+    async def _why_lost(self, task: str, lost: OpError) -> OpError:
+        """AbortedError where a task is back, which knows no session of before; else that it is gone."""
+        from distributed.comm import connect
+
+        arguments = security().get_connection_args("worker")
+        try:
+            (await connect(self.addresses[task], timeout=_IS_BACK_S, **arguments)).abort()
+        except OSError:
+            return lost
+        return unknown_session(self._handle, task)
+
+    async def tell(self, task: str, operation: str, **message: Any) -> None:
+        """Has a task do something; no answer is waited for, and none comes where the task is gone."""
+        from distributed.core import send_recv
+
+        address = self.addresses[task]
+        if task in self._lost or self._is_closed:
+            return
+        try:
+            comm = await self.connections.connect(address)
+            try:
+                await send_recv(comm, reply=False, op=operation, session=self._handle, **message)
+            finally:
+                self.connections.reuse(address, comm)
+        except OSError:  # the connection that is watched says so
+            pass
+
+    def with_lines(self, error: OpError) -> OpError:
+        """An error of a task, with the program's lines that made the nodes it names."""
+        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", _HEAD_2_21.sub("", error.message))
+        op = node_named_in(message, self._graph)
+        facts = dict(error.facts)
+        if op is not None and op.source:
+            facts.setdefault("made at", op.source)
+        cls: Any = type(error)
+        made: OpError = cls(
+            op, op, with_lines(message, self._graph, self._release), facts=facts, hint=error.hint
+        )
+        return made
+
+    # Steps
+
+    def run(self, plan: ClusterPlan, feeds: Sequence[Any]) -> list[Any]:
+        """Runs a step; see ``ClusterPlan.run``."""
+        lost = self._lost.get(self._own)
+        if lost is not None:
+            raise event_loop.wait_for(self._why_lost(self._own, lost))
+        step = _Step(self, plan, next(self._steps))
+        with self._lock:
+            self._under_way[step.number] = step
+        try:
+            return step.run(feeds, step_limits())
+        finally:
+            with self._lock:
+                del self._under_way[step.number]
+
+    def run_local(self, plan: ClusterPlan, step: int, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
+        """Runs the part of a step on this process's task, in this thread."""
+        assert self._local is not None
+        return self._local.task.run(self._handle, plan.number, step, feeds, limits)
+
+    def abort_local(self, step: int, error: OpError) -> None:
+        """Ends a step on this process's task."""
+        if self._local is not None:
+            self._local.task.abort(self._handle, step, error)
+
+
+def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
+    """As ``Session.reset``.
+
+    Args:
+        target: the cluster.
+        containers: names of containers; None: the default one.
+        config: a ``ConfigProto``.
+    """
+    session = ClusterSession(target, config, Graph(), get_release())
+    try:
+        event_loop.wait_for(session.reset(list(containers or ())))
+    finally:
+        session.close()
+
+
+def open_session(target: str, config: Any, graph: Graph, release: str) -> ClusterSession:
+    """As ``ClusterSession``."""
+    return ClusterSession(target, config, graph, release)
+
+
+class ClusterPlan:
+    """A signature that is ready to run on several tasks.
+
+    Args:
+        session: the session.
+        signature: what is fetched, run and fed.
+        number: by which the tasks know it.
+        parts: name of a task -> its part.
+    """
+
+    def __init__(
+        self, session: ClusterSession, signature: Signature, number: int, parts: Mapping[str, Part]
+    ) -> None:
+        self._session = session
+        self.number = number
+        self.local = next((part for part in parts.values() if session.is_local(part.task)), None)
+        """The part of this process's task."""
+        self.remote = [part for part in parts.values() if part is not self.local]
+        """The other ones."""
+        self.tasks = frozenset(parts)
+        """The names of the tasks that take part."""
+        fetches, _, feeds = signature
+        self.fed = {
+            position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
+        }
+        """Position of a fetch that is fed -> position of the feed."""
+        self.fetches = len(fetches)
+        """How many there are."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """The fetched values, for fed arrays of the right type.
+
+        Raises:
+            OpError: a kernel failed on any task.
+            UnavailableError: a task is gone.
+        """
+        return self._session.run(self, feeds)
+
+
+class _Step:
+    """One step under way."""
+
+    def __init__(self, session: ClusterSession, plan: ClusterPlan, number: int) -> None:
+        self._session = session
+        self.plan = plan
+        self.number = number
+        self._lock = threading.Lock()
+        self._error: OpError | None = None
+
+    def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
+        """Runs it."""
+        plan, session = self.plan, self._session
+        fetched: list[Any] = [None] * plan.fetches
+        for position, fed in plan.fed.items():
+            fetched[position] = feeds[fed]
+        remote: Future[list[list[Any]]] | None = None
+        if plan.remote:
+            remote = event_loop.start(
+                self._run_remote([(part, feeds_of(part, feeds)) for part in plan.remote])
+            )
+        try:
+            if plan.local is not None:
+                try:
+                    values = session.run_local(plan, self.number, feeds_of(plan.local, feeds), limits)
+                    self._put(fetched, plan.local, values)
+                except OpError as error:
+                    self.fail(_from(plan.local.task, error))
+            if remote is not None:
+                left = None if limits.deadline is None else max(limits.deadline - time.monotonic(), 0)
+                try:
+                    found = remote.result(left)
+                except TimeoutError:
+                    assert limits.late is not None
+                    self.fail(limits.late())
+                    found = remote.result()
+                for part, values in zip(plan.remote, found, strict=True):
+                    self._put(fetched, part, values)
+        except BaseException:  # the caller was interrupted
+            self.fail(CancelledError.of("Run call was cancelled"))
+            raise
+        if self._error is not None:
+            raise session.with_lines(self._error) from None
+        return fetched
+
+    @staticmethod
+    def _put(fetched: list[Any], part: Part, values: Sequence[Any]) -> None:
+        for position, value in zip(part.fetches, values, strict=False):
+            fetched[position] = value
+
+    async def _run_remote(self, parts: Sequence[tuple[Part, list[Any]]]) -> list[list[Any]]:
+        return list(await asyncio.gather(*(self._run_on(part, feeds) for part, feeds in parts)))
+
+    async def _run_on(self, part: Part, feeds: Sequence[Any]) -> list[Any]:
+        try:
+            sent = [packed(value) for value in feeds]
+        except OpError as error:
+            self.fail(error)
+            return []
+        found, failure = await self._session.ask(
+            part.task, "run", number=self.plan.number, step=self.number, feeds=sent
+        )
+        if failure is not None:
+            self.fail(_from(part.task, failure))
+            return []
+        return [_fetched(unpacked(value)) for value in found]
+
+    def fail(self, error: OpError) -> None:
+        """Ends the step on all tasks, from any thread; the first error counts."""
+        with self._lock:
+            if self._error is not None:
+                return
+            self._error = error
+        self._session.abort_local(self.number, error)
+        for part in self.plan.remote:
+            event_loop.start(self._abort_on(part.task, error))
+
+    async def _abort_on(self, task: str, error: OpError) -> None:
+        await self._session.tell(task, "abort", step=self.number, error=packed_error(error))
+
+
+def _fetched(value: Any) -> Any:
+    """A value as a session returns it: arrays that may be written to, and scalars."""
+    if getattr(value, "ndim", None) == 0:
+        return value[()]
+    return value if not hasattr(value, "flags") or value.flags.writeable else value.copy()
+
+
+def passes(task: str, filters: Sequence[str]) -> bool:
+    """Whether a task has devices that ``device_filters`` leave: all have where there are none.
+
+    >>> passes("/job:ps/replica:0/task:1", ["/job:ps", "/job:worker/task:0"])
+    True
+    >>> passes("/job:worker/replica:0/task:1", ["/job:ps", "/job:worker/task:0"])
+    False
+
+    Args:
+        task: its name.
+        filters: partial device names.
+
+    Raises:
+        InvalidArgumentError: a filter is no device name.
+    """
+    if not filters:
+        return True
+    own = parse_name(task)
+    assert own is not None
+    for text in filters:
+        wanted = parse_name(text)
+        if wanted is None:
+            raise InvalidArgumentError.of(f"Could not parse device filter: {text}")
+        if all(getattr(wanted, part) in (None, getattr(own, part)) for part in ("job", "replica", "task")):
+            return True
+    return False
+
+
+def _from(task: str, error: OpError) -> OpError:
+    """A task's error as its master passes it on: it says whose it is; the end of a step's time is nobody's."""
+    if isinstance(error, DeadlineExceededError):
+        return error
+    cls: Any = type(error)
+    message = f"From {task}:\n{_HEAD_2_21.sub('', error.message)}"
+    made: OpError = cls(error.node_def, error.op, message, facts=error.facts, hint=error.hint)
+    return made
+
+
+def _unavailable(task: str, error: BaseException) -> UnavailableError:
+    return UnavailableError.of(
+        "Socket closed",
+        facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
+        hint="when the task is back, make a new session, as MonitoredTrainingSession does",
+    )
+
+
+def _serialised(config: Any) -> bytes:
+    return config.SerializeToString() if hasattr(config, "SerializeToString") else b""
+
+
+def _parsed(config: bytes) -> Any:
+    from gpuplace.graphdef.messages import ConfigProto
+
+    return ConfigProto.FromString(config)

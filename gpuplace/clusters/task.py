@@ -1,0 +1,414 @@
+"""A task of a cluster: devices, state, and the parts of steps that run on them.
+
+::
+
+    master ── open_session ──────────────> a session of the task, for as long as the connection is there
+           ── register(graph) ───────────> a plan
+           ── run(plan, step, feeds) ────> fetches
+    task   ── tensors(step, edge) ───────> the step's rendezvous on another task
+
+Variables, queues and other resources belong to the task: they outlive sessions, and all sessions see the same ones,
+unless a session is isolated. Random generators and the like belong to a session.
+
+Source: tensorflow/core/distributed_runtime/worker.cc, graph_mgr.cc and session_mgr.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from gpuplace import release as releases
+from gpuplace.backends.workers import Workers
+from gpuplace.clusters.dividing import task_of_device
+from gpuplace.clusters.outbox import Outbox
+from gpuplace.clusters.rendezvous import Rendezvous
+from gpuplace.clusters.wire import packed, packed_device, packed_error, unpacked, unpacked_error
+from gpuplace.device.machine import PREFIX
+from gpuplace.errors import AbortedError, CancelledError, OpError
+from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.importer import import_graph_def
+from gpuplace.graphdef.messages import ConfigProto, GraphDef
+from gpuplace.kernels.cancellation import StepLimits, limited
+from gpuplace.kernels.registry import session_catalogue
+from gpuplace.kernels.resources import ResourceHandle, SessionResources
+from gpuplace.memory.process_state import SessionDevices, session_devices
+from gpuplace.plan.compile import PlanMaker
+from gpuplace.plan.executor import Plan
+from gpuplace.session.function_runs import SessionFunctions
+from gpuplace.session.run_options import pools_of_threads
+
+_REMEMBERED_STEPS = 1024
+"""Of so many steps that failed, tensors that come too late are dropped."""
+
+
+class TaskSessionResources(SessionResources):
+    """A session's view of a task's resources: the same ones, with what ends the session's own waiting.
+
+    Args:
+        task: the task's; None: the session has its own.
+    """
+
+    def __init__(self, task: SessionResources | None) -> None:
+        super().__init__()
+        if task is not None:
+            self._resources, self._lock = task._resources, task._lock
+            self.allocators = task.allocators
+
+    def end(self) -> None:
+        """Ends what waits, and forgets what kernels keep for the session."""
+        self.is_closed = True
+        self.cancellation.cancel()
+        with self._lock:
+            self._kernel_states.clear()
+
+
+@dataclass
+class _TaskSession:
+    """A session on this task."""
+
+    handle: str
+    tasks: Mapping[str, str]
+    """Name of a task -> its address."""
+    resources: TaskSessionResources
+    maker: PlanMaker
+    release: str
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    parts: dict[int, tuple[Plan, Graph]] = field(default_factory=dict)
+    """What is registered, by number."""
+    steps: dict[int, Rendezvous] = field(default_factory=dict)
+    """The steps that are under way, or that tensors have come for."""
+    failed: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_STEPS))
+    """The last steps that failed."""
+    done: deque[int] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_STEPS))
+    """The last steps that ran here to their end."""
+
+
+class Task:
+    """One task.
+
+    Args:
+        job: name of its job.
+        index: its number.
+        config: the server's ``ConfigProto``; None: its defaults.
+        connections: gives connections to other tasks, a ``distributed.core.ConnectionPool``.
+    """
+
+    def __init__(self, job: str, index: int, config: Any, connections: Any) -> None:
+        self.job, self.index = job, index
+        self.name = f"/job:{job}/replica:0/task:{index}"
+        self.devices = _renamed(session_devices(config), self.name)
+        self.resources = SessionResources()
+        self.resources.allocators = self.devices.allocators
+        self._config = config
+        self._connections = connections
+        self._sessions: dict[str, _TaskSession] = {}
+        self._lock = threading.Lock()
+        self._workers = Workers()
+        self._outboxes: dict[str, Outbox] = {}
+        self.handlers: dict[str, Callable[..., Any]] = {
+            "open_session": self._open_session,
+            "register": self._register,
+            "run": self._run,
+            "tensors": self._take_tensors,
+            "abort": self._abort,
+            "reset": self.reset,
+        }
+        """Name of an operation of the protocol -> the coroutine that does it."""
+
+    def close(self) -> None:
+        """Ends all sessions."""
+        with self._lock:
+            sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            self._end(session)
+        self.resources.clear()
+        self._workers.close()
+
+    def described(self) -> dict[str, Any]:
+        """What a master has to know of it."""
+        return {"task": self.name, "devices": [packed_device(device) for device in self.devices]}
+
+    # Sessions
+
+    async def _open_session(
+        self, comm: Any, session: str, config: bytes, tasks: Mapping[str, str], isolated: bool
+    ) -> Any:
+        """Opens a session, which ends with the connection."""
+        from distributed.core import Status
+
+        opened: _TaskSession = await self._in_thread(
+            partial(self.open_session, session, ConfigProto.FromString(config), tasks, isolated)
+        )
+        try:
+            await comm.write({"error": None, **self.described()})
+            while True:
+                await comm.read()
+        except OSError:
+            pass
+        finally:
+            self.close_session(opened.handle)
+        return Status.dont_reply
+
+    def open_session(
+        self, handle: str, config: Any, tasks: Mapping[str, str], isolated: bool
+    ) -> _TaskSession:
+        """Opens a session.
+
+        Args:
+            handle: its name, for this and all other tasks.
+            config: its ``ConfigProto``.
+            tasks: name of a task -> its address.
+            isolated: whether it sees none of the task's variables.
+        """
+        release = releases.get_release()
+        resources = TaskSessionResources(None if isolated else self.resources)
+        resources.allocators = self.devices.allocators
+        lock = threading.RLock()
+        maker = PlanMaker(
+            self.devices,
+            session_catalogue(release).kernels,
+            config,
+            release,
+            resources,
+            lock,
+            {},
+            pools_of_threads(config)[0],
+        )
+        resources.functions = SessionFunctions(maker)
+        opened = _TaskSession(handle, tasks, resources, maker, release, lock)
+        with self._lock:
+            self._sessions[handle] = opened
+        return opened
+
+    def close_session(self, handle: str) -> None:
+        """Closes a session, if it is open; its variables stay."""
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+        if session is not None:
+            self._end(session)
+
+    def _end(self, session: _TaskSession) -> None:
+        for rendezvous in list(session.steps.values()):
+            rendezvous.abort(
+                CancelledError.of("Step was cancelled by an explicit call to `Session::Close()`.")
+            )
+        session.resources.end()
+        with session.lock:
+            session.maker.close()
+            session.parts.clear()
+
+    def _session(self, handle: str) -> _TaskSession:
+        found = self._sessions.get(handle)
+        if found is None:
+            raise unknown_session(handle, self.name)
+        return found
+
+    async def reset(self, containers: Sequence[str]) -> dict[str, Any]:
+        """Forgets the resources of containers, and ends all sessions.
+
+        Args:
+            containers: their names; empty for the default one.
+        """
+        with self._lock:
+            sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
+            self._end(session)
+        for container in containers or [""]:
+            self.resources.clear(container)
+        return {"error": None}
+
+    # Parts of steps
+
+    async def _register(
+        self,
+        session: str,
+        number: int,
+        graph_def: bytes,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+    ) -> dict[str, Any]:
+        message = GraphDef.FromString(graph_def)
+        return await self._answer(partial(self.register, session, number, message, feeds, fetches, targets))
+
+    def register(
+        self,
+        session: str,
+        number: int,
+        graph_def: Any,
+        feeds: Sequence[str],
+        fetches: Sequence[str],
+        targets: Sequence[str],
+    ) -> None:
+        """Makes a part of steps ready to run.
+
+        Args:
+            session: handle of the session.
+            number: by which ``run`` knows it.
+            graph_def: its nodes, on full devices.
+            feeds: names of the placeholders.
+            fetches: names of the tensors to return.
+            targets: names of what has to run besides.
+
+        Raises:
+            AbortedError: the session is not open here.
+            OpError: no plan can be made.
+        """
+        opened = self._session(session)
+        graph = Graph()
+        with graph.as_default():
+            import_graph_def(graph_def, name="")
+        for op in graph.get_operations():
+            op._stack = ()  # the master knows the program's lines
+        signature = (
+            tuple(graph.get_tensor_by_name(name) for name in fetches),
+            tuple(graph.get_operation_by_name(name) for name in targets),
+            tuple(graph.get_operation_by_name(name).outputs[0] for name in feeds),
+        )
+        with opened.lock, without_garbage_collection():
+            plan = opened.maker.make(signature, lambda op: op.device)
+        opened.parts[number] = plan, graph
+
+    async def _run(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
+        def work() -> list[Any]:
+            return [packed(value) for value in self.run(session, number, step, list(map(unpacked, feeds)))]
+
+        return await self._answer(work)
+
+    def run(
+        self, session: str, number: int, step: int, feeds: Sequence[Any], limits: StepLimits | None = None
+    ) -> list[Any]:
+        """Runs a part of a step in this thread.
+
+        Args:
+            session: handle of the session.
+            number: of the part.
+            step: number of the step.
+            feeds: values of its placeholders.
+            limits: of the step.
+
+        Returns:
+            The fetched values.
+
+        Raises:
+            OpError: a kernel failed, here or on another task.
+        """
+        opened = self._session(session)
+        rendezvous = self._rendezvous(opened, step)
+        plan, _ = opened.parts[number]
+        limits = replace(limits or StepLimits(), cancellation=rendezvous.cancellation, rendezvous=rendezvous)
+        try:
+            if rendezvous.error is not None:
+                raise rendezvous.error
+            with limited(limits):
+                return plan.run(feeds)
+        except OpError:
+            opened.failed.append(step)
+            if rendezvous.error is not None:  # which is why
+                raise rendezvous.error from None
+            raise
+        finally:
+            opened.done.append(step)
+            opened.steps.pop(step, None)
+
+    def _rendezvous(self, session: _TaskSession, step: int) -> Rendezvous:
+        with self._lock:
+            found = session.steps.get(step)
+            if found is None:
+                found = session.steps[step] = Rendezvous(
+                    session.resources.cancellation, partial(self._send, session, step)
+                )
+        return found
+
+    def _send(self, session: _TaskSession, step: int, name: str, device: str, value: Any) -> None:
+        """Carries a tensor to another task; where that fails the step does, which the master sees."""
+        address = session.tasks[task_of_device(device)]
+        with self._lock:
+            outbox = self._outboxes.get(address)
+            if outbox is None:
+                outbox = self._outboxes[address] = Outbox(address, self._connections)
+        outbox.send([session.handle, step, name, packed(value)], getattr(value, "nbytes", 0))
+
+    def _take_tensors(self, tensors: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Takes tensors that come from another task."""
+        for session, step, name, value in tensors:
+            self._take(session, step, name, value)
+        return {"error": None}
+
+    def _take(self, session: str, step: int, name: str, value: Any) -> None:
+        opened = self._sessions.get(session)
+        if opened is None or step in opened.failed:
+            return
+        arrived = unpacked(value)
+        if isinstance(arrived, ResourceHandle):
+            try:
+                arrived = self._found(opened, arrived)
+            except OpError as error:
+                self.abort(session, step, error)
+                return
+        self._rendezvous(opened, step).put(name, arrived)
+
+    def _found(self, session: _TaskSession, handle: ResourceHandle) -> ResourceHandle:
+        """A handle that came, with its resource where that is on this task."""
+        if task_of_device(handle.device) != self.name:
+            return handle
+        resource = session.resources.lookup(handle.container, handle.name, handle.device, handle.type_name)
+        return replace(handle, resource=resource)
+
+    def _abort(self, session: str, step: int, error: dict[str, Any]) -> None:
+        """Gives up a step."""
+        self.abort(session, step, unpacked_error(error))
+
+    def abort(self, session: str, step: int, error: OpError) -> None:
+        """Gives up a step, if it is under way or may begin yet.
+
+        Args:
+            session: handle of the session.
+            step: number of the step.
+            error: why.
+        """
+        opened = self._sessions.get(session)
+        if opened is not None and step not in opened.done:
+            opened.failed.append(step)
+            self._rendezvous(opened, step).abort(error)
+
+    # Threads
+
+    async def _answer(self, work: Any) -> dict[str, Any]:
+        """The result of a function that runs in a thread of its own, or its error."""
+        try:
+            return {"error": None, "result": await self._in_thread(work)}
+        except Exception as error:
+            return {"error": packed_error(error)}
+
+    async def _in_thread(self, work: Any) -> Any:
+        return await asyncio.wrap_future(self._workers.start(work))
+
+
+def unknown_session(handle: str, task: str) -> AbortedError:
+    """What a task answers to the master of a session that it does not know."""
+    return AbortedError.of(
+        f'Session handle is not found: {handle}. Possibly this worker ("{task}") just restarted.',
+        hint="make a new session, as MonitoredTrainingSession does, and restore its variables",
+    )
+
+
+def _renamed(devices: SessionDevices, task: str) -> SessionDevices:
+    """A process's devices under the names that they have in a cluster."""
+    new = {name: task + name.removeprefix(PREFIX) for name in devices.names}
+    return SessionDevices(
+        [replace(device, name=new[device.name], incarnation=secrets.randbits(63) | 1) for device in devices],
+        devices.type_priority,
+        devices.origin,
+        {new[name]: allocator for name, allocator in devices.allocators.items()},
+        devices.mapping,
+        {new[name]: settings for name, settings in devices.memory_settings.items()},
+    )

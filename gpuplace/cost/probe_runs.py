@@ -1,0 +1,169 @@
+"""Runs probes: with this runtime, or with the TensorFlow of another interpreter."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.cost.probes import BuiltProbe
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graphdef.messages import RunMetadata, RunOptions
+from gpuplace.session.session import Session
+from gpuplace.writing import write_file
+
+__all__ = ["ProbeRun", "Runner", "here", "usual", "with_tensorflow"]
+
+FEWEST_RUNS, MOST_RUNS = 3, 60
+SECONDS_OF_RUNS = 0.1
+
+
+class ProbeRun(NamedTuple):
+    """What running a probe took."""
+
+    seconds: float
+    """Of a step, untraced: the median."""
+    trace: Any
+    """``RunMetadata`` of a step of the median time when it is traced."""
+
+
+Runner = Callable[[BuiltProbe], ProbeRun]
+"""What runs the step of a probe some times; its variables stay from one call to the next."""
+
+
+def usual(
+    run: Callable[[], Any], clock: Callable[[], float], before: Callable[[], Any] = lambda: None
+) -> tuple[float, Any]:
+    """The median time of several runs, and what the run of that time returned; the first third counts for nothing.
+
+    Args:
+        run: what is timed.
+        clock: tells seconds.
+        before: runs before each of them, untimed.
+    """
+    taken: list[tuple[float, Any]] = []
+    seconds = 0.0
+    while len(taken) < FEWEST_RUNS or (len(taken) < MOST_RUNS and seconds < SECONDS_OF_RUNS):
+        before()
+        started = clock()
+        found = run()
+        taken.append((clock() - started, found))
+        seconds += taken[-1][0]
+    counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
+    return counted[len(counted) // 2]
+
+
+@contextmanager
+def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
+    """Runs probes in this process, with this runtime, on the CPU.
+
+    Before each traced step there is one that is not: tracing leaves little of a step in the processor's caches.
+
+    Args:
+        clock: tells seconds.
+    """
+
+    calls: dict[str, Callable[..., Any]] = {}
+
+    def run(probe: BuiltProbe) -> ProbeRun:
+        if probe.name not in calls:
+            session = all_of_them.enter_context(Session(graph=probe.graph))
+            session.run(probe.initializer)
+            calls[probe.name] = partial(session.run, list(probe.fetches), probe.feeds)
+        call = calls[probe.name]
+
+        def traced() -> RunMetadata:
+            trace = RunMetadata()
+            call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
+            return trace
+
+        return ProbeRun(usual(call, clock)[0], usual(traced, clock, call)[1])
+
+    with ExitStack() as all_of_them:
+        yield run
+
+
+@contextmanager
+def with_tensorflow(python: str) -> Iterator[Runner]:
+    """Runs probes with TensorFlow, 1.15 or later, in a process of its own.
+
+    Traced, it starts one kernel at a time: those that run side by side take each other's cores.
+
+    Args:
+        python: the interpreter that has it.
+
+    Raises:
+        InvalidArgumentError: the interpreter cannot be started, has no TensorFlow, or fails.
+    """
+    script = Path(__file__).with_name("tensorflow_steps.py")
+    with (
+        tempfile.TemporaryDirectory(prefix="gpuplace-calibrate-") as name,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
+        folder = Path(name)
+        limits = (str(FEWEST_RUNS), str(MOST_RUNS), str(SECONDS_OF_RUNS))
+        try:
+            process = subprocess.Popen(
+                (python, "-I", str(script), name, *limits),
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+        except OSError as error:
+            raise _fails(python, str(error)) from None
+        with process:
+            assert process.stdin is not None and process.stdout is not None
+            asked, told = process.stdin, process.stdout
+
+            def answer() -> Any:
+                line = told.readline()
+                if line:
+                    return line.strip()
+                errors.seek(0)
+                said = errors.read().strip().splitlines()
+                raise _fails(python, said[-1] if said else f"it ended with {process.wait()}")
+
+            def run(probe: BuiltProbe) -> ProbeRun:
+                path = folder / probe.name.replace(" ", "_")
+                if not path.exists():
+                    _write(probe, path)
+                print(path.name, file=asked, flush=True)
+                seconds, trace = json.loads(answer())
+                return ProbeRun(seconds, RunMetadata.FromString(base64.b64decode(trace)))
+
+            try:
+                answer()  # its release: it is there
+                yield run
+            finally:
+                asked.close()
+                process.terminate()
+
+
+def _write(probe: BuiltProbe, path: Path) -> None:
+    """Writes what the other interpreter needs to run a probe; the file of that name without an ending comes last."""
+    keys = {name: f"feed_{number}" for number, name in enumerate(probe.feeds)}
+    write_file(f"{path}.pb", probe.graph.as_graph_def().SerializeToString())
+    arrays: dict[str, Any] = {keys[name]: value for name, value in probe.feeds.items()}
+    packed = io.BytesIO()
+    np.savez(packed, **arrays)
+    write_file(f"{path}.npz", packed.getvalue())
+    asked = {"fetches": probe.fetches, "initializer": probe.initializer, "feeds": keys}
+    write_file(path, json.dumps(asked))
+
+
+def _fails(python: str, why: str) -> InvalidArgumentError:
+    return InvalidArgumentError.of(
+        f"TensorFlow cannot be run with {python!r}: {why}",
+        hint="the path of a Python interpreter in which `import tensorflow` works, release 1.15 or later",
+    )

@@ -1,0 +1,304 @@
+"""Steps that are run to measure a machine: small graphs of many kinds, with what trains them.
+
+>>> [probe.name for probe in PROBES][:3]
+['small layers', 'wide layers', 'convolutions']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import one_hot, placeholder
+from gpuplace.ops.array.gather import gather
+from gpuplace.ops.array.joining import concat, split, stack, unstack
+from gpuplace.ops.array.padding import pad
+from gpuplace.ops.array.reshaping import reshape, transpose
+from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.array.slicing import slice as slice_of
+from gpuplace.ops.flow.while_loops import while_loop
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.elementwise import add_n
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.reduction import reduce_max, reduce_mean, reduce_sum
+from gpuplace.ops.math.unary import exp, sigmoid, sqrt, square, tanh
+from gpuplace.ops.nn.activation import relu, softmax
+from gpuplace.ops.nn.conv import conv2d
+from gpuplace.ops.nn.entropy import sparse_softmax_cross_entropy_with_logits
+from gpuplace.ops.nn.norm import fused_batch_norm
+from gpuplace.ops.nn.pool import avg_pool, max_pool
+from gpuplace.ops.random.random_ops import random_uniform
+from gpuplace.ops.train.adam import AdamOptimizer
+from gpuplace.ops.train.gradient_descent import GradientDescentOptimizer
+from gpuplace.ops.train.momentum import MomentumOptimizer
+from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.variables.initialization import global_variables_initializer
+from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import Array
+
+__all__ = ["PROBES", "BuiltProbe", "Probe", "build"]
+
+_CHAIN, _FAN, _FEEDS = 200, 60, 20
+_INDICES = 10
+_SIZES = (
+    (1, 1024, 1024),
+    (16, 256, 1024),
+    (64, 10, 784),
+    (32, 32, 32),
+    (40, 300, 50),
+    (128, 128, 128),
+    (500, 64, 64),
+    (1000, 20, 50),
+    (200, 400, 150),
+    (256, 256, 256),
+    (512, 512, 512),
+    (64, 2048, 512),
+    (8, 2048, 3072),
+)
+"""Rows, columns and lengths of sums of matrix products."""
+
+
+class Probe(NamedTuple):
+    """A graph that is run to measure kernels, or what runs them."""
+
+    name: str
+    """What it is like."""
+    build: Callable[[], Sequence[Tensor | Operation]]
+    """Makes the graph in the default one; returns what is run."""
+    has_kernels: bool = True
+    """Whether its kernels are worth fitting to; otherwise only the whole step is."""
+
+
+class BuiltProbe(NamedTuple):
+    """The graph of a probe."""
+
+    name: str
+    """What it is like."""
+    graph: Graph
+    """Its graph."""
+    fetches: tuple[str, ...]
+    """Names of what is run again and again."""
+    initializer: str
+    """Name of the operation that is run before."""
+    feeds: Mapping[str, Array]
+    """Names of placeholders to what is fed."""
+    has_kernels: bool
+    """As of the probe."""
+
+
+def build(probe: Probe) -> BuiltProbe:
+    """Builds the graph of a probe; what is fed is the same each time, between 0.1 and 1.1, or an index below 10.
+
+    Args:
+        probe: the probe.
+    """
+    graph = Graph()
+    numbers = np.random.default_rng(14)
+    with graph.as_default():
+        fetches = tuple(fetch.name for fetch in probe.build())
+        initializer = global_variables_initializer()
+    feeds = {}
+    for operation in graph.get_operations():
+        if operation.type == "Placeholder":
+            tensor = operation.outputs[0]
+            sizes = [size or 1 for size in tensor.shape.sizes or ()]
+            feeds[tensor.name] = (
+                numbers.integers(0, _INDICES, sizes).astype(np.int32)
+                if tensor.dtype.is_integer
+                else (numbers.random(sizes) + 0.1).astype(np.float32)
+            )
+    return BuiltProbe(probe.name, graph, fetches, initializer.name, feeds, probe.has_kernels)
+
+
+def _fed(*sizes: int) -> Tensor:
+    return placeholder("float32", sizes)
+
+
+def _summed(tensors: Sequence[Tensor]) -> list[Any]:
+    """A number that needs all of these."""
+    return [add_n([reduce_sum(cast(tensor, "float32")) for tensor in tensors])]
+
+
+def _indices(*sizes: int) -> Tensor:
+    return placeholder("int32", sizes)
+
+
+def _weights(*sizes: int) -> Variable:
+    return Variable(random_uniform(sizes, -0.1, 0.1, seed=14))
+
+
+def _numbers(*sizes: int) -> Tensor:
+    """What kernels read: fed numbers would have to be copied, constants would be folded."""
+    return _weights(*sizes).read_value()
+
+
+def _dense(x: Tensor, units: int) -> Tensor:
+    return apply_op(
+        "BiasAdd", value=matmul(x, _weights(int(x.shape[-1]), units)), bias=_weights(units)
+    ).outputs[0]
+
+
+def _trained(loss: Tensor, optimizer: Optimizer | None = None) -> list[Any]:
+    return [(optimizer or GradientDescentOptimizer(1e-4)).minimize(loss), loss]
+
+
+def _entropy(logits: Tensor) -> Tensor:
+    labels = _indices(int(logits.shape[0]))
+    return reduce_mean(sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+
+
+def _layers(
+    batch: int, width: int, depth: int, activate: Callable[..., Tensor], optimizer: Optimizer | None = None
+) -> list[Any]:
+    out = _fed(batch, width)
+    for _ in range(depth):
+        out = activate(_dense(out, width))
+    return _trained(_entropy(_dense(out, 20)), optimizer)
+
+
+def _convolutions(batch: int, size: int, channels: int, depth: int, window: int = 3) -> list[Any]:
+    out = _fed(batch, size, size, 3)
+    for layer in range(depth):
+        filters = _weights(window, window, 3 if not layer else channels, channels)
+        out = conv2d(out, filters, strides=[1, 1, 1, 1], padding="SAME")
+        out = relu(fused_batch_norm(out, _weights(channels), _weights(channels))[0])
+        if layer == 0:
+            out = max_pool(out, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    return _trained(
+        reduce_sum(avg_pool(out, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")), MomentumOptimizer(1e-6, 0.9)
+    )
+
+
+def _biased_convolutions() -> list[Any]:
+    out = _fed(6, 40, 40, 3)
+    for channels, stride in ((24, 2), (48, 1), (72, 2)):
+        filters = _weights(5 if stride == 2 else 3, 5 if stride == 2 else 3, int(out.shape[-1]), channels)
+        out = conv2d(out, filters, strides=[1, stride, stride, 1], padding="VALID")
+        out = relu(apply_op("BiasAdd", value=out, bias=_weights(channels)).outputs[0])
+    out = max_pool(out, [1, 3, 3, 1], [1, 2, 2, 1], "VALID")
+    return _trained(_entropy(_dense(reshape(out, [6, -1]), 30)), AdamOptimizer(1e-4))
+
+
+def _elementwise(count: int) -> list[Any]:
+    x, y = _numbers(count) + 1.0, _numbers(count) + 2.0
+    first = [x + y, x * y, x - y, x / (y + 3.0), relu(x), tanh(x), sigmoid(x), exp(x * 0.1), sqrt(x * x)]
+    return _summed([*first, reduce_mean(apply_op("Maximum", x=x, y=y).outputs[0])])
+
+
+def _broadcasts() -> list[Any]:
+    rows, row, column = _numbers(300, 400), _numbers(400), _numbers(300, 1)
+    sums = [reduce_sum(rows, 0), reduce_sum(rows, 1), reduce_max(rows, 1), reduce_mean(rows, 0)]
+    return _summed([rows + row, rows * column, rows - row, row + column, *sums])
+
+
+def _products() -> list[Any]:
+    return _summed([matmul(_weights(m, k), _weights(k, n)) for m, n, k in _SIZES])
+
+
+def _memory_bound() -> list[Any]:
+    hidden = relu(_dense(_fed(8, 3072), 2048))
+    rates = _dense(hidden, 1024)
+    first, second = _entropy(_dense(rates, 30)), reduce_mean(square(_dense(hidden, 800)))
+    return [*_trained(first, MomentumOptimizer(1e-4, 0.9)), *_trained(second, AdamOptimizer(1e-4))]
+
+
+def _unrolled() -> list[Any]:
+    inputs, units = _fed(12, 24, 48), 48
+    kernel, bias = _weights(2 * units, 4 * units), _weights(4 * units)
+    hidden = cell = inputs[0] * 0.0
+    for now in unstack(inputs):
+        gates = matmul(concat([now, hidden], 1), kernel) + bias
+        start, new, forget, out = split(gates, 4, 1)
+        cell = cell * sigmoid(forget + 1.0) + sigmoid(start) * tanh(new)
+        hidden = tanh(cell) * sigmoid(out)
+    return _trained(reduce_sum(square(hidden)))
+
+
+def _loop() -> list[Any]:
+    start, weights = _fed(16, 64), _weights(64, 64)
+
+    def body(count: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return count + 1, tanh(matmul(state, weights))
+
+    _, last = while_loop(lambda count, state: count < 20, body, [0, start])
+    return _trained(reduce_sum(square(last)))
+
+
+def _embedding(words: int, width: int, *sizes: int) -> list[Any]:
+    found = gather(_weights(words, width), _indices(*sizes))
+    return _trained(_entropy(_dense(reduce_mean(found, 1), 15)))
+
+
+def _attention(batch: int, length: int, width: int, heads: int) -> list[Any]:
+    x = _fed(batch * length, width)
+
+    def headed(rows: Tensor) -> Tensor:
+        return transpose(reshape(rows, [batch, length, heads, width // heads]), [0, 2, 1, 3])
+
+    query, key, value = (headed(_dense(x, width)) for _ in range(3))
+    mixed = matmul(softmax(matmul(query, key, transpose_b=True) * 0.25), value)
+    joined = _dense(reshape(transpose(mixed, [0, 2, 1, 3]), [batch * length, width]), width) + x
+    centred = joined - reduce_mean(joined, 1, keepdims=True)
+    normal = centred / sqrt(reduce_mean(square(centred), 1, keepdims=True) + 1e-6)
+    return _trained(_entropy(_dense(relu(_dense(normal, 4 * width)), 50)), AdamOptimizer(1e-4))
+
+
+def _rearranged() -> list[Any]:
+    x, indices = _numbers(64, 32, 16), _indices(256)
+    moved = [transpose(x, [2, 0, 1]), concat([x, x], 2), stack([x, x]), pad(x, [[0, 0], [1, 1], [2, 2]])]
+    parts = [slice_of(x, [8, 0, 0], [32, 32, 8]), x[:, ::2], *split(x, 4, 1)]
+    return _summed([*moved, *parts, one_hot(indices, 50), argmax(x, 2)])
+
+
+def _chain() -> list[Any]:
+    out, factor = _fed(4), _fed(4)
+    for _ in range(_CHAIN):
+        out = square(out) * factor  # TensorFlow would make one kernel of functions of one number in a row
+    return [out]
+
+
+def _fan() -> list[Any]:
+    first = tanh(_fed(8))
+    return [add_n([sigmoid(first * (number + 2.0)) for number in range(_FAN)])]
+
+
+def _many_fed() -> list[Any]:
+    return [add_n([_fed(16) for _ in range(_FEEDS)])]
+
+
+PROBES = (
+    Probe("small layers", lambda: _layers(32, 96, 4, relu)),
+    Probe("wide layers", lambda: _layers(128, 512, 3, tanh, MomentumOptimizer(1e-4, 0.9))),
+    Probe("convolutions", lambda: _convolutions(8, 32, 16, 3)),
+    Probe("wide convolutions", lambda: _convolutions(4, 28, 64, 2)),
+    Probe("small windows", lambda: _convolutions(8, 24, 96, 3, window=1)),
+    Probe("large windows", lambda: _convolutions(4, 20, 24, 3, window=5)),
+    Probe("many channels", lambda: _convolutions(2, 40, 128, 2)),
+    Probe("convolutions with biases", _biased_convolutions),
+    Probe("few numbers", lambda: _elementwise(1_000)),
+    Probe("many numbers", lambda: _elementwise(100_000)),
+    Probe("a great many numbers", lambda: _elementwise(2_000_000)),
+    Probe("rows and columns", _broadcasts),
+    Probe("products", _products),
+    Probe("many weights", _memory_bound),
+    Probe("narrow layers with Adam", lambda: _layers(48, 40, 3, relu, AdamOptimizer(1e-4))),
+    Probe("layers with Adam", lambda: _layers(64, 384, 3, sigmoid, AdamOptimizer(1e-4))),
+    Probe("recurrent", _unrolled),
+    Probe("a loop", _loop),
+    Probe("rows of a table", lambda: _embedding(5_000, 32, 48, 12)),
+    Probe("rows of a large table", lambda: _embedding(30_000, 96, 24, 6)),
+    Probe("rows of a small table", lambda: _embedding(400, 16, 150, 20)),
+    Probe("attention", lambda: _attention(4, 48, 96, 4)),
+    Probe("longer attention", lambda: _attention(2, 100, 160, 2)),
+    Probe("rearranged", _rearranged),
+    Probe("a chain", _chain),
+    Probe("a fan", _fan, has_kernels=False),
+    Probe("many fed", _many_fed, has_kernels=False),
+    Probe("nothing", lambda: [tanh(_fed(4))], has_kernels=False),
+)
+"""What is run: training steps, elementwise ops, products and what moves numbers about, of several sizes."""

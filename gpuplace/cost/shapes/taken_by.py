@@ -1,0 +1,70 @@
+"""Shapes that nobody gives but somebody demands: what is assigned to a variable is shaped like the variable.
+
+A ``RestoreV2`` reads whatever a file holds. The ``Assign`` that takes it refuses anything but the variable's shape, so
+that a step that runs has this shape there.
+"""
+
+from __future__ import annotations
+
+from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.handle import merged_sizes
+from gpuplace.cost.shapes.kinds import Sizes, is_known
+from gpuplace.graph.op_sets import ASSIGNMENTS, IDENTITY_OPS, VARIABLE_OPS
+from gpuplace.shapes import TensorShape
+
+_LONGEST_WAY = 20
+"""Nodes that hand a tensor on unchanged."""
+
+
+def demanded_sizes(engine: Engine, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """The shapes of a node's outputs, with those that assignments demand of them where they are not known.
+
+    Args:
+        engine: the graph.
+        node: the node.
+        found: what is known of its outputs.
+    """
+    demanded: dict[int, Sizes] = {}
+    for output, sizes in enumerate(found):
+        if not is_known(sizes):
+            demanded[output] = _demanded(engine, node, output)
+    if not any(map(is_known, demanded.values())):
+        return found
+    return tuple(
+        [
+            sizes if output not in demanded else merged_sizes(sizes, demanded[output])
+            for output, sizes in enumerate(found)
+        ]
+    )
+
+
+def _demanded(engine: Engine, node: int, output: int) -> Sizes:
+    for _ in range(_LONGEST_WAY):
+        following = []
+        for consumer in engine.consumers[node]:
+            kind, sources = engine.kinds[consumer], engine.inputs[consumer]
+            if (node, output) not in sources:
+                continue
+            if kind.op_type in ASSIGNMENTS and sources[1:2] == [(node, output)]:
+                sizes = _of_variable(engine, *sources[0])
+                if is_known(sizes) and kind.attrs.get("validate_shape", True):
+                    return sizes
+            elif kind.op_type in IDENTITY_OPS:
+                following.append(consumer)
+        if not following:
+            return None
+        node, output = following[0], 0
+    return None
+
+
+def _of_variable(engine: Engine, node: int, output: int) -> Sizes:
+    """The shape that a variable is declared to have."""
+    for _ in range(_LONGEST_WAY):
+        kind = engine.kinds[node]
+        if kind.op_type in VARIABLE_OPS:
+            shape = kind.attrs.get("shape")
+            return shape.sizes if isinstance(shape, TensorShape) else None
+        if kind.op_type not in IDENTITY_OPS or not engine.inputs[node]:
+            return None
+        node, output = engine.inputs[node][0]
+    return None

@@ -1,0 +1,124 @@
+"""Advice as pandas DataFrames with typed columns; times are seconds.
+
+``advice.frame()``, one row a node of the graph:
+
+=============  ==================  =========================================================================
+column         type                meaning
+=============  ==================  =========================================================================
+node           string              name
+op             category            op type
+before         category            full name of the device that it has now; missing where it cannot be placed
+after          category            full name of the device that is advised
+moves          bool                whether the two differ
+seconds        float64             what its kernels take in the advised step; 0 for what it does not run
+=============  ==================  =========================================================================
+
+Further tables by name:
+
+- ``"moves"``, a row a region that moves, what saves most first: ``scope`` (string), ``source``, ``target`` (category),
+  ``nodes`` (int64), ``saves`` (float64, seconds, or bytes for the objective ``"memory"``), ``why`` (string).
+- ``"devices"``, a row a device: ``device`` (category), ``nodes_before``, ``nodes_after`` (int64), ``busy_before``,
+  ``busy_after`` (float64, seconds), ``peak_before``, ``peak_after`` (float64, bytes), ``limit`` (int64, bytes; 0 for
+  host memory).
+
+``advice.tradeoff().frame()``, a row a placement: ``name`` (string), ``step_time`` (float64, seconds), ``peak_memory``
+(float64, bytes of the fullest device), ``fits``, ``is_best`` (bool).
+
+``tower_choices(...).frame()``, a row a number of towers and a place of their variables: ``towers`` (int64),
+``variables`` (category), ``step_time`` (float64, seconds), ``speedup`` (float64), ``rate`` (float64, examples a
+second), ``peak_memory`` (float64, bytes of the fullest device), ``fits`` (bool).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from gpuplace.jupyter.frames.columns import category
+from gpuplace.jupyter.frames.table import Table
+
+
+def advice_frame(advice: Any, table: str = "nodes") -> pd.DataFrame:
+    """A table of an advice; see the module for the columns.
+
+    Args:
+        advice: what `gpuplace.advise` gave.
+        table: ``"nodes"``, ``"moves"`` or ``"devices"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    rows = advice.rows(table)
+    if table == "moves":
+        return Table(
+            {
+                "scope": pd.array([row.scope for row in rows], dtype="string"),
+                "source": category([row.source for row in rows]),
+                "target": category([row.target for row in rows]),
+                "nodes": pd.array([len(row.nodes) for row in rows], dtype="int64"),
+                "saves": pd.array([row.saves for row in rows], dtype="float64"),
+                "why": pd.array([row.why for row in rows], dtype="string"),
+            }
+        )
+    if table == "devices":
+        return Table(
+            {
+                "device": category([row.device for row in rows]),
+                "nodes_before": pd.array([row.nodes_before for row in rows], dtype="int64"),
+                "nodes_after": pd.array([row.nodes_after for row in rows], dtype="int64"),
+                "busy_before": pd.array([row.busy_before for row in rows], dtype="float64"),
+                "busy_after": pd.array([row.busy_after for row in rows], dtype="float64"),
+                "peak_before": pd.array([row.peak_before for row in rows], dtype="float64"),
+                "peak_after": pd.array([row.peak_after for row in rows], dtype="float64"),
+                "limit": pd.array([row.limit for row in rows], dtype="int64"),
+            }
+        )
+    return Table(
+        {
+            "node": pd.array([row.node for row in rows], dtype="string"),
+            "op": category([row.op for row in rows]),
+            "before": category([row.before or None for row in rows]),
+            "after": category([row.after for row in rows]),
+            "moves": pd.array([row.moves for row in rows], dtype=bool),
+            "seconds": pd.array([row.seconds for row in rows], dtype="float64"),
+        }
+    )
+
+
+def tradeoff_frame(tradeoff: Any) -> pd.DataFrame:
+    """The placements of a `Tradeoff`; see the module for the columns.
+
+    Args:
+        tradeoff: what `Advice.tradeoff` gave.
+    """
+    points = tradeoff.points
+    return Table(
+        {
+            "name": pd.array([point.name for point in points], dtype="string"),
+            "step_time": pd.array([point.step_time for point in points], dtype="float64"),
+            "peak_memory": pd.array([point.peak_memory for point in points], dtype="float64"),
+            "fits": pd.array([point.fits for point in points], dtype=bool),
+            "is_best": pd.array([point.is_best for point in points], dtype=bool),
+        }
+    )
+
+
+def tower_frame(choices: Any) -> pd.DataFrame:
+    """The rows of a `TowerChoices`; see the module for the columns.
+
+    Args:
+        choices: what `gpuplace.tower_choices` gave.
+    """
+    rows = choices.rows
+    return Table(
+        {
+            "towers": pd.array([row.towers for row in rows], dtype="int64"),
+            "variables": category([row.variables for row in rows]),
+            "step_time": pd.array([row.step_time for row in rows], dtype="float64"),
+            "speedup": pd.array([row.speedup for row in rows], dtype="float64"),
+            "rate": pd.array([row.rate for row in rows], dtype="float64"),
+            "peak_memory": pd.array([row.peak_memory for row in rows], dtype="float64"),
+            "fits": pd.array([row.fits for row in rows], dtype=bool),
+        }
+    )

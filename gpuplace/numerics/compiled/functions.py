@@ -1,0 +1,216 @@
+"""Functions that call each other, compiled as they stand: numba's types are read off their annotations.
+
+``compiled_functions(module)`` is like the module, but for its functions, each of which is compiled, with all that it
+calls, when it is first asked for. numba keeps the machine code in its cache, so that this is done once for a machine;
+it then takes seconds, in which other processes work, see ``Compilation``.
+
+A function of a package's own folder is cached beside it, or, where nobody may write there, in numba's folder of the
+user; where there is none either, it is compiled in every process. What a function is cached under has all that it was
+compiled from in it, those that it calls too: numba itself only looks at the file of the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, get_type_hints
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_COMMAND = "from gpuplace.numerics.compiled.functions import compile_named; compile_named({names!r})"
+"""What another process runs."""
+
+_made: dict[FunctionType, Any] = {}
+
+
+@functools.cache
+def can_compile() -> bool:
+    """Whether numba is installed, can be used, and is not switched off by ``NUMBA_DISABLE_JIT``."""
+    if importlib.util.find_spec("numba") is None:
+        return False
+    try:
+        import numba
+    except ImportError as error:  # such as a numba that is older than NumPy
+        warnings.warn(f"numba is installed and cannot be used: {error}", RuntimeWarning, stacklevel=1)
+        return False
+    settings: Any = numba.config
+    return not settings.DISABLE_JIT
+
+
+class CompiledFunctions:
+    """The functions of a module, compiled when they are first asked for.
+
+    Args:
+        module: one with annotated functions; of what they call, only functions and constants of modules are seen.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = compiled_function(getattr(self._module, name))
+        setattr(self, name, found)
+        return found
+
+
+@functools.cache
+def compiled_functions(module: ModuleType) -> Any:
+    """The functions of a module, compiled; the module itself where that cannot be.
+
+    Args:
+        module: as of ``CompiledFunctions``.
+    """
+    return CompiledFunctions(module) if can_compile() else module
+
+
+def compiled_function(function: FunctionType) -> Any:
+    """A function with all that it calls, compiled or from numba's cache.
+
+    Args:
+        function: with annotations that ``record_types.type_of`` knows.
+    """
+    if function not in _made:
+        import numba
+
+        names = dict(function.__globals__)
+        for name, callee in _callees(function):
+            names[name] = compiled_function(callee)
+        is_kept = _cache_folder(function) is not None
+        own, signature = _renamed(function, names), _signature(function)
+        njit: Any = numba.njit
+        _made[function] = njit(signature, cache=is_kept, **_OPTIONS)(own)
+    return _made[function]
+
+
+class Compilation:
+    """Functions that other processes compile into numba's cache; this one may do something else meanwhile.
+
+    Args:
+        parts: functions, those that call the same best together: each part has a process of its own. What is in the
+            cache needs none; nor has what cannot be cached, which ``finish`` compiles.
+    """
+
+    def __init__(self, parts: Iterable[Iterable[FunctionType]]) -> None:
+        self._functions = [function for part in parts for function in part]
+        missing = [[one for one in part if not _is_ready(one)] for part in parts]
+        self.is_needed = any(missing)
+        """Whether anything was not yet compiled."""
+        self._processes = []
+        if sys.executable and all(_cache_folder(one) is not None for part in missing for one in part):
+            self._processes = [_started(part) for part in missing if part]
+
+    def is_over(self) -> bool:
+        """Whether the other processes are done."""
+        return all(process.poll() is not None for process in self._processes)
+
+    def finish(self) -> None:
+        """Waits, and loads what was compiled; what was not is compiled here."""
+        try:
+            for process in self._processes:
+                process.wait()
+        except KeyboardInterrupt:
+            for process in self._processes:
+                process.terminate()
+            raise
+        for function in self._functions:
+            compiled_function(function)
+
+
+def compile_named(names: Iterable[tuple[str, str]]) -> None:
+    """Compiles functions.
+
+    Args:
+        names: module and name of each.
+    """
+    for module, name in names:
+        compiled_function(getattr(importlib.import_module(module), name))
+
+
+def _started(functions: list[FunctionType]) -> subprocess.Popen[bytes]:
+    names = [(one.__module__, one.__name__) for one in functions]
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-c", _COMMAND.format(names=names)],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _is_ready(function: FunctionType) -> bool:
+    """Whether a function was compiled, on this machine or in this process, and can be had at once."""
+    if function in _made:
+        return True
+    folder, code = _cache_folder(function), function.__code__
+    if folder is None:
+        return False
+    made = folder.glob(f"*.{_own_name(function)}-{code.co_firstlineno}.py*.nbi")
+    written = Path(code.co_filename).stat().st_mtime
+    return any(one.stat().st_mtime >= written for one in made)
+
+
+@functools.cache
+def _cache_folder(function: FunctionType) -> Path | None:
+    """Where numba keeps what it made of a function; None where there is no folder that may be written."""
+    import numba
+
+    njit: Any = numba.njit
+    made = njit(**_OPTIONS)(_renamed(function, function.__globals__))
+    try:
+        made.enable_caching()
+    except RuntimeError:
+        return None
+    return Path(made.stats.cache_path)
+
+
+def _callees(function: FunctionType) -> Iterator[tuple[str, FunctionType]]:
+    for name in function.__code__.co_names:
+        found = function.__globals__.get(name)
+        if isinstance(found, FunctionType):
+            yield name, found
+
+
+def _renamed(function: FunctionType, names: dict[str, Any]) -> FunctionType:
+    own = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    own.__module__, own.__qualname__ = function.__module__, _own_name(function)
+    return own
+
+
+def _own_name(function: FunctionType) -> str:
+    return f"{function.__name__}_{_digest(function)}"
+
+
+@functools.cache
+def _digest(function: FunctionType) -> str:
+    """Of all that a function is compiled from, and by and for what."""
+    import llvmlite.binding
+    import numba
+
+    made = hashlib.sha256(f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()} {_OPTIONS}".encode())
+    code = function.__code__
+    made.update(code.co_code)
+    made.update(repr((code.co_consts, code.co_names, str(_signature(function)))).encode())
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            made.update(_digest(value).encode())
+        elif isinstance(value, int | float):
+            made.update(repr(value).encode())
+    return made.hexdigest()[:16]
+
+
+def _signature(function: FunctionType) -> Any:
+    from gpuplace.numerics.compiled.record_types import type_of
+
+    hints = get_type_hints(function, include_extras=True)
+    result = type_of(hints.pop("return"))
+    return result(*[type_of(hint) for hint in hints.values()])

@@ -1,0 +1,38 @@
+"""``_Send`` and ``_Recv``: the two ends of an edge from one task to another.
+
+They are added where a session's graph is divided among tasks, and meet at the step's rendezvous.
+
+Source: tensorflow/core/kernels/sendrecv_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InternalError
+from gpuplace.kernels.cancellation import StepRendezvous, step_limits
+from gpuplace.kernels.compute import compute
+
+
+def _rendezvous() -> StepRendezvous:
+    found = step_limits().rendezvous
+    if found is None:
+        raise InternalError.of("Op kernel context needs to provide a rendezvous.")
+    return found
+
+
+def _name(tensor_name: str | bytes) -> str:
+    return tensor_name.decode() if isinstance(tensor_name, bytes) else tensor_name
+
+
+@compute("_Send", own_state=True)
+def send(xp: Any, tensor: Any, *, tensor_name: str | bytes, recv_device: str | bytes) -> tuple[()]:
+    """Carries a value away; ``None`` says that its branch was not taken."""
+    _rendezvous().send(_name(tensor_name), _name(recv_device), tensor)
+    return ()
+
+
+@compute("_Recv", own_state=True)
+def receive(xp: Any, *, tensor_name: str | bytes) -> Any:
+    """Waits for a value."""
+    return _rendezvous().receive(_name(tensor_name))

@@ -1,0 +1,387 @@
+"""Values rounded to the few that a quantized net would have: ``tf.quantization.fake_quant_with_min_max_args`` and kin.
+
+The range from ``min`` to ``max`` is moved so far that zero is one of the ``2 ** num_bits`` values, which are evenly
+spread in it; with ``narrow_range`` the least of them is left out:
+
+    scale = (max - min) / (steps - first)        min and max move together, so that -min / scale is a whole number
+    value = floor((clipped - min) / scale + 1/2) * scale + min
+
+Source: tensorflow/core/kernels/fake_quant_ops_functor.h, fake_quant_ops.cc and tensorflow/python/ops/array_ops.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least
+from gpuplace.ops.support import new
+from gpuplace.shapes import SCALAR_SHAPE, brackets
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+]  # fmt: skip
+
+
+def fake_quant_with_min_max_args(
+    inputs: TensorLike,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns ``inputs`` rounded to the values of so many bits between two numbers.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.fake_quant_with_min_max_args([-2.0, 0.3, 0.6], 0, 3, num_bits=2)).tolist()
+    [0.0, 0.0, 1.0]
+
+    Args:
+        inputs: float32 of any shape.
+        min: the least value, a number.
+        max: the greatest value, a number.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``inputs``. The gradient is that of ``inputs`` within the range and zero outside.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``min`` is not less than ``max``, or ``num_bits`` is none of these.
+    """
+    return new(
+        "FakeQuantWithMinMaxArgs",
+        name,
+        inputs=inputs,
+        min=min,
+        max=max,
+        num_bits=num_bits,
+        narrow_range=narrow_range,
+    )
+
+
+def fake_quant_with_min_max_args_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: float = -6,
+    max: float = 6,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the gradient of ``fake_quant_with_min_max_args``.
+
+    Args:
+        gradients: of its result, like ``inputs``.
+        inputs: float32 of any shape.
+        min: the least value, a number.
+        max: the greatest value, a number.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        ``gradients`` where ``inputs`` are within the range, zero elsewhere.
+
+    Raises:
+        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_args``.
+    """
+    return new(
+        "FakeQuantWithMinMaxArgsGradient", name, gradients=gradients, inputs=inputs, min=min, max=max,
+        num_bits=num_bits, narrow_range=narrow_range,
+    )  # fmt: skip
+
+
+def fake_quant_with_min_max_vars(
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns ``inputs`` rounded to the values of so many bits between two numbers, which may be trained.
+
+    Args:
+        inputs: float32 of any shape.
+        min: the least value, a scalar.
+        max: the greatest value, a scalar.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``inputs``; zeros where ``min`` and ``max`` are zero. What is outside of the range has its
+        gradient for ``min`` or ``max``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``num_bits`` is none of these.
+    """
+    return new(
+        "FakeQuantWithMinMaxVars",
+        name,
+        inputs=inputs,
+        min=min,
+        max=max,
+        num_bits=num_bits,
+        narrow_range=narrow_range,
+    )
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Returns the gradients of ``fake_quant_with_min_max_vars``.
+
+    Args:
+        gradients: of its result, like ``inputs``.
+        inputs: float32 of any shape.
+        min: the least value, a scalar.
+        max: the greatest value, a scalar.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        Those for ``inputs``, ``min`` and ``max``.
+
+    Raises:
+        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars``.
+    """
+    return _slopes(
+        "FakeQuantWithMinMaxVarsGradient", name, gradients, inputs, min, max, num_bits, narrow_range
+    )
+
+
+def fake_quant_with_min_max_vars_per_channel(
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns ``inputs`` rounded to the values of so many bits, each channel between numbers of its own.
+
+    Args:
+        inputs: float32, ``[..., channels]``.
+        min: the least values, ``[channels]``.
+        max: the greatest values, ``[channels]``.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``inputs``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``num_bits`` is none of these, or there are not as many numbers as channels.
+    """
+    return new(
+        "FakeQuantWithMinMaxVarsPerChannel", name, inputs=inputs, min=min, max=max, num_bits=num_bits,
+        narrow_range=narrow_range,
+    )  # fmt: skip
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Returns the gradients of ``fake_quant_with_min_max_vars_per_channel``.
+
+    Args:
+        gradients: of its result, like ``inputs``.
+        inputs: float32, ``[..., channels]``.
+        min: the least values, ``[channels]``.
+        max: the greatest values, ``[channels]``.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        Those for ``inputs``, ``min`` and ``max``.
+
+    Raises:
+        InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars_per_channel``.
+    """
+    op_type = "FakeQuantWithMinMaxVarsPerChannelGradient"
+    return _slopes(op_type, name, gradients, inputs, min, max, num_bits, narrow_range)
+
+
+def _slopes(
+    op_type: str,
+    name: str | None,
+    gradients: Any,
+    inputs: Any,
+    least: Any,
+    most: Any,
+    bits: int,
+    narrow: bool,
+) -> Any:
+    return tuple(
+        apply_op(
+            op_type,
+            name,
+            gradients=gradients,
+            inputs=inputs,
+            min=least,
+            max=most,
+            num_bits=bits,
+            narrow_range=narrow,
+        ).outputs
+    )
+
+
+def _nudged(xp: Any, least: Any, most: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
+    """The moved range and the distance of two values in it, float32.
+
+    Args:
+        xp: numpy or cupy.
+        least: arrays of the bounds.
+        most: likewise.
+        num_bits: of a value.
+        narrow_range: the least value is left out.
+    """
+    if not 2 <= num_bits <= 16:
+        raise InvalidArgumentError.of(f"num_bits must be between 2 and 16, inclusive, but is {num_bits}")
+    first, last = np.float32(narrow_range), np.float32(2**num_bits - 1)
+    scale = (most - least) / (last - first)
+    from_least = first - least / scale
+    whole = xp.floor(from_least)
+    rounded = whole + (
+        from_least - whole >= np.float32(0.5)
+    )  # none within the range is negative: halves go up
+    zero_point = xp.where(from_least < first, first, xp.where(from_least > last, last, rounded))
+    return (first - zero_point) * scale, (last - zero_point) * scale, scale
+
+
+def _rounded(xp: Any, x: Any, least: Any, most: Any, scale: Any) -> Any:
+    inverse = np.float32(1) / scale
+    shifted = xp.clip(x, least, most) - least
+    return xp.floor(shifted * inverse + np.float32(0.5)) * scale + least
+
+
+def _bounds_given(xp: Any, least: float, most: float) -> tuple[Any, Any]:
+    if not least < most:
+        raise InvalidArgumentError.of(f"min has to be smaller than max, was: {least} >= {most}")
+    return xp.asarray(least, xp.float32), xp.asarray(most, xp.float32)
+
+
+def _check_channels(inputs: Any, least: Any, most: Any) -> None:
+    depth = inputs.shape[-1] if inputs.ndim else 1
+    for name, one in (("min", least), ("max", most)):
+        if one.shape != (depth,):
+            raise InvalidArgumentError.of(
+                f"{name} has incorrect size, expected {depth} was {one.size}",
+                hint="give one number for each channel, the last dimension of the inputs",
+            )
+
+
+def _check_scalars(least: Any, most: Any) -> None:
+    for name, one in (("min", least), ("max", most)):
+        if one.ndim:
+            raise InvalidArgumentError.of(f"`{name}` must be rank 0 but is of shape {brackets(one.shape)}")
+
+
+@compute("FakeQuantWithMinMaxArgs", fresh=True)
+def _args(xp: Any, inputs: Any, *, min: float, max: float, num_bits: int, narrow_range: bool) -> Any:
+    return _rounded(xp, inputs, *_nudged(xp, *_bounds_given(xp, min, max), num_bits, narrow_range))
+
+
+@compute("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", fresh=True)
+def _vars(xp: Any, inputs: Any, min: Any, max: Any, *, num_bits: int, narrow_range: bool, ctx: Any) -> Any:
+    (_check_channels(inputs, min, max) if ctx.op.type.endswith("Channel") else _check_scalars(min, max))
+    empty = (min == 0) & (max == 0)
+    moved = _nudged(xp, min, xp.where(empty, np.float32(1), max), num_bits, narrow_range)
+    return xp.where(empty, np.float32(0), _rounded(xp, inputs, *moved))
+
+
+@compute("FakeQuantWithMinMaxArgsGradient", fresh=True)
+def _args_gradient(
+    xp: Any, gradients: Any, inputs: Any, *, min: float, max: float, num_bits: int, narrow_range: bool
+) -> Any:
+    _require_alike(gradients, inputs)
+    least, most, _ = _nudged(xp, *_bounds_given(xp, min, max), num_bits, narrow_range)
+    return xp.where((inputs >= least) & (inputs <= most), gradients, np.float32(0))
+
+
+@compute("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient", fresh=True)
+def _vars_gradient(
+    xp: Any, gradients: Any, inputs: Any, min: Any, max: Any, *, num_bits: int, narrow_range: bool, ctx: Any
+) -> Any:
+    _require_alike(gradients, inputs)
+    each = ctx.op.type.endswith("PerChannelGradient")
+    (_check_channels(inputs, min, max) if each else _check_scalars(min, max))
+    empty = (min == 0) & (max == 0)
+    least, most, _ = _nudged(xp, min, xp.where(empty, np.float32(1), max), num_bits, narrow_range)
+    below, above = (inputs < least) & ~empty, (inputs > most) & ~empty
+    axes = tuple(range(inputs.ndim - 1)) if each else None
+    nothing = np.float32(0)
+    of_least, of_most = (xp.where(which, gradients, nothing).sum(axis=axes) for which in (below, above))
+    return xp.where(below | above, nothing, gradients), xp.asarray(of_least), xp.asarray(of_most)
+
+
+def _require_alike(gradients: Any, inputs: Any) -> None:
+    if gradients.shape != inputs.shape:
+        raise InvalidArgumentError.of(
+            "gradient and input must be the same size",
+            facts={"shapes": f"{gradients.shape} and {inputs.shape}"},
+        )
+
+
+@shape_function("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars")
+def _as_inputs(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@shape_function("FakeQuantWithMinMaxVarsPerChannel")
+def _as_channels(op: Operation) -> Any:
+    return (require_rank_at_least(op.inputs[0].shape, 1),)
+
+
+@shape_function("FakeQuantWithMinMaxArgsGradient")
+def _as_both(op: Operation) -> Any:
+    return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
+
+
+@shape_function("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+def _as_inputs_and_bounds(op: Operation) -> Any:
+    bounds = op.inputs[2].shape if op.type.endswith("PerChannelGradient") else SCALAR_SHAPE
+    return merge_shapes(op.inputs[0].shape, op.inputs[1].shape), bounds, bounds
+
+
+@gradient("FakeQuantWithMinMaxArgs")
+def _of_args(op: Operation, grad: Tensor) -> Tensor:
+    attrs = {name: op.attrs[name] for name in ("min", "max", "num_bits", "narrow_range")}
+    return new("FakeQuantWithMinMaxArgsGradient", gradients=grad, inputs=op.inputs[0], **attrs)
+
+
+@gradient("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
+def _of_vars(op: Operation, grad: Tensor) -> Any:
+    inputs, least, most = op.inputs
+    bits, narrow = op.attrs["num_bits"], op.attrs["narrow_range"]
+    return _slopes(f"{op.type}Gradient", None, grad, inputs, least, most, bits, narrow)

@@ -1,0 +1,294 @@
+"""``TypeSpec``: what is known of a value of a graph, which may consist of several tensors.
+
+>>> spec = TensorSpec([None, 3], "int32")
+>>> spec.is_compatible_with(TensorSpec([2, 3], "int32"))
+True
+>>> spec.most_specific_compatible_type(TensorSpec([2, 4], "int32"))
+TensorSpec(shape=(?, ?), dtype=tf.int32, name=None)
+
+Source: tensorflow/python/framework/type_spec.py and tensor_spec.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype, float32
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import nest
+from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
+
+__all__ = ["TensorSpec", "TypeSpec"]
+
+
+class TypeSpec:
+    """What is known of a value of one kind; its subclasses are for tensors, sparse tensors and the like.
+
+    A subclass says which facts these are (``_serialize``), which its constructor takes in the same order, and how a
+    value comes from tensors.
+    """
+
+    @property
+    def value_type(self) -> type:
+        """The class of the values."""
+        raise NotImplementedError(f"{type(self).__name__}.value_type")
+
+    def _serialize(self) -> tuple[Any, ...]:
+        """The facts, in the order of the constructor's arguments."""
+        raise NotImplementedError(f"{type(self).__name__}._serialize()")
+
+    @property
+    def _component_specs(self) -> Any:
+        """The specs of the tensors that a value consists of, in some structure."""
+        raise NotImplementedError(f"{type(self).__name__}._component_specs()")
+
+    def _to_components(self, value: Any) -> Any:
+        """The tensors that a value consists of, in the structure of ``_component_specs``."""
+        raise NotImplementedError(f"{type(self).__name__}._to_components()")
+
+    def _from_components(self, components: Any) -> Any:
+        """The value that consists of these tensors."""
+        raise NotImplementedError(f"{type(self).__name__}._from_components()")
+
+    @property
+    def _flat_tensor_specs(self) -> list[TensorSpec]:
+        """The specs of the tensors of ``_to_tensor_list``."""
+        return nest.flatten(self._component_specs)
+
+    def _to_tensor_list(self, value: Any) -> list[Tensor]:
+        """The tensors that stand for a value where values are put together along a new axis."""
+        return nest.flatten(self._to_components(value))
+
+    def _from_compatible_tensor_list(self, tensor_list: list[Tensor]) -> Any:
+        """The value that tensors of ``_to_tensor_list`` stand for."""
+        return self._from_components(nest.pack_sequence_as(self._component_specs, tensor_list))
+
+    def _from_tensor_list(self, tensor_list: list[Tensor]) -> Any:
+        """The same; ValueError for tensors that cannot stand for such a value."""
+        expected = self._flat_tensor_specs
+        if len(tensor_list) != len(expected):
+            raise ValueError("Incompatible input: wrong number of tensors")
+        for number, (tensor, spec) in enumerate(zip(tensor_list, expected, strict=True)):
+            if not spec.is_compatible_with(tensor):
+                raise ValueError(
+                    f"Incompatible input: tensor {number} ({tensor}) is incompatible with {spec}"
+                )
+        return self._from_compatible_tensor_list(tensor_list)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a value, or all values of another spec, may be of this one.
+
+        Args:
+            spec_or_value: the value, or a spec.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        other = spec_or_value if isinstance(spec_or_value, TypeSpec) else type_spec_from_value(spec_or_value)
+        if type(self) is not type(other):
+            return False
+        return all(map(_fits, self._serialize(), other._serialize()))
+
+    def most_specific_compatible_type(self, other: TypeSpec) -> Any:
+        """The spec of the values of either, with all that is known of both.
+
+        Args:
+            other: another spec.
+
+        Returns:
+            A spec of this class.
+
+        Raises:
+            ValueError: nothing is of both.
+        """
+        if type(self) is not type(other):
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return type(self)(*map(_common, self._serialize(), other._serialize()))
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(map(_key, self._serialize()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeSpec) and type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __reduce__(self) -> Any:
+        return type(self), self._serialize()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._serialize()!r}"
+
+
+def _fits(mine: Any, theirs: Any) -> bool:
+    """Whether a fact of one spec holds for another."""
+    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
+        return mine.is_compatible_with(theirs)
+    if isinstance(mine, DType) and isinstance(theirs, DType):
+        return mine.is_compatible_with(theirs)
+    return type(mine) is type(theirs) and bool(np.all(mine == theirs))
+
+
+def _common(mine: Any, theirs: Any) -> Any:
+    """What is known of both; ValueError for facts that contradict each other."""
+    if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
+        return common_shape(mine, theirs)
+    if not _fits(mine, theirs):
+        raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
+    return mine
+
+
+def _key(fact: Any) -> Any:
+    """Something that can be hashed, equal for facts that are equal."""
+    if isinstance(fact, TensorShape):
+        return fact.sizes
+    if isinstance(fact, np.ndarray):
+        return fact.shape, fact.tobytes()
+    return fact
+
+
+def common_shape(first: TensorShape, second: TensorShape) -> TensorShape:
+    """What is known of a shape that is one of two."""
+    if first.sizes is None or second.sizes is None or len(first.sizes) != len(second.sizes):
+        return TensorShape(None)
+    pairs = zip(first.sizes, second.sizes, strict=True)
+    return TensorShape([one if one == other else None for one, other in pairs])
+
+
+class TensorSpec(TypeSpec):
+    """What is known of a tensor: its shape and type.
+
+    Args:
+        shape: what is known of its shape.
+        dtype: its type.
+        name: a name for it; None: none.
+    """
+
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> None:
+        self.shape = as_shape(shape)
+        self.dtype: DType = as_dtype(dtype)
+        self.name = name
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The same as another spec, or with another name.
+
+        Args:
+            spec: the other one.
+            name: the name; None: that of ``spec``.
+        """
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
+        """What is known of a tensor.
+
+        Args:
+            tensor: the tensor.
+            name: a name; None: that of the operation.
+
+        Raises:
+            ValueError: it is no tensor.
+        """
+        if not isinstance(tensor, Tensor):
+            raise ValueError("`tensor` should be a tf.Tensor")
+        return TensorSpec(tensor.shape, tensor.dtype, name or tensor.op.name)
+
+    @property
+    def value_type(self) -> type:
+        """``Tensor``."""
+        return Tensor
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.name
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return self
+
+    def _to_components(self, value: TensorLike) -> Tensor:
+        tensor = convert_to_tensor(value, self.dtype)
+        if not tensor.shape.is_compatible_with(self.shape):
+            raise ValueError(
+                f"Value {value!r} is not convertible to a tensor with dtype {self.dtype} and shape {self.shape}."
+            )
+        return tensor
+
+    def _from_components(self, components: Tensor) -> Tensor:
+        return components
+
+    def _batch(self, batch_size: int | None) -> TensorSpec:
+        """What so many such tensors are, put together along a new axis."""
+        return TensorSpec(TensorShape([batch_size]).concatenate(self.shape), self.dtype)
+
+    def _unbatch(self) -> TensorSpec:
+        """What a row of such a tensor is; ValueError for a scalar."""
+        if self.shape.ndims == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return TensorSpec(self.shape[1:], self.dtype)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a tensor, or another spec, has this type and a shape that fits.
+
+        Args:
+            spec_or_value: the tensor, or a spec.
+        """
+        return (
+            isinstance(spec_or_value, TensorSpec | Tensor)
+            and self.dtype.is_compatible_with(spec_or_value.dtype)
+            and self.shape.is_compatible_with(spec_or_value.shape)
+        )
+
+    def most_specific_compatible_type(self, other: TypeSpec) -> TensorSpec:
+        """The spec of the tensors of either; it has this one's name.
+
+        Args:
+            other: the other spec, of the same type.
+
+        Raises:
+            ValueError: it is of another type.
+        """
+        if not isinstance(other, TensorSpec) or self.dtype is not other.dtype:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return TensorSpec(common_shape(self.shape, other.shape), self.dtype, self.name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+_spec_makers: list[tuple[type, Callable[[Any], TypeSpec]]] = [
+    (Tensor, lambda tensor: TensorSpec(tensor.shape, tensor.dtype)),
+]
+"""Classes of values, each with what gives the spec of one."""
+
+
+def has_specs_by(value_type: type, make: Callable[[Any], TypeSpec]) -> None:
+    """Says what gives the spec of a value of some class."""
+    _spec_makers.append((value_type, make))
+
+
+def type_spec_from_value(value: Any) -> Any:
+    """The spec of a value.
+
+    Args:
+        value: a tensor, a sparse tensor and the like, or what can be converted to a tensor.
+
+    Raises:
+        TypeError: it is nothing of the kind.
+    """
+    for value_type, make in _spec_makers:
+        if isinstance(value, value_type):
+            return make(value)
+    try:
+        tensor = convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"Could not build a TypeSpec for {value!r} with type {type(value).__name__}"
+        ) from None
+    return TensorSpec(tensor.shape, tensor.dtype)

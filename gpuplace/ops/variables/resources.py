@@ -1,0 +1,90 @@
+"""Resources of a graph that are made and asked for like variables: ``tensorflow.python.ops.resources``.
+
+A resource has a ``handle``, an operation ``create`` that makes it, and a bool tensor ``is_initialized``. Shared ones
+are in the collection ``resources``, those of one session in ``local_resources``; a ``Scaffold`` makes both.
+
+Source: tensorflow/python/ops/resources.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gpuplace.dtypes import string
+from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.array.gather import boolean_mask
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.flow.control import group, no_op
+from gpuplace.ops.math.comparison import logical_not
+
+
+class Resource(NamedTuple):
+    """One resource."""
+
+    handle: Tensor
+    """What stands for it."""
+    create: Operation
+    """Makes it."""
+    is_initialized: Tensor
+    """Whether it is there."""
+
+
+def register_resource(
+    handle: Tensor, create_op: Operation, is_initialized_op: Tensor, is_shared: bool = True
+) -> None:
+    """Notes a resource of the default graph.
+
+    Args:
+        handle: what stands for it.
+        create_op: the operation that makes it.
+        is_initialized_op: a bool scalar: whether it is there.
+        is_shared: whether all sessions share it; else each has its own.
+    """
+    key = GraphKeys.RESOURCES if is_shared else GraphKeys.LOCAL_RESOURCES
+    get_default_graph().add_to_collection(key, Resource(handle, create_op, is_initialized_op))
+
+
+def shared_resources() -> list[Any]:
+    """The resources of the default graph that all sessions share."""
+    return get_default_graph().get_collection(GraphKeys.RESOURCES)
+
+
+def local_resources() -> list[Any]:
+    """The resources of the default graph that each session has for itself."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_RESOURCES)
+
+
+def initialize_resources(resource_list: Sequence[Any], name: str = "init") -> Operation:
+    """An operation that makes resources.
+
+    Args:
+        resource_list: the resources; resource variables are some too.
+        name: its name.
+    """
+    if not resource_list:
+        return no_op(name=name)
+    return group(*[one.create for one in resource_list], name=name)
+
+
+def report_uninitialized_resources(
+    resource_list: Sequence[Any] | None = None, name: str = "report_uninitialized_resources"
+) -> Tensor:
+    """The names of resources that are not there.
+
+    Args:
+        resource_list: the resources; None: all of the default graph.
+        name: name of the scope.
+
+    Returns:
+        A vector of strings.
+    """
+    found = [*shared_resources(), *local_resources()] if resource_list is None else resource_list
+    with name_scope(name), get_default_graph().device("/cpu:0"):
+        if not found:
+            return constant([], dtype=string)
+        is_missing = logical_not(stack([one.is_initialized for one in found]))
+        return boolean_mask(constant([one.handle.name for one in found]), is_missing)

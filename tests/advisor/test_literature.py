@@ -1,0 +1,82 @@
+"""An advice beside the placers of the literature; and what the search foretells beside the last judgement."""
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+from gpuplace.advisor.highs import has_solver
+from gpuplace.advisor.placers import Costs, earliest_first, heft, in_stretches
+from gpuplace.advisor.steps.judge import judged
+from gpuplace.advisor.steps.levels import levels_of, with_room_for
+from gpuplace.advisor.steps.literature import literature
+from gpuplace.advisor.steps.quick_clock import QuickClock
+from gpuplace.advisor.steps.step_problem import step_problem
+from tests.advisor.step_graphs import branches, graph_of, stack
+
+PROGRAMS = {
+    "branches": (branches(count=3, width=1024), {"rows": (512, 1024)}),
+    "layers over time": (stack(layers=3, steps=4, units=256), {"rows": (64, 4, 256)}),
+}
+
+
+def advised(name, machine="2x V100, 1x P100", steps=40, **options):
+    build, feeds = PROGRAMS[name]
+    return tf.advise(graph_of(build), "train", feeds, machine, steps=steps, **options)
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def advice(request):
+    return advised(request.param)
+
+
+def test_no_placer_of_the_literature_is_better(advice):
+    rehearsal = advice._case.rehearsal
+    made = step_problem(rehearsal)
+    for problem in levels_of(rehearsal, made)[-2:]:
+        for placed in (heft, earliest_first, in_stretches):
+            split = np.array(placed(Costs(problem)), dtype=np.int64)
+            other = judged(advice._case, made.units_of(rehearsal, split)).score
+            assert other.missing or advice.value <= other.step_time * (1 + 1e-9)
+
+
+def test_the_search_foretells_what_is_judged(advice):
+    rehearsal = advice._case.rehearsal
+    assert len(rehearsal.gates.groups)
+    clock = QuickClock(rehearsal, step_problem(rehearsal), False)
+    random, devices = np.random.default_rng(3), len(advice.placement.device_set)
+    for _ in range(6):
+        choice = random.integers(-1, devices, len(rehearsal.units.names))
+        value = judged(advice._case, choice).score.step_time
+        assert rehearsal.score(choice).step_time == pytest.approx(value, rel=1e-9)
+        assert clock.score(choice)[1] == pytest.approx(value, rel=0.05)
+
+
+def test_placers_take_no_more_than_their_time():
+    advice = advised("branches")
+    made = step_problem(advice._case.rehearsal)
+    assert not list(literature([made.problem], 1e-9))
+    splits = list(literature([made.problem], 1e9))
+    assert len(splits) == 3 + has_solver()
+    assert all(len(split) == made.problem.node_count for split in splits)
+
+
+def test_what_fits_by_the_allocator_fits_a_level():
+    advice = advised("branches")
+    problem = step_problem(advice._case.rehearsal).problem
+    gpu = next(number for number, device in enumerate(problem.devices) if not device.is_pool)
+    everything = np.full(problem.node_count, gpu)
+    alike = [device.kind == problem.devices[gpu].kind for device in problem.devices]
+    tight = with_room_for(problem, [])
+    assert [device.memory for device in tight.devices] == [device.memory for device in problem.devices]
+    sizes = problem.sizes * 1e6
+    roomy = with_room_for(type(problem)(**{**vars(problem), "sizes": sizes}), [everything])
+    for device, before, is_alike in zip(roomy.devices, problem.devices, alike, strict=True):
+        assert device.memory == (max(before.memory, sizes.sum()) if is_alike else before.memory)
+
+
+@pytest.mark.skipif(not has_solver(), reason="HiGHS is not installed")
+def test_the_solver_of_programs_prints_nothing(capfd):
+    advice = advised("branches", steps=None, seconds=3)
+    assert advice.value <= advice.before
+    printed = capfd.readouterr()
+    assert not printed.out and not printed.err

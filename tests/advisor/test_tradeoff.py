@@ -1,0 +1,87 @@
+"""Time against memory: what an advice's other placements are, and the picture of them."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.errors import InvalidArgumentError
+from tests.advisor.step_graphs import branches, graph_of
+
+GRAPH = graph_of(branches(count=1, width=1024, blocks=2))
+
+
+def advice(machine="2x V100", objective="step_time"):
+    return tf.advise(GRAPH, "train", {"rows": (512, 1024)}, machine, objective, steps=30)
+
+
+@pytest.fixture(scope="module")
+def tradeoff():
+    return advice().tradeoff(limits=3, steps=100)
+
+
+def test_no_best_point_is_worse_than_another_in_both(tradeoff):
+    assert len(tradeoff.best) >= 2
+    times = [point.step_time for point in tradeoff.best]
+    sizes = [point.peak_memory for point in tradeoff.best]
+    assert times == sorted(times, reverse=True) and sizes == sorted(sizes)
+    for point in tradeoff.points:
+        better = [
+            other
+            for other in tradeoff.best
+            if other.step_time < 0.999 * point.step_time and other.peak_memory < 0.999 * point.peak_memory
+        ]
+        assert not (better and point.is_best)
+    names = [point.name for point in tradeoff.points]
+    assert "as it is" in names and "advised" in names
+
+
+def test_every_point_is_what_the_placer_makes_of_its_requests(tradeoff):
+    for point in tradeoff.points:
+        placed = tf.place(point.advice.graph_def(), "2x V100")
+        step = tf.estimate(placed, "train", {"rows": (512, 1024)})
+        assert dict(placed) == dict(point.advice.placement)
+        assert step.step_time == pytest.approx(point.step_time)
+        assert max(step.peak_memory.values()) == pytest.approx(point.peak_memory, rel=1e-3)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_says_what_the_table_says(tradeoff, theme):
+    root = ElementTree.fromstring(tradeoff.svg(theme))
+    dots = root.findall(".//{http://www.w3.org/2000/svg}circle")
+    assert len(dots) == len(tradeoff.points) and root[0].text == tradeoff.text
+    frame = tradeoff.frame()
+    assert frame["is_best"].sum() == len(tradeoff.best) and list(frame["name"]) == [
+        p.name for p in tradeoff.points
+    ]
+    bundle = tradeoff._repr_mimebundle_()
+    assert 'alt="Time against memory.' in bundle["text/html"] and bundle["text/plain"] == str(tradeoff)
+
+
+def test_a_part_of_an_advice_may_be_worse_and_says_so():
+    found = advice()
+    parts = [found.apply([move]) for move in found.moves]
+    worse = [part for part in parts if part.value > found.before * 1.001]
+    assert all(re.search(r" instead of .*, \d+\.\d% more", part.text) for part in worse)
+    assert re.search(r" instead of .*, \d+\.\d% less", found.text)
+    found.__dict__["before"] = found.value / 2
+    assert "100.0% more" in found.text
+
+
+def test_one_device_and_wrong_numbers():
+    alone = advice("cpu")
+    found = alone.tradeoff(steps=3)
+    assert [point.name for point in found.points] == ["as it is"] and "One placement" in found.text
+    with pytest.raises(InvalidArgumentError, match="limits is -1"):
+        alone.tradeoff(limits=-1)
+    with pytest.raises(InvalidArgumentError, match="steps is 0"):
+        alone.tradeoff(steps=0)
+    with pytest.raises(ValueError, match="theme"):
+        found.svg("blue")
+
+
+def test_the_smallest_is_found_from_either_objective():
+    assert advice(objective="memory").tradeoff(limits=0, steps=20).best[-1].step_time == pytest.approx(
+        advice().tradeoff(limits=0, steps=20).best[-1].step_time, rel=0.25
+    )

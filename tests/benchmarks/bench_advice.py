@@ -1,0 +1,136 @@
+"""`gpuplace.advise` beside TensorFlow's default and the placers of the literature, on twelve nets and many machines.
+
+    python -m tests.benchmarks.bench_advice [--seconds 10] [--seed 0] [--gpus 4]... [--kind NAME]... [--net NAME]...
+        [--clock wall|cpu]
+
+All place the same step in numbers. The others place it twice: with what was made for an op's gradient beside the op, as
+Baechi does, and kernel by kernel, as the advisor may; the better counts. Every placement is then made by the placer and
+foretold by the estimate, which also says what does not fit into a GPU's memory. Milliseconds; in the last columns what
+no placement is below, and that and the advice as parts of the best of all others.
+
+`--clock cpu` counts the seconds that the search would have taken on two idle cores, for machines that others use too:
+those of its own thread, and half of those of its two chains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import threading
+import time
+
+import numpy as np
+
+import gpuplace as tf
+from gpuplace.advisor.bounds import step_bound
+from gpuplace.advisor.chains import Ground
+from gpuplace.advisor.searcher import CHAINS
+from gpuplace.advisor.steps.judge import judged
+from gpuplace.advisor.steps.levels import levels_of
+from gpuplace.advisor.steps.step_problem import step_problem
+from tests.benchmarks.advised_nets import ADVISED, build
+from tests.benchmarks.rivals import RIVALS
+
+KINDS = ("Tesla K80", "Tesla P100-SXM2", "Tesla V100-SXM2-16GB")
+MIXED = {
+    2: "1x V100, 1x P100",
+    4: "2x V100, 2x P100",
+    8: "4x V100, 4x P100",
+}
+"""GPUs -> a machine of two kinds."""
+
+
+def cpu_clock() -> None:
+    """Lets the search's clock be that of two idle cores."""
+    wall = time.perf_counter
+
+    def clock() -> float:
+        if threading.current_thread() is not threading.main_thread():
+            return wall()
+        own = time.thread_time()
+        return own + (time.process_time() - own) / CHAINS
+
+    time.perf_counter = clock
+
+
+def machines(kinds: list[str], counts: list[int]) -> list[tuple[int, str]]:
+    """(GPUs, machine) of all that are to be tried."""
+    found = [(count, f"{count}x {kind}") for kind in kinds if kind != "mixed" for count in counts]
+    return found + [(count, MIXED[count]) for count in counts if "mixed" in kinds]
+
+
+def tried(
+    net: str, gpus: int, machine: str, seconds: float, seed: int
+) -> tuple[dict[str, float], float, float]:
+    """Seconds of a step by who placed it, infinite where it does not fit; the bound; and the seconds of the advice."""
+    with tf.Graph().as_default() as graph:
+        step = build(tf, net, gpus)
+    config = tf.ConfigProto(allow_soft_placement=True)
+    begin = time.perf_counter()
+    advice = tf.advise(graph, step, machine=machine, config=config, seconds=seconds, seed=seed)
+    took = time.perf_counter() - begin
+    found = {"default": advice.before}
+    case = advice._case
+    made = step_problem(case.rehearsal)
+    for name, placed in RIVALS.items():
+        found[name] = math.inf
+        for problem in levels_of(case.rehearsal, made)[-2:]:
+            devices = np.array(placed(problem), dtype=np.int64)
+            score = judged(case, made.units_of(case.rehearsal, devices)).score
+            found[name] = min(found[name], math.inf if score.missing else score.step_time)
+    found["ours"] = advice.value if advice.fits else math.inf
+    ground = Ground(made.problem, "step_time", True)
+    bound = step_bound(made.problem, ground.step, ground.list_loops, ground.in_lists)
+    return found, max(bound, advice.bound), took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
+    parser.add_argument("--gpus", type=int, action="append", choices=[2, 4, 8])
+    parser.add_argument("--kind", action="append", choices=[*KINDS, "mixed"])
+    parser.add_argument("--net", action="append", choices=list(ADVISED))
+    arguments = parser.parse_args()
+    if arguments.clock == "cpu":
+        cpu_clock()
+    names = ["default", *RIVALS, "ours"]
+    print("| net | machine | " + " | ".join(names) + " | bound | seconds | bound of the best | of the best |")
+    print("|---" * (len(names) + 6) + "|")
+    ratios: list[float] = []
+    bounds: list[float] = []
+    above = 0
+    for gpus, machine in machines(arguments.kind or [*KINDS, "mixed"], arguments.gpus or [2, 4, 8]):
+        for net in arguments.net or ADVISED:
+            found, bound, took = tried(net, gpus, machine, arguments.seconds, arguments.seed)
+            best = min(value for name, value in found.items() if name != "ours")
+            ratio = found["ours"] / best if best < math.inf else 0.0
+            above += ratio > 1 + 1e-9
+            if ratio:
+                ratios.append(ratio)
+                bounds.append(bound / best)
+            cells = [_milliseconds(found[name]) for name in names]
+            shown = f"{bound / best:.3f} | {ratio:.3f}" if ratio else "- | alone"
+            print(
+                f"| {net} | {machine} | {' | '.join(cells)} | {bound * 1e3:.1f} | {took:.1f} | {shown} |",
+                flush=True,
+            )
+    print(
+        f"{len(ratios)} compared: geometric mean {_mean(ratios):.3f} of the best of the others, of the bounds "
+        f"{_mean(bounds):.3f}; above it {above} times"
+    )
+
+
+def _mean(parts: list[float]) -> float:
+    return math.exp(sum(map(math.log, parts)) / len(parts)) if parts else math.nan
+
+
+def _milliseconds(seconds: float) -> str:
+    return "no room" if math.isinf(seconds) else f"{seconds * 1e3:.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""How long foretelling a step takes, beside running it once on NumPy: on simulated GPUs, in one process.
+
+    python -m tests.benchmarks.bench_foretelling [--net ResNet-152] [--gpus 2] [--batch 16]
+
+The net is one of `published_nets`, as towers. Foretelling is all that ``gpuplace.estimate`` does with the graph:
+placing it, shapes, work, the executor and memory; the first time, which loads modules and tables, and again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import gpuplace as tf
+from tests.benchmarks.published_nets import PUBLISHED, training_step
+
+
+def main() -> None:
+    """Prints the seconds of each, and foretelling as a part of running."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--net", choices=list(PUBLISHED), default="ResNet-152")
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=16, help="images of a GPU")
+    options = parser.parse_args()
+    machine, config = f"{options.gpus}x Tesla K80", tf.ConfigProto(allow_soft_placement=True)
+    with tf.Graph().as_default() as graph:
+        step = training_step(tf, options.net, options.gpus, options.batch)
+        start = tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())
+    taken = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        found = tf.estimate(graph, step, machine=machine, config=config)
+        assert found.step_time > 0 and found.peak_memory
+        taken.append(time.perf_counter() - begin)
+    tf.use_machine(machine)
+    with tf.Session(graph=graph, config=config) as session:
+        session.run(start)
+        begin = time.perf_counter()
+        session.run(step)
+        ran = time.perf_counter() - begin
+    print(
+        f"{options.net}, {options.gpus} GPUs, {options.batch} images each: {len(found.works):,} nodes in the step"
+    )
+    for what, seconds in zip(("foretold first", "foretold again"), taken, strict=True):
+        print(f"{what:<15}{seconds:>9.2f} s   1/{ran / seconds:.0f} of running it")
+    print(f"{'run on NumPy':<15}{ran:>9.2f} s")
+
+
+if __name__ == "__main__":
+    main()

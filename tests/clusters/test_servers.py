@@ -1,0 +1,169 @@
+"""Servers: what they are made of, where they listen, and who may connect."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import gpuplace as tf
+from tests.clusters.running import addresses, servers
+
+pytest.importorskip("distributed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        (({"w": ["localhost:0"], "q": ["localhost:0"]},), ValueError, "Must specify an explicit `job_name`."),
+        (({"w": ["localhost:0", "localhost:0"]}, "w"), ValueError, "Must specify an explicit `task_index`."),
+        ((3,), TypeError, "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or"),
+        (({"w": ["localhost:0"]}, "q", 0), tf.errors.InternalError, 'Job "q" was not defined in cluster'),
+        (
+            ({"w": ["localhost:0"]}, "w", 4),
+            tf.errors.InvalidArgumentError,
+            'Task 4 was not defined in job "w"',
+        ),
+        (
+            ({"w": ["foo"]},),
+            tf.errors.InvalidArgumentError,
+            'Could not parse port for local server from "foo".',
+        ),
+        (({"w": ["localhost:0"]}, "w", 0, "x"), tf.errors.NotFoundError, "No server factory registered"),
+        (({"w": ["192.0.2.1:0"]},), tf.errors.PermissionDeniedError, "'192.0.2.1:0' is not on loopback"),
+        (({"w": ["0.0.0.0:0"]},), tf.errors.PermissionDeniedError, "'0.0.0.0:0' is not on loopback"),
+    ],
+)
+def test_wrong_servers(arguments, error, sentence):
+    with pytest.raises(error) as raised:
+        tf.train.Server(*arguments)
+    assert sentence in str(raised.value)
+
+
+def test_a_server_says_what_it_is():
+    cluster = addresses(ps=1, worker=1)
+    server_def = tf.train.ServerDef(cluster=tf.train.ClusterSpec(cluster).as_cluster_def(), job_name="worker")
+    server = tf.train.Server(server_def, start=False)
+    assert server.server_def == tf.train.ServerDef.FromString(
+        server_def.SerializeToString() + tf.train.ServerDef(protocol="grpc").SerializeToString()
+    )
+    assert server.target == f"grpc://{cluster['worker'][0]}"
+    server.start()
+    try:
+        with pytest.raises(tf.errors.UnknownError, match="Could not start gRPC server"):
+            tf.train.Server(cluster, "worker", 0)
+    finally:
+        server.stop()
+    server.join()
+
+
+@contextlib.contextmanager
+def machine(text):
+    """The process's machine within the block."""
+    tf.use_machine(text)
+    try:
+        yield
+    finally:
+        tf.use_machine(None)
+
+
+def test_local_servers_have_the_devices_of_the_machine():
+    with machine("2x Tesla K40c"):
+        server = tf.train.Server.create_local_server(tf.ConfigProto(device_count={"GPU": 1}))
+        try:
+            with tf.Graph().as_default(), tf.Session(server.target) as session:
+                with tf.device("/gpu:0"):
+                    doubled = tf.constant([1.0, 2.0]) * 2
+                assert session.run(doubled).tolist() == [2, 4]
+                assert session.placement[doubled.op.name] == "/job:local/replica:0/task:0/device:GPU:0"
+                assert len(session.list_devices()) == 2
+        finally:
+            server.stop()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates with openssl")
+def test_who_has_no_certificate_is_turned_away(tmp_path):
+    import dask
+
+    own, other = (certificate(tmp_path, name) for name in ("own", "other"))
+
+    def tls(files):
+        settings = {"require-encryption": True, "tls.ca-file": files[0]}
+        for role in ("scheduler", "worker", "client"):
+            settings |= {f"tls.{role}.cert": files[0], f"tls.{role}.key": files[1]}
+        return dask.config.set({f"distributed.comm.{key}": value for key, value in settings.items()})
+
+    config = tf.ConfigProto(operation_timeout_in_ms=400)
+    with tls(own), servers(worker=2) as started:
+        target = started["worker", 0].target
+        with tf.Graph().as_default():
+            with tf.device("/job:worker/task:1"):
+                three = tf.constant(1) + 2
+            with tf.Session(target) as session:
+                assert session.run(three) == 3
+            stranger = f"grpc://127.0.0.1:{target.rpartition(':')[2]}"  # not known as this process's own
+            refused = (tf.errors.UnauthenticatedError, tf.errors.DeadlineExceededError)
+            with tls(other), pytest.raises(refused):
+                tf.Session(stranger, config=config)
+            with tls(own), tf.Session(stranger) as session:
+                assert session.run(three) == 3
+    with servers(worker=1) as started:
+        with tls(own), pytest.raises(refused):
+            tf.Session(started["worker", 0].target.replace("localhost", "127.0.0.1"), config=config)
+
+
+def certificate(folder, name):
+    """A certificate of its own authority, and its key."""
+    files = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    command += ["-subj", f"/CN={name}", "-days", "2", "-out", files[0], "-keyout", files[1]]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+def test_without_the_extra():
+    code = """
+import sys
+sys.modules["distributed"] = None
+import gpuplace as tf
+for make in (tf.train.Server.create_local_server, lambda: tf.Session("grpc://localhost:1")):
+    try:
+        make()
+    except tf.errors.UnimplementedError as error:
+        assert "pip install 'gpuplace[cluster]'" in str(error), error
+    else:
+        raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_program_ends_though_a_step_waits():
+    code = """
+import threading, time
+import gpuplace as tf
+server = tf.train.Server.create_local_server()
+session = tf.Session(server.target)
+dequeue = tf.FIFOQueue(1, tf.int32).dequeue()
+threading.Thread(target=lambda: session.run(dequeue), daemon=True).start()
+time.sleep(0.3)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_ports_are_free_when_servers_have_stopped():
+    with servers(ps=1) as started:
+        port = int(started["ps", 0].target.rpartition(":")[2])
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))

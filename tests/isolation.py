@@ -30,7 +30,10 @@ def _fresh_process() -> Iterator[None]:
     """Each test starts without a chosen machine or release and with an empty default graph."""
     kept = {name: os.environ.pop(name) for name in PROCESS_VARIABLES if name in os.environ}
     level = logging.getLogger("tensorflow").level
+    main, words, folders = sys.modules["__main__"], sys.argv, sys.path.copy()
     yield
+    # What a program run by `gpuplace run` in this process leaves: a process started later would begin with it.
+    sys.modules["__main__"], sys.argv, sys.path[:] = main, words, folders
     for name in PROCESS_VARIABLES:  # a program that the test ran may have set it
         os.environ.pop(name, None)
     os.environ.update(kept)

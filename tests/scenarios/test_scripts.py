@@ -7,7 +7,6 @@ for numbers and placements, from 2.21: see ``tests/oracle/record/scenarios.py``.
 import gzip
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +88,6 @@ def run_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
     def run(name: str, machine: str) -> Run:
         monkeypatch.setattr(Graph, "__init__", remember)
-        monkeypatch.setattr(sys, "argv", list(sys.argv))
-        monkeypatch.setattr(sys, "path", list(sys.path))
-        monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         monkeypatch.setenv("GPUPLACE_MACHINE", machine)
         reset_default_graph()
         reset_runtime()

@@ -28,9 +28,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
-
 from gpuplace.numerics.blas_threads import ONE_THREAD
+from gpuplace.numerics.float_state import enter
 
 ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
@@ -168,7 +167,7 @@ def _start(count: int) -> None:
 
 def _serve(jobs: SimpleQueue[_Job]) -> None:
     _local.inside = True
-    np.seterr(all="ignore")  # as plans do on the thread that runs them
+    enter()  # as plans do on the thread that runs them
     while True:
         job = jobs.get()
         job.work()

@@ -31,10 +31,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuplace.backends.cupy_backend import CupyBackend
-from gpuplace.backends.float_errors import restore, silence
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, VARIABLE_OPS
+from gpuplace.numerics.float_state import enter, leave
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.gpu_plan import PlanOnGPU
@@ -294,7 +294,7 @@ class CapturingPlan(PlanOnGPU):
             self._graphs.popitem(last=False)
 
     def _captured(self, feeds: Sequence[Any]) -> _Graph | None:
-        token = silence()
+        token = enter()
         try:
             if self._compiled is None:
                 self._compiled = self._compile_part(self._part)
@@ -306,7 +306,7 @@ class CapturingPlan(PlanOnGPU):
             else:  # what CUDA or a library does not allow in captures: the plan runs without
                 self._give_up(f"{type(reason).__name__}: {reason}")
         finally:
-            restore(token)
+            leave(token)
         return None
 
     def _give_up(self, reason: str) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from gpuplace.backends.float_errors import restore, silence
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
+from gpuplace.numerics.float_state import enter, leave
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.schedule.partition import Schedule
@@ -52,7 +52,7 @@ class Plan:
         Raises:
             OpError: a kernel failed; names its node, device, inputs and line.
         """
-        token = silence()
+        token = enter()
         try:
             return self._function(*feeds)
         except Exception as error:
@@ -61,7 +61,7 @@ class Plan:
                 raise
             raise failure from error  # the session keeps of the cause what is the program's own
         finally:
-            restore(token)
+            leave(token)
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""

@@ -26,11 +26,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
 from gpuplace.errors import CancelledError
 from gpuplace.kernels.cancellation import Cancellation, acquire, limited, step_limits
 from gpuplace.memory.interrupts import ACCOUNTING
+from gpuplace.numerics.float_state import enter, leave
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.schedule.lanes import Arrangement
@@ -136,7 +136,7 @@ class ParallelPlan(Plan):
 
         def run_lane(lane: int) -> Any:
             code = self.codes[lane]
-            token = silence()
+            token = enter()
             try:
                 taken = [feeds[position] for position in self._lane_feeds[lane]]
                 with limited(limits):
@@ -153,7 +153,7 @@ class ParallelPlan(Plan):
                 exchange.fail()
                 raise
             finally:
-                restore(token)
+                leave(token)
 
         pending: list[Any] = []
         ended: list[threading.Lock] = []

@@ -1,11 +1,12 @@
 """Foretold and measured steps on this machine's CPU: of gpuplace's runtime, and of TensorFlow 2.21.
 
-    python -m tests.benchmarks.bench_cpu_estimates [--tensorflow PYTHON] [--rounds 4] [--only WORD ...]
+    python -m tests.benchmarks.bench_cpu_estimates [--tensorflow PYTHON] [--only WORD ...]
 
 Both libraries build the same twelve training steps, those of ``bench_training`` and larger ones, and run them; the
-graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine meanwhile,
-of TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. A measured figure is the median of a turn, and
-the least of all turns: of a machine that does nothing else. None of the graphs is among those that calibrating runs.
+graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine, of
+TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Between two rounds of calibrating there is one of
+measuring: a machine that others use is quicker and slower for minutes. A measured figure is the least of all rounds'
+medians, as those are that calibrating counts. None of the graphs is among those that calibrating runs.
 """
 
 from __future__ import annotations
@@ -15,20 +16,18 @@ import functools
 import importlib
 import json
 import os
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.bench_training import CASES as SMALL
 from tests.benchmarks.bench_training import Net, Step
-from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process, in_turns
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process, interleaving, least, serve
 
 LIBRARIES = ("gpuplace", "tensorflow")
-WARM_SECONDS = 1.0
+WARM_SECONDS, SECONDS = 1.0, 0.15
 
 
 def _convolved(
@@ -145,26 +144,16 @@ def _steps(library: str, words: list[str]) -> Iterator[tuple[str, Any, Any, Step
                 yield name, tf, graph, make(Net(tf))
 
 
-def measured(library: str, words: list[str], seconds: float = 0.4) -> dict[str, float]:
-    """Median seconds of a step of each case, which has run for a while: loops are compiled in its first second."""
-    found = {}
+def opened(library: str, words: list[str]) -> dict[str, Callable[[], Any]]:
+    """What runs a step of each case, which has run for a while: loops are compiled in its first second."""
+    calls = {}
     for name, tf, graph, (fetches, feeds) in _steps(library, words):
-        with graph.as_default(), tf.Session() as session:
+        with graph.as_default():
+            session = tf.Session()
             session.run(tf.global_variables_initializer())
-            run = functools.partial(session.run, fetches, feeds)
-            _timed(run, WARM_SECONDS)
-            found[name] = statistics.median(_timed(run, seconds))
-    return found
-
-
-def _timed(run: Callable[[], Any], seconds: float) -> list[float]:
-    """Seconds of each run of those that take so long, and of five at least."""
-    taken: list[float] = []
-    while len(taken) < 5 or sum(taken) < seconds:
-        started = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - started)
-    return taken
+        calls[name] = functools.partial(session.run, fetches, feeds)
+        least(calls[name], WARM_SECONDS)
+    return calls
 
 
 def write(library: str, words: list[str], folder: Path) -> None:
@@ -184,9 +173,6 @@ def main() -> None:
     parser.add_argument(
         "--tensorflow", default=os.environ.get(TENSORFLOW_VARIABLE), help="Python with TensorFlow"
     )
-    parser.add_argument(
-        "--rounds", type=int, default=4, help="turns of each case, half of them before calibrating"
-    )
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="cases whose names have a word")
     parser.add_argument("--explain", action="store_true", help="the most costly types of ops, too")
     parser.add_argument("--measure", choices=LIBRARIES, help=argparse.SUPPRESS)
@@ -194,7 +180,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measured(options.measure, options.only)))
+        serve(opened(options.measure, options.only))
     elif options.write:
         write(options.write, options.only, options.folder)
     else:
@@ -210,29 +196,24 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     pythons = {"gpuplace": sys.executable}
     if options.tensorflow:
         pythons["tensorflow"] = options.tensorflow
-    half = options.rounds // 2
-    turns = in_turns(pythons, "bench_cpu_estimates", options.only, half)
-    models = {
-        library: calibrate(tensorflow=None if library == "gpuplace" else python)
-        for library, python in pythons.items()
-    }
-    for library, found in in_turns(
-        pythons, "bench_cpu_estimates", options.only, options.rounds - half
-    ).items():
-        turns[library] += found
+    with interleaving(pythons, "bench_cpu_estimates", options.only, SECONDS) as (measured, measure):
+        models = {
+            library: calibrate(lambda text: measure(), tensorflow=None if library == "gpuplace" else python)
+            for library, python in pythons.items()
+        }
     for library, python in pythons.items():
         model = models[library]
         words = ("--write", library, "--folder", str(folder), "--only", *options.only)
         asked = in_process(python, "bench_cpu_estimates", *words)
         print(f"{library}: {model.source}")
-        print(f"{'':22}{'measured ms':>12}{'at most':>12}{'foretold ms':>12}{'off':>7}")
+        print(f"{'':22}{'measured ms':>12}{'foretold ms':>12}{'off':>7}")
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, machine="local", cost_model=model)
-            least, most = (find(turn[name] for turn in turns[library]) for find in (min, max))
-            off = step.step_time / least - 1
+            seconds = measured[library][name].median / 1e6
+            off = step.step_time / seconds - 1
             errors.append(abs(off))
-            figures = f"{1e3 * least:>12.3f}{1e3 * most:>12.3f}{1e3 * step.step_time:>12.3f}"
+            figures = f"{1e3 * seconds:>12.3f}{1e3 * step.step_time:>12.3f}"
             print(f"{name:22}{figures}{off:>+7.0%}", flush=True)
             if options.explain:
                 for row in step.rows("ops")[:8]:

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,10 +75,12 @@ class Least(NamedTuple):
     wall: float = math.inf
     cpu: float = math.inf
     """Of all threads of the process, on average over a turn: it is not counted exactly at the end of a single call."""
+    median: float = math.inf
+    """Of the calls of a turn."""
 
     def and_of(self, other: Least) -> Least:
         """The least of two turns."""
-        return Least(min(self.wall, other.wall), min(self.cpu, other.cpu))
+        return Least(*map(min, self, other))
 
 
 def serve(calls: Mapping[str, Callable[[], Any]]) -> None:
@@ -95,32 +97,33 @@ def serve(calls: Mapping[str, Callable[[], Any]]) -> None:
         print(json.dumps(least(calls[name], seconds)), file=answers, flush=True)
 
 
-def least(call: Callable[[], Any], seconds: float) -> Least:
-    """Measures a call again and again for so long, and at least once."""
+def least(call: Callable[[], Any], seconds: float, fewest: int = 1) -> Least:
+    """Measures a call again and again for so long, and at least so often."""
     call()
-    best, count, cpu, end = math.inf, 0, time.process_time(), time.perf_counter() + seconds
-    while not count or time.perf_counter() < end:
+    taken: list[float] = []
+    cpu, end = time.process_time(), time.perf_counter() + seconds
+    while len(taken) < fewest or time.perf_counter() < end:
         started = time.perf_counter()
         call()
-        best = min(best, time.perf_counter() - started)
-        count += 1
-    return Least(1e6 * best, 1e6 * (time.process_time() - cpu) / count)
+        taken.append(time.perf_counter() - started)
+    mean_cpu = (time.process_time() - cpu) / len(taken)
+    return Least(1e6 * min(taken), 1e6 * mean_cpu, 1e6 * statistics.median(taken))
 
 
-def interleaved(
-    pythons: Mapping[str, str], benchmark: str, words: list[str], rounds: int, seconds: float = 0.15
-) -> dict[str, dict[str, Least]]:
-    """The least of each case for each library, all of which stay loaded, each in a process of its own.
+@contextlib.contextmanager
+def interleaving(
+    pythons: Mapping[str, str], benchmark: str, words: list[str], seconds: float = 0.15
+) -> Iterator[tuple[dict[str, dict[str, Least]], Callable[[], None]]]:
+    """What was found until now, and a call that measures one more round of it.
 
-    In a round, each case is measured in one library right after the other. So on a machine with other work to do, which
-    slows down now this and now that, all of them get quiet moments, and a ratio of what they took at least means
-    something even where a time does not.
+    All libraries stay loaded, each in a process of its own. In a round, each case is measured in one library right
+    after the other. So on a machine with other work to do, which slows down now this and now that, all of them get
+    quiet moments, and a ratio of what they took at least means something even where a time does not.
 
     Args:
         pythons: name of each library to the interpreter that has it.
         benchmark: name of the module, which takes `--measure LIBRARY --only WORD ...` and calls ``serve``.
         words: the cases to measure; all where there are none.
-        rounds: how many.
         seconds: that a case of a library takes in a round.
     """
     with contextlib.ExitStack() as stack:
@@ -144,9 +147,29 @@ def interleaved(
 
         cases = {library: hear(library) for library in workers}
         found = {library: dict.fromkeys(names, Least()) for library, names in cases.items()}
-        for _ in range(rounds):
+
+        def measure() -> None:
             for name in next(iter(cases.values())):
                 for library, worker in workers.items():
                     print(json.dumps([name, seconds]), file=worker.stdin, flush=True)
                     found[library][name] = found[library][name].and_of(Least(*hear(library)))
-        return found
+
+        yield found, measure
+
+
+def interleaved(
+    pythons: Mapping[str, str], benchmark: str, words: list[str], rounds: int, seconds: float = 0.15
+) -> dict[str, dict[str, Least]]:
+    """The least of each case for each library; see ``interleaving``.
+
+    Args:
+        pythons: name of each library to the interpreter that has it.
+        benchmark: name of the module, which takes `--measure LIBRARY --only WORD ...` and calls ``serve``.
+        words: the cases to measure; all where there are none.
+        rounds: how many.
+        seconds: that a case of a library takes in a round.
+    """
+    with interleaving(pythons, benchmark, words, seconds) as (found, measure):
+        for _ in range(rounds):
+            measure()
+    return found

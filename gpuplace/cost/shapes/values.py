@@ -22,6 +22,7 @@ from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
 from gpuplace.errors import OpError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, has_compute, traits_of
+from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.shapes import UNKNOWN_SHAPE
 
 MAX_ELEMENTS = 1 << 12
@@ -255,7 +256,7 @@ def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
     kernel, outputs = bind(kind.op_type, "CPU", np, op, None), len(kind.dtypes)
 
     def run(arrays: list[Array]) -> list[Array]:
-        with np.errstate(all="ignore"):
+        with as_kernels_do():
             made = kernel(*arrays)
         results = made if isinstance(made, (tuple, list)) else (made,)
         return [np.asarray(result) for result in results] if len(results) == outputs else []

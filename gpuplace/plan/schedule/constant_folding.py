@@ -44,6 +44,7 @@ from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, traits_of
+from gpuplace.numerics.float_state import as_kernels_do
 from gpuplace.plan.schedule.costs import BYTES_PER_US, operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
 
@@ -222,7 +223,7 @@ class Folder:
         """The outputs, or None if they cannot be computed, for whatever reason: the step will tell."""
         inputs = [_value(tensor, constant) for tensor in op.inputs]
         try:
-            with np.errstate(all="ignore"):
+            with as_kernels_do():
                 made = bind(op.type, "CPU", np, op, self._resources)(*inputs)
         except Exception:
             return None

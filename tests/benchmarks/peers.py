@@ -113,8 +113,8 @@ def least(call: Callable[[], Any], seconds: float, fewest: int = 1) -> Least:
 @contextlib.contextmanager
 def interleaving(
     pythons: Mapping[str, str], benchmark: str, words: list[str], seconds: float = 0.15
-) -> Iterator[tuple[dict[str, dict[str, Least]], Callable[[], None]]]:
-    """What was found until now, and a call that measures one more round of it.
+) -> Iterator[tuple[dict[str, dict[str, Least]], Callable[..., None]]]:
+    """What was found until now, and a call that measures one more round of it, of all libraries or those it names.
 
     All libraries stay loaded, each in a process of its own. In a round, each case is measured in one library right
     after the other. So on a machine with other work to do, which slows down now this and now that, all of them get
@@ -148,10 +148,10 @@ def interleaving(
         cases = {library: hear(library) for library in workers}
         found = {library: dict.fromkeys(names, Least()) for library, names in cases.items()}
 
-        def measure() -> None:
+        def measure(*libraries: str) -> None:
             for name in next(iter(cases.values())):
-                for library, worker in workers.items():
-                    print(json.dumps([name, seconds]), file=worker.stdin, flush=True)
+                for library in libraries or workers:
+                    print(json.dumps([name, seconds]), file=workers[library].stdin, flush=True)
                     found[library][name] = found[library][name].and_of(Least(*hear(library)))
 
         yield found, measure

@@ -109,7 +109,8 @@ def advise(
     budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
     is_running = bool((rehearsal.step.node_runs > 0).any())
     if rehearsal.units.is_free.any() and is_running:
-        best = _searched(case, budget, seed, progress)
+        best, reached = _searched(case, budget, seed, progress)
+        bound = max(bound, reached)
     else:
         best = _as_asked(case)
         said.append(
@@ -202,8 +203,11 @@ def _searched(
     budget: Budget,
     seed: int,
     progress: Callable[[SearchProgress], None] | None,
-) -> Judged:
-    """The best choice, as the last judgement finds it; the program as it is where nothing is better."""
+) -> tuple[Judged, float]:
+    """The best choice, as the last judgement finds it, and what the search found that no choice is below.
+
+    It is the program as it is where nothing is better.
+    """
     search = StepSearch(case.rehearsal, budget, _SEARCHED, seed, progress)
     elite = search.run()
     until = budget.end
@@ -220,7 +224,7 @@ def _searched(
             best = found
         if best is not stays and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature)
+    return _best_of(case, best, search.of_literature), search.bound
 
 
 def _best_of(case: Case, best: Judged, choices: list[Ints]) -> Judged:

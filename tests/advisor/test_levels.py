@@ -1,5 +1,6 @@
 """What may move alone, what is held together at each level, and the clock that all of them share."""
 
+import copy
 import math
 
 import numpy as np
@@ -129,3 +130,22 @@ def test_a_long_search_in_numbers_is_heard_before_it_is_over(layered, monkeypatc
     assert scores == sorted(scores, reverse=True)
     assert bests == [scores[1], scores[2], scores[2]]
     assert [score for score, _ in search.elite] == [scores[2], scores[0]]  # one of a search is enough
+
+
+def test_what_is_there_at_the_peak_of_the_fullest_device(layered):
+    rehearsal = layered[0].rehearsal
+    units, random = len(rehearsal.units.names), np.random.default_rng(4)
+    for choice in (np.ones(units, np.int64), random.integers(0, 3, units)):
+        fullest, nbytes, peaks = rehearsal.at_the_peak(choice)
+        _, flow, times = rehearsal.tried_out(choice)
+        assert peaks.tolist() == rehearsal.peaks(rehearsal.node_devices(choice), flow, times).tolist()
+        assert fullest == peaks.argmax() and nbytes.sum() * rehearsal.scale == pytest.approx(peaks[fullest])
+    moved = StepSearch(_with(rehearsal, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
+    assert moved and all(device != 1 for _, device, _ in moved)
+
+
+def _with(rehearsal, objective):
+    made = copy.copy(rehearsal)
+    made.objective = objective
+    made.forget()
+    return made

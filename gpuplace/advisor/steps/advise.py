@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
-from gpuplace.advisor.steps.judge import Case, Judged, judged
+from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
 from gpuplace.advisor.steps.keep import kept_requests
 from gpuplace.advisor.steps.moves import simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
@@ -120,6 +120,8 @@ def advise(
         )
     if not best.score.missing and best.score.value == 0:
         said.append("Nothing in this step takes any time: every placement is as good.")
+    if objective == "memory" and not is_foretold(rehearsal, best.estimate):
+        said += ["Memory is counted roughly.", *best.estimate.memory.assumed]
     return Advice(case, best, objective, bound, budget.was_stopped, said)
 
 

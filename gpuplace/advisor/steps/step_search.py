@@ -186,7 +186,7 @@ class StepSearch:
         try:
             self._begin()
             self._measure()
-            if self._has_numbers():
+            if not self._is_perfect():
                 self._learn()
             self._prepare()
             begun = self._fraction()
@@ -456,7 +456,15 @@ class StepSearch:
     # Changes
 
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
-        """What a choice waits for: unit, device it might better be on (-1: any other), and seconds."""
+        """What a choice waits for: unit, device it might better be on (-1: any other), and seconds.
+
+        For memory: what is on the fullest device at its peak, the emptiest device, and bytes.
+        """
+        if self.rehearsal.objective == "memory":
+            _, nbytes, peaks = self.rehearsal.at_the_peak(device_of)
+            there = np.flatnonzero((nbytes > 0) & self.rehearsal.units.is_free)
+            emptiest = int(peaks.argmin())
+            return [(unit, emptiest, float(nbytes[unit])) for unit in there.tolist()]
         _, flow, times = self.rehearsal.tried_out(device_of)
         return _waits_of(self.rehearsal, flow, times)
 

@@ -149,18 +149,3 @@ def _with(rehearsal, objective):
     made.objective = objective
     made.forget()
     return made
-
-
-def test_room_is_made_where_nothing_fits(layered):
-    rehearsal = _with(layered[0].rehearsal, "step_time")
-    on_one = np.ones(len(rehearsal.units.names), np.int64)
-    _, _, peaks = rehearsal.at_the_peak(on_one)
-    rehearsal.room = {device: peaks.max() * 0.65 for device in rehearsal.room}
-    search = StepSearch(rehearsal, Budget(10.0, 600))
-    search._take(on_one)
-    assert search.best[0].missing > 0
-    search._make_room()
-    assert search.best[0].missing == 0
-    tried = rehearsal.tried
-    search._make_room()
-    assert rehearsal.tried == tried

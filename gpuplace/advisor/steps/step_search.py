@@ -57,8 +57,6 @@ _WORTH_IT = 1.2
 """What is by the quick clock more than so many times the best is not judged by the estimate's."""
 _LEARNING = 0.3
 """The part of the time that placers of the literature may take."""
-_ROOM = 0.4
-"""The part of the time in which room is made, at the most, where nothing fits."""
 _ALL_KNOWN = 2000
 """So many changes in a row that come to nothing new, and the search is over."""
 _ENDS = 2.0
@@ -190,7 +188,6 @@ class StepSearch:
             self._measure()
             if not self._is_perfect():
                 self._learn()
-            self._make_room()
             self._prepare()
             begun = self._fraction()
             if self._has_numbers():
@@ -291,12 +288,6 @@ class StepSearch:
             if self._is_over():
                 return
 
-    def _make_room(self) -> None:
-        """Moves what is there at the peak of the fullest device until a choice fits, where none does so far."""
-        if self.best[0].missing and self.rehearsal.objective != "memory":
-            done = self._fraction()
-            self._improve(done + (1 - done) * _ROOM, None, is_room_enough=True)
-
     def _is_worth_it(self, choice: Ints) -> bool:
         """Whether the estimate's clock is asked, which is slow: not where the quick clock says that it is far off."""
         clock, best = self._clock, self.best[0]
@@ -396,9 +387,7 @@ class StepSearch:
             self._hearing = self._heard_at - now
         self._tell()
 
-    def _improve(
-        self, until: float, clock: QuickClock | None, seconds: float = math.inf, is_room_enough: bool = False
-    ) -> None:
+    def _improve(self, until: float, clock: QuickClock | None, seconds: float = math.inf) -> None:
         """Moves regions, many by the quick clock before each by the estimate's; None: each by the estimate's."""
         if not self.regions or self._is_over():
             return
@@ -408,8 +397,6 @@ class StepSearch:
         while self._fraction() < until and time.perf_counter() < last and not self._is_perfect():
             known += 1
             self._tell()
-            if is_room_enough and not self.best[0].missing:
-                return
             if known > _ALL_KNOWN:  # there is nothing left to try
                 return
             tried = self._changed(current, waits) if clock is None else self._burst(clock, current, waits)
@@ -471,10 +458,9 @@ class StepSearch:
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
         """What a choice waits for: unit, device it might better be on (-1: any other), and seconds.
 
-        For memory, or where a choice does not fit: what is on the fullest device at its peak, the emptiest device, and
-        bytes.
+        For memory: what is on the fullest device at its peak, the emptiest device, and bytes.
         """
-        if self.rehearsal.objective == "memory" or self.rehearsal.score(device_of).missing:
+        if self.rehearsal.objective == "memory":
             _, nbytes, peaks = self.rehearsal.at_the_peak(device_of)
             there = np.flatnonzero((nbytes > 0) & self.rehearsal.units.is_free)
             emptiest = int(peaks.argmin())

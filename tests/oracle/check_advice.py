@@ -194,18 +194,21 @@ def check_runs(check: Check) -> None:
             )
 
 
-def peaks(advice: Advice, step: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Most bytes in use by device: promised, and seen when variables are initialized and the step is run."""
+def peaks(advice: Advice, step: str) -> tuple[dict[str, float], dict[str, int]]:
+    """Most bytes in use by device: foretold of the step, and seen when variables are initialized and it is run."""
+    machine = advice.placement.device_set
     config = tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1)
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(advice.graph_def(), name="")
         begins = [op for op in graph.get_operations() if op.type == "Assign" and _is_initial(op)]
+        # an estimate begins with initialized variables: one of `begins` would count them twice
+        run = graph.get_operation_by_name(step)
+        foretold = tf.estimate(graph, run, machine=machine, config=config).peak_memory
         with tf.Session(config=config) as session:
             session.run(begins)
             session.run(step)
             shown = {name: one.stats().peak_bytes_in_use for name, one in session.allocators.items()}
-    promised = advice.estimate.peak_memory
-    return {name: promised.get(name, 0) for name in shown}, shown
+    return {name: foretold.get(name, 0) for name in shown}, shown
 
 
 def _is_initial(op: Any) -> bool:

@@ -29,6 +29,8 @@ _FEW, _MANY = 300, 1500
 _LEAST = 0.02
 """The least part of the time for a coarser problem that was made."""
 _MOST_ALTERNATIVES = 16
+_MET_EVERY = 2.0
+"""Seconds after which what a coarser problem has come to is met, before it is done."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Progress:
     """The best so far; infinite as long as none fits into memory."""
     bound: float
     """What no split is below."""
+    device_of: Ints | None = field(default=None, repr=False)
+    """``[nodes]``: index of each node's device in the best so far; None as long as none fits."""
 
 
 @dataclass(frozen=True)
@@ -222,13 +226,28 @@ class _Search:
         given["best"] = coarse.coarser(fine.found.device, problem)
         steps = None if self.steps is None else max(1, int(share * self.steps))
         seconds = self.seconds * max(share, _LEAST)
+        met: Found | None = None
+        last = time.perf_counter()
+
+        def meet() -> None:
+            nonlocal met, last
+            if searcher.found is not met and searcher.found.value < math.inf:
+                met = searcher.found
+                fine.meet(coarse.finer(met.device, problem.groups), name)
+            last = time.perf_counter()
+
+        def report(part: float) -> None:
+            if steps is None and time.perf_counter() - last > _MET_EVERY:
+                meet()
+            self._tell(begun + part * share)
+
         searcher = Searcher(
             coarse.problem,
             self.objective,
             seconds,
             steps,
             self.seed + 1,
-            lambda part: self._tell(begun + part * share),
+            report,
             self.use_numba,
             given,
             has_starts=not is_alike,
@@ -240,8 +259,7 @@ class _Search:
             searcher.go()
         finally:
             fine.done += searcher.done
-            if searcher.found.value < math.inf:
-                fine.meet(coarse.finer(searcher.found.device, problem.groups), name)
+            meet()
 
     def _alternatives(self) -> tuple[tuple[int, ...], ...]:
         ranked = sorted([self.fine.found, *self.fine.starts.values()], key=lambda one: one[:2])
@@ -257,6 +275,9 @@ class _Search:
 
     def _tell(self, part: float) -> None:
         if self.progress is not None:
-            found = self.fine.found
-            value = found.value if found.missing == 0 else math.inf
-            self.progress(Progress(min(1.0, part), value, self.fine.bound))
+            found, part = self.fine.found, min(1.0, part)
+            if found.missing:
+                self.progress(Progress(part, math.inf, self.fine.bound))
+                return
+            device_of = found.device[self.problem.groups]
+            self.progress(Progress(part, found.value, self.fine.bound, device_of))

@@ -157,6 +157,21 @@ def test_what_does_not_fit_anywhere_is_said():
     assert not advice.estimate.memory.fits
 
 
+def test_memory_that_is_not_foretold_is_counted_roughly():
+    with tf.Graph().as_default() as graph:
+        rows = tf.Variable(tf.ones([2048, 4096]), collections=[], name="rows")  # nothing initializes it
+        tops = []
+        for number in range(4):
+            with tf.variable_scope(f"part_{number}"):
+                tops.append(tf.matmul(rows, tf.get_variable("weights", [4096, 4096])))
+        tf.add_n(tops, name="train")
+    advice = tf.advise(graph, "train", machine="2x GTX 1050", objective="memory", steps=60)
+    assert not advice.estimate.memory.devices
+    assert 128 * 2**20 < advice.value < 0.8 * advice.before
+    assert advice.notes[0] == "Memory is counted roughly." and "rows" in advice.notes[1]
+    assert "The memory of GPUs is not foretold" in advice.explain()
+
+
 def test_memory_is_divided():
     graph = graph_of(large(layers=4, width=2048))
     advice = advise(graph, machine="2x GTX 1050", objective="memory")

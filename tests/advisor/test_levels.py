@@ -1,13 +1,22 @@
 """What may move alone, what is held together at each level, and the clock that all of them share."""
 
+import copy
+import math
+
 import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.advisor.bounds import step_bound
+from gpuplace.advisor.chains import Ground
+from gpuplace.advisor.search import Progress
+from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.advise import _case
 from gpuplace.advisor.steps.levels import is_split_of, levels_of
 from gpuplace.advisor.steps.quick_clock import QuickClock
 from gpuplace.advisor.steps.step_problem import step_problem
+from gpuplace.advisor.steps.step_search import Budget, StepSearch
+from gpuplace.errors import ResourceExhaustedError
 
 
 def layers(count=4, width=2048):
@@ -65,3 +74,78 @@ def test_the_quick_clock_tells_what_the_estimate_does(machine):
     for _ in range(4):
         device_of = random.integers(0, 3, len(rehearsal.units.names))
         assert clock.score(device_of)[1] == pytest.approx(rehearsal.score(device_of).value, rel=1e-9)
+
+
+def bound_in_numbers(case):
+    problem = step_problem(case.rehearsal).problem
+    ground = Ground(problem, "step_time", False)
+    return step_bound(problem, ground.step, ground.list_loops, ground.in_lists)
+
+
+def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
+    graph = layers()
+    case, bound, _ = _case(graph, "train", None, "2x K80", "step_time", None, None, None, None, None)
+    tight, rehearsal = bound_in_numbers(case), case.rehearsal
+    assert tight > bound * 1.001
+    assert tf.advise(graph, "train", machine="2x K80", steps=20).bound == pytest.approx(tight, rel=1e-9)
+    random = np.random.default_rng(2)
+    for _ in range(30):
+        device_of = random.integers(-1, 3, len(rehearsal.units.names))
+        assert rehearsal.score(device_of).value >= tight * (1 - 1e-9)
+
+
+def test_a_loop_is_not_bounded_by_a_step_that_knows_no_overlapping_iterations():
+    with tf.Graph().as_default() as graph:
+        start = tf.constant(0), tf.ones([512, 512])
+        _, found = tf.while_loop(
+            lambda at, _: at < 8, lambda at, rows: (at + 1, tf.matmul(rows, rows)), start, name="loop"
+        )
+        tf.reduce_sum(found, name="train")
+    case, bound, _ = _case(graph, "train", None, "2x K80", "step_time", None, None, None, None, {"loop": 8})
+    assert bound_in_numbers(case) > bound
+    search = StepSearch(case.rehearsal, Budget(10.0, 20))
+    assert (case.rehearsal.step.node_runs > 1).any() and search.run() and search.bound == 0
+
+
+def test_a_long_search_in_numbers_is_heard_before_it_is_over(layered, monkeypatch):
+    case, made = layered
+    units = len(case.rehearsal.units.names)
+    fair = np.random.default_rng(0).integers(1, 3, units)
+    on_cpu, on_gpu = np.zeros(units, np.int64), np.ones(units, np.int64)
+    bests = []
+
+    def solve_for_long(*_, progress, **__):
+        for objective, choice in ((3.0, fair), (2.0, on_gpu), (2.0, on_cpu)):
+            progress(Progress(0.5, objective, 0.0, made.nodes_of(case.rehearsal, choice)))
+            bests.append(search.best[0])
+        raise ResourceExhaustedError.of("nothing fits in the end")
+
+    monkeypatch.setattr(step_search, "solve", solve_for_long)
+    monkeypatch.setattr(step_search, "_HEARD_EVERY", -1.0)
+    monkeypatch.setattr(step_search, "_HEARD_SHARE", math.inf)
+    search = StepSearch(case.rehearsal, Budget(60.0))
+    search._take(on_cpu)
+    search._solve(made.problem, 1.0, only_given=True)
+    scores = [case.rehearsal.score(choice) for choice in (on_cpu, fair, on_gpu)]
+    assert scores == sorted(scores, reverse=True)
+    assert bests == [scores[1], scores[2], scores[2]]
+    assert [score for score, _ in search.elite] == [scores[2], scores[0]]  # one of a search is enough
+
+
+def test_what_is_there_at_the_peak_of_the_fullest_device(layered):
+    rehearsal = layered[0].rehearsal
+    units, random = len(rehearsal.units.names), np.random.default_rng(4)
+    for choice in (np.ones(units, np.int64), random.integers(0, 3, units)):
+        fullest, nbytes, peaks = rehearsal.at_the_peak(choice)
+        _, flow, times = rehearsal.tried_out(choice)
+        assert peaks.tolist() == rehearsal.peaks(rehearsal.node_devices(choice), flow, times).tolist()
+        assert fullest == peaks.argmax() and nbytes.sum() * rehearsal.scale == pytest.approx(peaks[fullest])
+    moved = StepSearch(_with(rehearsal, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
+    assert moved and all(device != 1 for _, device, _ in moved)
+
+
+def _with(rehearsal, objective):
+    made = copy.copy(rehearsal)
+    made.objective = objective
+    made.forget()
+    return made

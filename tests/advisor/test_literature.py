@@ -39,6 +39,14 @@ def test_no_placer_of_the_literature_is_better(advice):
             assert other.missing or advice.value <= other.step_time * (1 + 1e-9)
 
 
+def test_the_fullest_device_is_no_fuller_than_by_stretches():
+    advice = advised("branches", objective="memory")
+    made = step_problem(advice._case.rehearsal)
+    split = np.array(in_stretches(Costs(made.problem)), dtype=np.int64)
+    other = judged(advice._case, made.units_of(advice._case.rehearsal, split)).score
+    assert advice.value <= other.value and advice.value < 0.7 * advice.before
+
+
 def test_the_search_foretells_what_is_judged(advice):
     rehearsal = advice._case.rehearsal
     assert len(rehearsal.gates.groups)

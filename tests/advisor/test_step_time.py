@@ -132,6 +132,15 @@ def test_what_is_found_is_never_worse_than_what_is_given():
         solve(problem, "step_time", given={"short": [0]})
 
 
+def test_what_is_told_on_the_way_is_a_split_of_the_objective_told():
+    problem, told = checked(random_step(3, 60)), []
+    found = solve(problem, "step_time", steps=400, progress=told.append)
+    splits = [one for one in told if one.device_of is not None]
+    assert splits and splits[-1].objective >= found.value
+    for one in splits[:: max(1, len(splits) // 8)]:
+        assert evaluate(problem, "step_time", one.device_of) == pytest.approx(one.objective, rel=1e-12)
+
+
 def test_steps_and_seed_decide_and_ctrl_c_gives_the_best_so_far():
     _, problem = next(examples(1, 40, 440))
     runs = [solve(problem, "step_time", steps=120, seed=seed, use_numba=False) for seed in (1, 1, 2)]

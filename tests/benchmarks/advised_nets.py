@@ -31,7 +31,12 @@ def _dense(tf: Any, name: str, top: Any, units: int, activate: bool = True) -> A
 
 def _rows(tf: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Numbers that a step begins with, kept in a variable that is not trained."""
-    return tf.Variable(tf.truncated_normal(shape, stddev=0.1), trainable=False, collections=[], name=name)
+    return tf.Variable(
+        tf.truncated_normal(shape, stddev=0.1),
+        trainable=False,
+        collections=[tf.GraphKeys.LOCAL_VARIABLES],
+        name=name,
+    )
 
 
 def _loss(tf: Any, logits: Any) -> Any:

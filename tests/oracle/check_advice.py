@@ -195,21 +195,20 @@ def check_runs(check: Check) -> None:
 
 
 def peaks(advice: Advice, step: str) -> tuple[dict[str, float], dict[str, int]]:
-    """Most bytes in use by device: foretold of the initialisation and the step, and seen when both are run."""
+    """Most bytes in use by device: foretold of the step, and seen when variables are initialized and it is run."""
     machine = advice.placement.device_set
     config = tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1)
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(advice.graph_def(), name="")
         begins = [op for op in graph.get_operations() if op.type == "Assign" and _is_initial(op)]
-        steps = [
-            tf.estimate(graph, fetches, machine=machine, config=config).peak_memory
-            for fetches in (begins, graph.get_operation_by_name(step))
-        ]
+        # an estimate begins with initialized variables: one of `begins` would count them twice
+        run = graph.get_operation_by_name(step)
+        foretold = tf.estimate(graph, run, machine=machine, config=config).peak_memory
         with tf.Session(config=config) as session:
             session.run(begins)
             session.run(step)
             shown = {name: one.stats().peak_bytes_in_use for name, one in session.allocators.items()}
-    return {name: max(one.get(name, 0) for one in steps) for name in shown}, shown
+    return {name: foretold.get(name, 0) for name in shown}, shown
 
 
 def _is_initial(op: Any) -> bool:

@@ -25,9 +25,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-
 SOURCE = r"""
 #include <chrono>
 #include <cstring>
@@ -150,6 +147,9 @@ def local_devices(cpus: int, gpus: int) -> list[str]:
 @cache
 def _library() -> Any:
     """The C++ above, compiled once per version of it and of TensorFlow."""
+    # not when this is imported: programs that only ask another interpreter may have simulated GPUs
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     import tensorflow as tf
 
     tag = hashlib.sha256((SOURCE + tf.__version__ + tf.__file__).encode()).hexdigest()[:12]

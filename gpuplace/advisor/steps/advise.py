@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
-from gpuplace.advisor.steps.judge import Case, Judged, judged
+from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
 from gpuplace.advisor.steps.keep import kept_requests
 from gpuplace.advisor.steps.moves import simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
@@ -109,7 +109,8 @@ def advise(
     budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
     is_running = bool((rehearsal.step.node_runs > 0).any())
     if rehearsal.units.is_free.any() and is_running:
-        best = _searched(case, budget, seed, progress)
+        best, reached = _searched(case, budget, seed, progress)
+        bound = max(bound, reached)
     else:
         best = _as_asked(case)
         said.append(
@@ -119,6 +120,8 @@ def advise(
         )
     if not best.score.missing and best.score.value == 0:
         said.append("Nothing in this step takes any time: every placement is as good.")
+    if objective == "memory" and not is_foretold(rehearsal, best.estimate):
+        said += ["Memory is counted roughly.", *best.estimate.memory.assumed]
     return Advice(case, best, objective, bound, budget.was_stopped, said)
 
 
@@ -202,8 +205,11 @@ def _searched(
     budget: Budget,
     seed: int,
     progress: Callable[[SearchProgress], None] | None,
-) -> Judged:
-    """The best choice, as the last judgement finds it; the program as it is where nothing is better."""
+) -> tuple[Judged, float]:
+    """The best choice, as the last judgement finds it, and what the search found that no choice is below.
+
+    It is the program as it is where nothing is better.
+    """
     search = StepSearch(case.rehearsal, budget, _SEARCHED, seed, progress)
     elite = search.run()
     until = budget.end
@@ -220,7 +226,7 @@ def _searched(
             best = found
         if best is not stays and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature)
+    return _best_of(case, best, search.of_literature), search.bound
 
 
 def _best_of(case: Case, best: Judged, choices: list[Ints]) -> Judged:

@@ -86,17 +86,32 @@ def judged(case: Case, device_of: Ints) -> Judged:
     return Judged(device_of, tuple(requests), placement, step, _score(rehearsal, step))
 
 
+def is_foretold(rehearsal: Rehearsal, step: StepEstimate) -> bool:
+    """Whether the allocators' peaks are known; they are not where a variable has no initial value, and counted roughly.
+
+    Args:
+        rehearsal: of the step.
+        step: the estimate of a placement.
+    """
+    return bool(step.memory.devices) or not rehearsal.limits
+
+
 def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
     total = step.step_time
     peaks = rehearsal.peaks(step.part.device, step.flow, step.times)
     is_full = any(peaks[device] > _FAR * limit for device, limit in rehearsal.limits.items())
-    missing = 0.0
+    missing, most = 0.0, 0.0
     if is_full or rehearsal.objective == "memory":
-        missing = float(sum(use.short for use in step.memory.devices))
+        if is_foretold(rehearsal, step):
+            missing = float(sum(use.short for use in step.memory.devices))
+            most = float(max(step.peak_memory.values(), default=0))
+        else:
+            missing = sum(max(0.0, peaks[device] - limit) for device, limit in rehearsal.limits.items())
+            most = max(peaks.tolist(), default=0.0)
     if rehearsal.objective == "throughput":
         value = largest_load(step.flow.flow, step_threads(step))
     elif rehearsal.objective == "memory":
-        value = float(max(step.peak_memory.values(), default=0))
+        value = most
     else:
         value = total
     return Score(missing, value, total)

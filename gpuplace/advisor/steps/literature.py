@@ -37,7 +37,7 @@ def literature(problems: Sequence[Problem], seconds: float | None) -> Iterator[I
     if size > _SCHEDULED if seconds is None else size * _CHOICE_SECONDS > seconds:
         return
     costs = [Costs(problem) for problem in problems]
-    placers: list[Callable[[Costs], list[int]]] = [heft, earliest_first, in_stretches]
+    placers: list[Callable[[Costs], list[int]]] = [in_stretches, heft, earliest_first]
     if seconds is not None and has_solver():
         placers.append(partial(_with_favourites, seconds / 2))
     slowest = 0.0

@@ -44,6 +44,21 @@ class Score(NamedTuple):
     """Seconds of the step."""
 
 
+class _Made(NamedTuple):
+    """What is in memory for a time, and where."""
+
+    where: Ints
+    """Device."""
+    node: Ints
+    """Node of the step that makes it."""
+    size: NDArray[np.float64]
+    """Bytes."""
+    first: NDArray[np.float64]
+    """From when on."""
+    last: NDArray[np.float64]
+    """Until when."""
+
+
 class Rehearsal:
     """A step, ready to be tried with units on any devices.
 
@@ -201,6 +216,33 @@ class Rehearsal:
 
     def peaks(self, devices: Ints, flow: StepFlow, times: Times) -> NDArray[np.float64]:
         """[devices] most bytes in use."""
+        kept, made = self._in_memory(devices, flow, times)
+        found = kept.copy()
+        for number in range(len(found)):
+            found[number] += _peak(made, number)[0]
+        return found * self.scale
+
+    def at_the_peak(self, device_of: Ints) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+        """The fullest device, the bytes of each unit that are there at its peak, and the peaks of all devices.
+
+        Args:
+            device_of: [units] positions of devices.
+        """
+        _, flow, times = self.tried_out(device_of)
+        devices = self.node_devices(device_of)
+        kept, made = self._in_memory(devices, flow, times)
+        peaks = np.array([keeps + _peak(made, number)[0] for number, keeps in enumerate(kept.tolist())])
+        fullest = int(peaks.argmax())
+        _, moment = _peak(made, fullest)
+        is_there = (made.where == fullest) & (made.first <= moment) & (made.last > moment)
+        of_group = np.where(self.homes_of_groups(devices) == fullest, self._kept_of_group, 0.0)
+        of_group += np.bincount(self._group[made.node[is_there]], made.size[is_there], len(of_group))
+        runs = self.units.of_group >= 0
+        of_unit = np.bincount(self.units.of_group[runs], of_group[runs], len(self.units.names))
+        return fullest, of_unit.astype(np.float64), peaks * self.scale
+
+    def _in_memory(self, devices: Ints, flow: StepFlow, times: Times) -> tuple[NDArray[np.float64], _Made]:
+        """[devices] bytes that are kept, and what is there for a time."""
         count = len(devices)
         start, end = np.full(count, np.inf), np.zeros(count)
         items = np.flatnonzero(flow.item_node < count)
@@ -215,9 +257,8 @@ class Rehearsal:
         kept = np.bincount(
             self.homes_of_groups(devices), self._kept_of_group, len(self.freedom.placement.device_set)
         )
-        found = kept.astype(np.float64)
         on = np.flatnonzero((self._own > 0) & np.isfinite(start))
-        where, size, first, last = devices[on], self._own[on], start[on], until[on]
+        where, size, first, last, node = devices[on], self._own[on], start[on], until[on], on
         table = flow.copies
         if len(table):
             sent = np.array(table.source, dtype=np.int64)
@@ -242,15 +283,8 @@ class Rehearsal:
                 where = np.concatenate((where, receiver))
                 size = np.concatenate((size, np.array(table.nbytes, dtype=np.float64)[is_copy]))
                 first, last = np.concatenate((first, at)), np.concatenate((last, over))
-        time = np.concatenate((first, last))
-        change = np.concatenate((size, -size))
-        device = np.concatenate((where, where))
-        order = np.lexsort((change, time))
-        for number in range(len(found)):
-            mine = order[device[order] == number]
-            if len(mine):
-                found[number] += max(0.0, float(np.cumsum(change[mine]).max()))
-        return found * self.scale
+                node = np.concatenate((node, sent[is_copy]))
+        return kept.astype(np.float64), _Made(where, node, size, first, last)
 
     @cached_property
     def host_arguments(self) -> list[tuple[frozenset[int], frozenset[int]]]:
@@ -288,6 +322,19 @@ class Rehearsal:
         found = self.stay.copy()
         found[self._group] = devices
         return found
+
+
+def _peak(made: _Made, device: int) -> tuple[float, float]:
+    """The most bytes that are made at a time on a device, and when that is."""
+    mine = np.flatnonzero(made.where == device)
+    if not len(mine):
+        return 0.0, 0.0
+    time = np.concatenate((made.first[mine], made.last[mine]))
+    change = np.concatenate((made.size[mine], -made.size[mine]))
+    order = np.lexsort((change, time))
+    reached = np.cumsum(change[order])
+    at = int(reached.argmax())
+    return max(0.0, float(reached[at])), float(time[order[at]])
 
 
 def largest_load(flow: Flow, threads: int) -> float:

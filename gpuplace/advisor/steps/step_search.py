@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.chains import prepare
 from gpuplace.advisor.problem import Problem, checked
-from gpuplace.advisor.search import solve
+from gpuplace.advisor.search import Progress, solve
 from gpuplace.advisor.searcher import is_compiled, is_countable, split_count
 from gpuplace.advisor.steps.levels import is_split_of, levels_of, with_room_for
 from gpuplace.advisor.steps.literature import literature
@@ -65,6 +65,8 @@ _MEANWHILE = 0.2
 """Seconds for which regions are moved between two looks at the compiler."""
 _PATIENCE = 60
 """So many changes in a row without a better choice, and the search goes back to the best."""
+_HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
+"""After so many seconds the search in numbers says what it has come to; listening takes no more than this part."""
 TELL_SECONDS = 0.1
 """How often progress is told where nothing better is found."""
 
@@ -160,6 +162,10 @@ class StepSearch:
         self.rehearsal, self.budget, self.part = rehearsal, budget, part
         self.progress, self.given = progress, given
         self._told = 0.0
+        self._heard: Ints | None = None
+        self._heard_value, self._heard_at, self._hearing = math.inf, 0.0, 0.0
+        self.bound = 0.0
+        """What no choice is below, as far as the search has found out."""
         self.random = np.random.default_rng(seed)
         self.elite: list[tuple[Score, Ints]] = []
         self.of_literature: list[Ints] = []
@@ -180,7 +186,7 @@ class StepSearch:
         try:
             self._begin()
             self._measure()
-            if self._has_numbers():
+            if not self._is_perfect():
                 self._learn()
             self._prepare()
             begun = self._fraction()
@@ -328,6 +334,7 @@ class StepSearch:
                 given[f"choice {number}"] = split.tolist()
                 if not score.missing:
                     fitting.append(split)
+        self._heard, self._heard_value, self._heard_at = None, math.inf, time.perf_counter()
         steps = None
         if self.budget.steps is not None:
             steps = max(1, int(_SOLVED / len(self._levels) * self.budget.steps * STEPS))
@@ -339,7 +346,7 @@ class StepSearch:
                 seconds=seconds,
                 steps=steps,
                 seed=int(self.random.integers(1 << 30)),
-                progress=lambda _: self._tell(),
+                progress=self._hear,
                 given=given,
                 only_given=only_given,
             )
@@ -347,10 +354,38 @@ class StepSearch:
             return  # by the rough count of memory nothing fits; regions are moved all the same
         self.budget.begin += found.waited
         self.budget.was_stopped |= found.was_stopped
+        if problem is self._levels[-1] and self._bounds_hold():  # coarser levels leave out choices
+            self.bound = found.bound
         for other in (found.device_of, *found.alternatives[:_ALTERNATIVES]):
             self._take(self._made.units_of(self.rehearsal, np.array(other, dtype=np.int64)))
             if self._is_over():
                 return
+
+    def _bounds_hold(self) -> bool:
+        """Whether no choice can be below a bound of the step in numbers.
+
+        It does not know that iterations of a loop overlap, nor of every CPU.
+        """
+        rehearsal = self.rehearsal
+        is_plain = bool((rehearsal.step.node_runs <= 1).all())
+        knows_all = len(self._made.devices) == len(rehearsal.freedom.placement.device_set)
+        return rehearsal.objective == "step_time" and is_plain and knows_all
+
+    def _hear(self, told: Progress) -> None:
+        """Takes what the search in numbers has come to, from time to time, and says how far it is."""
+        now = time.perf_counter()
+        wait = max(_HEARD_EVERY, self._hearing / _HEARD_SHARE)
+        is_due = self.budget.steps is None and now - self._heard_at > wait
+        if is_due and told.device_of is not None and told.objective < self._heard_value:
+            choice = self._made.units_of(self.rehearsal, told.device_of)
+            score = self._take(choice)
+            before = self._heard
+            if before is not None and score < self.rehearsal.score(before):
+                # one of a search is enough among the best
+                self.elite = [one for one in self.elite if not np.array_equal(one[1], before)]
+            self._heard, self._heard_value, self._heard_at = choice, told.objective, time.perf_counter()
+            self._hearing = self._heard_at - now
+        self._tell()
 
     def _improve(self, until: float, clock: QuickClock | None, seconds: float = math.inf) -> None:
         """Moves regions, many by the quick clock before each by the estimate's; None: each by the estimate's."""
@@ -421,7 +456,15 @@ class StepSearch:
     # Changes
 
     def _waits(self, device_of: Ints) -> list[tuple[int, int, float]]:
-        """What a choice waits for: unit, device it might better be on (-1: any other), and seconds."""
+        """What a choice waits for: unit, device it might better be on (-1: any other), and seconds.
+
+        For memory: what is on the fullest device at its peak, the emptiest device, and bytes.
+        """
+        if self.rehearsal.objective == "memory":
+            _, nbytes, peaks = self.rehearsal.at_the_peak(device_of)
+            there = np.flatnonzero((nbytes > 0) & self.rehearsal.units.is_free)
+            emptiest = int(peaks.argmin())
+            return [(unit, emptiest, float(nbytes[unit])) for unit in there.tolist()]
         _, flow, times = self.rehearsal.tried_out(device_of)
         return _waits_of(self.rehearsal, flow, times)
 

@@ -4,8 +4,8 @@
 
 Both libraries build the same twelve training steps, those of ``bench_training`` and larger ones, and run them; the
 graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine, of
-TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Between two rounds of calibrating there is one of
-measuring: a machine that others use is quicker and slower for minutes. A measured figure is the least of all rounds'
+TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library there
+is one of measuring it: a machine that others use is quicker and slower for minutes. A measured figure is the least of all rounds'
 medians, as those are that calibrating counts. None of the graphs is among those that calibrating runs.
 """
 
@@ -198,7 +198,10 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         pythons["tensorflow"] = options.tensorflow
     with interleaving(pythons, "bench_cpu_estimates", options.only, SECONDS) as (measured, measure):
         models = {
-            library: calibrate(lambda text: measure(), tensorflow=None if library == "gpuplace" else python)
+            library: calibrate(
+                lambda text, library=library: measure(library),  # type: ignore[misc]
+                tensorflow=None if library == "gpuplace" else python,
+            )
             for library, python in pythons.items()
         }
     for library, python in pythons.items():

@@ -36,6 +36,8 @@ class RunningTask:
         self.connections = connection_pool()
         self.task = Task(job, index, config, self.connections)
         self.cluster = cluster
+        self.all_listen = False
+        """Whether all tasks have begun to listen; then one that does not is gone."""
         self.address = cluster.task_address(job, index)
         handlers: dict[str, Callable[..., Any]] = {**self.task.handlers, "cluster": self.described}
         self.listener = Listener(full_address(self.address), handlers)
@@ -58,7 +60,7 @@ class RunningTask:
         """What a session asks first: the cluster, and which task this is."""
         jobs = {job: self.cluster.job_tasks(job) for job in self.cluster.jobs}
         jobs[self.task.job][self.task.index] = self.address
-        return {"error": None, "jobs": jobs, "task": self.task.name}
+        return {"error": None, "jobs": jobs, "task": self.task.name, "all_listen": self.all_listen}
 
 
 _watching = threading.Event()
@@ -156,13 +158,13 @@ class Server:
             self._stopped.set()
 
     def know(self, cluster: ClusterSpec) -> None:
-        """Says which other tasks there are, where that is known only once this one listens.
+        """Says which other tasks there are, where that is known only once all listen.
 
         Args:
             cluster: the whole cluster.
         """
         if self._running is not None:
-            self._running.cluster = cluster
+            self._running.cluster, self._running.all_listen = cluster, True
             self._server_def.cluster.CopyFrom(cluster.as_cluster_def())
 
     def join(self) -> None:

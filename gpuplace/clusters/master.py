@@ -529,10 +529,8 @@ class _Step:
 
 
 def _fetched(value: Any) -> Any:
-    """A value as a session returns it: arrays that may be written to, and scalars."""
-    if getattr(value, "ndim", None) == 0:
-        return value[()]
-    return value if not hasattr(value, "flags") or value.flags.writeable else value.copy()
+    """A value as a session returns it: scalars are no arrays."""
+    return value[()] if getattr(value, "ndim", None) == 0 else value
 
 
 def passes(task: str, filters: Sequence[str]) -> bool:

@@ -198,7 +198,7 @@ def _plugin(server: Server) -> Any:
     """What ends a task with its dask worker."""
     from distributed import WorkerPlugin
 
-    class TaskPlugin(WorkerPlugin):
+    class TaskPlugin(WorkerPlugin):  # type: ignore[misc]
         """Holds the server of a worker's task.
 
         Args:

@@ -67,6 +67,27 @@ def connection_pool() -> Any:
     return ConnectionPool(connection_args=security().get_connection_args("worker"))
 
 
+def is_refused(error: BaseException | None) -> bool:
+    """Whether a connection was refused, because nobody listens there.
+
+    Args:
+        error: what was raised for it.
+    """
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError):
+            return True
+        error = error.__cause__
+    return False
+
+
+def patience_s() -> float:
+    """How long dask waits for an answer, in seconds: ``distributed.comm.timeouts.connect`` of its configuration."""
+    import dask.config
+    from dask.utils import parse_timedelta
+
+    return float(parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"), default="seconds"))
+
+
 class Listener:
     """Answers who connects.
 

@@ -1,21 +1,30 @@
 """A dask cluster that exists, on this machine, over SSH or in a batch system, as a cluster of TensorFlow's tasks.
 
-On every dask worker a task begins to listen, in the worker's process and on the worker's host. From then on all is as
-with servers that were started by hand.
+On every dask worker a task begins to listen, in the worker's process and on the worker's host; it ends with the worker.
+All else is as with servers that were started by hand, but for one thing: a task that does not listen any more will not
+come back, because a worker that is started again listens elsewhere. So a session on such tasks does not wait for one
+that is gone; its target, ``grpc+dask://host:port``, says so.
+
+Source: distributed.diagnostics.plugin (``WorkerPlugin``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from gpuplace.clusters.event_loop import check_installed
 from gpuplace.clusters.server import Server
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, UnavailableError
 from gpuplace.ops.train.device_setter import ClusterSpec
 
-_ATTRIBUTE = "gpuplace_server"
-"""Of a dask worker: its task's server."""
+ON_DASK = "grpc+dask://"
+"""How targets begin that are tasks of dask workers."""
+
+_PLUGIN = "gpuplace-task"
+"""Of a dask worker: what holds its task's server."""
 
 Places = Mapping[str, tuple[str, int]]
 """Address of a dask worker -> job and number of its task."""
@@ -36,9 +45,9 @@ class Cluster:
 
     @property
     def target(self) -> str:
-        """The target of sessions whose own task is the first one of the last job: ``grpc://host:port``."""
+        """The target of sessions whose own task is the first one of the last job: ``grpc+dask://host:port``."""
         job = self.cluster_spec.jobs[-1]
-        return f"grpc://{self.cluster_spec.task_address(job, self.cluster_spec.task_indices(job)[0])}"
+        return f"{ON_DASK}{self.cluster_spec.task_address(job, self.cluster_spec.task_indices(job)[0])}"
 
     def targets(self, job: str) -> list[str]:
         """The targets of the tasks of a job.
@@ -52,7 +61,7 @@ class Cluster:
         Raises:
             ValueError: there is no such job.
         """
-        return [f"grpc://{address}" for address in self.cluster_spec.job_tasks(job)]
+        return [f"{ON_DASK}{address}" for address in self.cluster_spec.job_tasks(job)]
 
     @property
     def dashboard_link(self) -> str | None:
@@ -62,8 +71,13 @@ class Cluster:
         return str(self._client.dashboard_link)
 
     def close(self) -> None:
-        """Ends all tasks; the dask workers stay."""
-        self._client.run(_end)
+        """Ends all tasks; the dask workers stay.
+
+        Raises:
+            UnavailableError: the dask scheduler is gone.
+        """
+        with _reached():
+            self._client.run(_end)
 
     def __enter__(self) -> Cluster:
         return self
@@ -89,9 +103,16 @@ def cluster(client: Any, jobs: Mapping[str, int] | None = None) -> Cluster:
     Raises:
         InvalidArgumentError: there are fewer workers than tasks.
         PermissionDeniedError: a worker is on another machine, and dask is not configured for TLS.
+        UnavailableError: a worker, or the scheduler, ends meanwhile.
         UnimplementedError: ``dask.distributed`` is not installed.
     """
     check_installed()
+    with _reached():
+        return Cluster(client, _made(client, jobs))
+
+
+def _made(client: Any, jobs: Mapping[str, int] | None) -> ClusterSpec:
+    """Makes tasks of workers; which ones there are now."""
     workers = client.run(_place)
     order = sorted(workers, key=lambda address: str(workers[address]["name"]).zfill(12))
     known = {address: tuple(workers[address]["task"]) for address in order if workers[address]["task"]}
@@ -113,7 +134,20 @@ def cluster(client: Any, jobs: Mapping[str, int] | None = None) -> Cluster:
         tasks.setdefault(job, {})[index] = addresses[worker]
     spec = ClusterSpec(dict(sorted(tasks.items())))
     client.run(_know, spec.as_dict(), workers=list(places))
-    return Cluster(client, spec)
+    return spec
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """UnavailableError where the scheduler or a worker cannot be asked, because it has ended."""
+    try:
+        yield
+    except OSError as error:  # TimeoutError and distributed's CommClosedError are too
+        raise UnavailableError.of(
+            "A dask worker or the scheduler is gone",
+            facts={"raised": f"{type(error).__name__}: {error}"},
+            hint="try again when they are back: client.wait_for_workers(n), then gpuplace.cluster(client)",
+        ) from None
 
 
 def target_of(address: str) -> str:
@@ -121,43 +155,73 @@ def target_of(address: str) -> str:
 
     Args:
         address: ``host:port``.
+
+    Raises:
+        UnavailableError: nobody answers there, or a worker ends meanwhile.
     """
     check_installed()
     from distributed import Client
 
     from gpuplace.clusters.connections import full_address
 
-    with Client(full_address(address), set_as_default=False) as client:
+    with _reached(), Client(full_address(address), set_as_default=False) as client:
         return cluster(client).target
 
 
 # On the workers
 
 
+def _server(dask_worker: Any) -> Any:
+    plugin = dask_worker.plugins.get(_PLUGIN)
+    return None if plugin is None else plugin.server
+
+
 def _place(dask_worker: Any) -> dict[str, Any]:
-    server = getattr(dask_worker, _ATTRIBUTE, None)
+    server = _server(dask_worker)
     task = None if server is None else (server.server_def.job_name, server.server_def.task_index)
     return {"name": dask_worker.name, "task": task}
 
 
-def _begin(places: Places, dask_worker: Any) -> str:
+async def _begin(places: Places, dask_worker: Any) -> str:
     """Begins to listen; returns ``host:port``."""
-    server = getattr(dask_worker, _ATTRIBUTE, None)
+    server = _server(dask_worker)
     if server is None:
         job, index = places[dask_worker.address]
         protocol, _, place = dask_worker.address.partition("://")
         host = "localhost" if protocol == "inproc" else place.rpartition(":")[0]
-        server = Server({job: {index: f"{host}:0"}}, job_name=job, task_index=index)
-        setattr(dask_worker, _ATTRIBUTE, server)
+        server = await asyncio.to_thread(Server, {job: {index: f"{host}:0"}}, job, index)
+        await dask_worker.plugin_add(_plugin(server), _PLUGIN, catch_errors=False)
     return str(server.target.removeprefix("grpc://"))
 
 
+def _plugin(server: Server) -> Any:
+    """What ends a task with its dask worker."""
+    from distributed import WorkerPlugin
+
+    class TaskPlugin(WorkerPlugin):  # type: ignore[misc]
+        """Holds the server of a worker's task.
+
+        Args:
+            server: the server.
+        """
+
+        def __init__(self, server: Server) -> None:
+            self.server = server
+
+        async def teardown(self, worker: Any) -> None:
+            """Ends the task."""
+            await asyncio.to_thread(self.server.stop)
+
+    return TaskPlugin(server)
+
+
 def _know(jobs: Any, dask_worker: Any) -> None:
-    getattr(dask_worker, _ATTRIBUTE).know(ClusterSpec(jobs))
+    server = _server(dask_worker)
+    if server is not None:  # the worker has not ended meanwhile
+        server.know(ClusterSpec(jobs))
 
 
-def _end(dask_worker: Any) -> None:
-    server = getattr(dask_worker, _ATTRIBUTE, None)
-    if server is not None:
-        delattr(dask_worker, _ATTRIBUTE)
-        server.stop()
+async def _end(dask_worker: Any) -> None:
+    plugin = dask_worker.plugins.pop(_PLUGIN, None)
+    if plugin is not None:
+        await plugin.teardown(dask_worker)

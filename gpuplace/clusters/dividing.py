@@ -21,7 +21,7 @@ from typing import Any
 
 from gpuplace.dtypes import float32
 from gpuplace.errors import UnimplementedError
-from gpuplace.graph.op_sets import ENTERS, EXITS, MAY_BE_DEAD, SWITCHES
+from gpuplace.graph.op_sets import ENTERS, EXITS, MAY_BE_DEAD, RECEIVED_SHAPE, SWITCHES
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.export import add_library, node_def, version_def
@@ -240,6 +240,8 @@ class _Division:
         node = part.graph_def.node.add(name=name, op="_Recv", device=_cpu(part.task))
         dtype = key.dtype.base_dtype if isinstance(key, Tensor) else float32
         attrs = {"tensor_type": dtype, **self._edge(key, part.task)}
+        if isinstance(key, Tensor):
+            attrs[RECEIVED_SHAPE] = key.shape
         if op in self._conditional:
             attrs[MAY_BE_DEAD] = True
         for label, value in attrs.items():

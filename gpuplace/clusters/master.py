@@ -23,8 +23,8 @@ from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
-from gpuplace.clusters.connections import connection_pool, full_address, security
-from gpuplace.clusters.dask_client import target_of
+from gpuplace.clusters.connections import connection_pool, full_address, is_refused, patience_s, security
+from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.dividing import Part, divided, feeds_of
 from gpuplace.clusters.server import running_task
 from gpuplace.clusters.task import unknown_session
@@ -52,6 +52,8 @@ STILL_WAITING_S = 10.0
 """Seconds between two notes that a task does not answer."""
 
 _LOOKS_AGAIN_S = 0.1
+_LISTENS_S = 1.0
+"""How long a task that has begun to listen is asked for at a time."""
 _IS_BACK_S = 0.5
 """How long a task that was lost is asked for: when it is back, it says that it does not know the session."""
 
@@ -65,7 +67,8 @@ class ClusterSession:
     """The master's side of a session; stands for the plan maker of a session in one process.
 
     Args:
-        target: ``grpc://host:port`` of any task, or ``dask://host:port`` of a scheduler, whose workers become tasks.
+        target: ``grpc://host:port`` of any task, which is waited for; ``grpc+dask://host:port`` of a dask worker's,
+            which is not; or ``dask://host:port`` of a scheduler, whose workers become tasks.
         config: the session's ``ConfigProto``.
         graph: the graph.
         release: the release.
@@ -75,18 +78,20 @@ class ClusterSession:
         PermissionDeniedError: a task on another machine, without TLS.
         UnauthenticatedError: a task refuses this process's certificate.
         DeadlineExceededError: a task did not answer within ``operation_timeout_in_ms``.
+        UnavailableError: a dask worker's task is gone.
         UnimplementedError: ``dask.distributed`` is not installed.
     """
 
     def __init__(self, target: str, config: Any, graph: Graph, release: str) -> None:
         if target.startswith("dask://"):
             target = target_of(target.removeprefix("dask://"))
-        if not target.startswith("grpc://"):
+        self._all_listen = target.startswith(ON_DASK)
+        if not target.startswith(("grpc://", ON_DASK)):
             raise NotFoundError.of(
                 f'No session factory registered for the given session options: {{target: "{target}" config: }}'
                 " Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
                 hint='target="" for this process, "grpc://host:port" for the target of a tf.train.Server, "dask://host:port"'
-                " for the workers of a dask scheduler",
+                " for the workers of a dask scheduler, or the target of a gpuplace.cluster(client)",
             )
         event_loop.check_installed()
         self._graph, self._release = graph, release
@@ -95,7 +100,7 @@ class ClusterSession:
         self._limit_s = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0) / 1000
         self.backends: dict[str, Any] = {}
         """None here: they are the tasks'."""
-        address = target.removeprefix("grpc://")
+        address = target.partition("://")[2]
         self._local = running_task(address)
         self.connections = connection_pool() if self._local is None else self._local.connections
         self._steps = itertools.count(1)
@@ -126,6 +131,7 @@ class ClusterSession:
         else:
             await self.connections.start()
             cluster = await self._asked(full_address(address), address, deadline, op="cluster")
+        self._all_listen = cluster["all_listen"]
         jobs = cluster["jobs"]
         given = getattr(self._config, "cluster_def", None)
         if given is not None and given.job:
@@ -150,22 +156,25 @@ class ClusterSession:
         try:
             await comm.write(message)
             return await comm.read()
+        except OSError as error:
+            raise _unavailable(name, error) from None
         finally:
             comm.abort()
 
     async def _connected(self, address: str, name: str, deadline: float | None) -> Any:
-        """A connection to a task, which may not have begun yet."""
+        """A connection to a task, which may not have begun yet; one that has, and does not listen, is gone."""
         from distributed.comm import connect
         from distributed.comm.core import FatalCommClosedError
 
         arguments = security().get_connection_args("worker")
-        noted = time.monotonic()
+        begun = noted = time.monotonic()
+        once_s = _LISTENS_S if self._all_listen else STILL_WAITING_S
         while True:
             now = time.monotonic()
             if now - noted >= STILL_WAITING_S:
                 noted = now
                 tf_logging.info("CreateSession still waiting for response from worker: %s", name)
-            wait_s = STILL_WAITING_S if deadline is None else min(STILL_WAITING_S, deadline - now)
+            wait_s = once_s if deadline is None else min(once_s, deadline - now)
             if wait_s <= 0:
                 raise DeadlineExceededError.of(
                     "Deadline Exceeded", facts={"did not answer": name, "address": address}
@@ -178,7 +187,9 @@ class ClusterSession:
                     facts={"address": address},
                     hint="certificates of one authority on both ends: distributed.comm.tls in dask's configuration",
                 ) from None
-            except OSError:
+            except OSError as error:
+                if self._all_listen and (is_refused(error) or time.monotonic() - begun > patience_s()):
+                    raise _gone(name, error) from None
                 await asyncio.sleep(min(_LOOKS_AGAIN_S, wait_s))
 
     async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
@@ -518,10 +529,8 @@ class _Step:
 
 
 def _fetched(value: Any) -> Any:
-    """A value as a session returns it: arrays that may be written to, and scalars."""
-    if getattr(value, "ndim", None) == 0:
-        return value[()]
-    return value if not hasattr(value, "flags") or value.flags.writeable else value.copy()
+    """A value as a session returns it: scalars are no arrays."""
+    return value[()] if getattr(value, "ndim", None) == 0 else value
 
 
 def passes(task: str, filters: Sequence[str]) -> bool:
@@ -567,6 +576,15 @@ def _unavailable(task: str, error: BaseException) -> UnavailableError:
         "Socket closed",
         facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
         hint="when the task is back, make a new session, as MonitoredTrainingSession does",
+    )
+
+
+def _gone(task: str, error: BaseException) -> UnavailableError:
+    return UnavailableError.of(
+        "The dask worker of the task is gone",
+        facts={"task": task, "raised": f"{type(error).__name__}: {error}"},
+        hint="it does not come back: gpuplace.cluster(client) makes tasks of the workers that there are, and a new"
+        " session with its target goes on from a checkpoint",
     )
 
 

@@ -64,11 +64,14 @@ def packed(value: Any) -> Any:
     from distributed.protocol import to_serialize
 
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return {**found, "data": to_serialize(flat)}
+    return {
+        **found,
+        "data": to_serialize(flat.data),
+    }  # as an array it would arrive read-only where it is that here
 
 
 def unpacked(sent: Any) -> Any:
-    """The value of what ``packed`` gave, after the journey."""
+    """The value of what ``packed`` gave, after the journey: an array of its own, which may be written to."""
     if sent is None:
         return None
     if "handle" in sent:
@@ -80,7 +83,8 @@ def unpacked(sent: Any) -> Any:
         array[:] = sent["strings"]
         return array.reshape(shape)
     dtype = as_dtype(sent["dtype"]).as_numpy_dtype
-    return np.frombuffer(sent["data"], dtype).reshape(shape)
+    array = np.frombuffer(sent["data"], dtype).reshape(shape)
+    return array if array.flags.writeable else array.copy()
 
 
 def packed_error(error: BaseException) -> dict[str, Any]:

@@ -108,6 +108,9 @@ SENDS = frozenset({"_Send", "_HostSend"})
 MAY_BE_DEAD = "_may_be_dead"
 """Attribute of a receiving op whose tensor may be in a branch of a conditional that is not taken."""
 
+RECEIVED_SHAPE = "_received_shape"
+"""Attribute of a ``_Recv``: the shape of what will come, as far as it is known."""
+
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
 """Ops that receive it."""
 

@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.op_sets import RECEIVED_SHAPE
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function, shape_function_of
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
@@ -643,7 +644,7 @@ def _declared_outputs(op: Operation) -> Any:
 
 @shape_function("Recv", "_Recv", "_HostRecv", "InfeedDequeue")
 def _received(op: Operation) -> Any:
-    shape = op.attrs.get("shape")
+    shape = op.attrs.get("shape", op.attrs.get(RECEIVED_SHAPE))
     return (shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE,)
 
 

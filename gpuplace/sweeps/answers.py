@@ -79,6 +79,8 @@ OPTIONS = {
 _SOFT = (Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE, Rule.REQUESTS_DROPPED)
 _KEPT = 2
 """Graphs that a worker keeps for the next batch."""
+_SETTINGS_KEPT = 1000
+"""Settings that a worker keeps."""
 
 
 class Question(NamedTuple):
@@ -261,44 +263,50 @@ class _Asked:
         }
 
 
-class Case(NamedTuple):
-    """A case as it travels."""
-
-    number: int
-    """Its place among all."""
-    graph: int
-    """Of the graph in the batch."""
-    setting: int
-    """Of the setting in the batch."""
-
-
 _of_thread = threading.local()
 
 
+class _Known(NamedTuple):
+    """What a worker keeps from one batch to the next, so that a sweep's question and settings are read once."""
+
+    question: bytes
+    answers: Answers
+    settings: dict[bytes, Setting]
+
+
 def answer_batch(
-    question: Question,
-    cases: Sequence[Case],
-    settings: Mapping[int, Setting],
-    graphs: Mapping[int, SentGraph | OpError],
-    held: Sequence[int] = (),
-    *contents: SentGraph | OpError,
-) -> list[tuple[int, Row]]:
-    """The rows of some cases, with their numbers; what runs on a worker.
+    question: bytes, settings: int, batch: bytes, held: Sequence[int], *contents: SentGraph | OpError
+) -> bytes:
+    """The rows of some cases, in their order; what runs on a worker.
+
+    All that is not content of the cluster travels as bytes, which dask neither searches for futures nor measures.
 
     Args:
-        question: what is asked.
-        cases: the cases.
-        settings: those of the cases.
-        graphs: graphs of the cases that came with them.
+        question: the question, as ``distributed.protocol.pickle`` has it.
+        settings: how many settings the sweep has.
+        batch: as bytes too: numbers of the cases; number of each setting -> it as bytes; number of each graph that
+            came along -> the graph.
         held: numbers of those that the cluster holds.
         *contents: these graphs.
     """
-    known: Answers | None = getattr(_of_thread, "answers", None)
+    from distributed.protocol.pickle import dumps, loads
+
+    known: _Known | None = getattr(_of_thread, "known", None)
     if known is None or known.question != question:
-        known = _of_thread.answers = Answers(question)
-    found = {**graphs, **dict(zip(held, contents, strict=True))}
-    keys = {number: graph.digest if isinstance(graph, SentGraph) else b"" for number, graph in found.items()}
-    return [
-        (case.number, known.row(found[case.graph], keys[case.graph], settings[case.setting]))
-        for case in cases
-    ]
+        known = _of_thread.known = _Known(question, Answers(loads(question)), {})
+    numbers, sent, graphs = loads(batch)
+    placed_with: dict[int, Setting] = {}
+    for number, data in sent.items():
+        if data not in known.settings:
+            if len(known.settings) >= _SETTINGS_KEPT:
+                known.settings.clear()
+            known.settings[data] = loads(data)
+        placed_with[number] = known.settings[data]
+    graphs |= zip(held, contents, strict=True)
+    keys = {number: graph.digest if isinstance(graph, SentGraph) else b"" for number, graph in graphs.items()}
+    rows = []
+    for case in numbers:
+        graph, setting = divmod(case, settings)
+        rows.append(known.answers.row(graphs[graph], keys[graph], placed_with[setting]))
+    packed: bytes = dumps(rows)
+    return packed

@@ -32,7 +32,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuplace.errors import FailedPreconditionError, InternalError, OpError, UnavailableError
-from gpuplace.sweeps.answers import COLUMNS, OUTCOME, Answers, Case, Question, Row, answer_batch
+from gpuplace.sweeps.answers import COLUMNS, OUTCOME, Answers, Question, Row, answer_batch
 from gpuplace.sweeps.cases import Setting
 from gpuplace.sweeps.graphs import NamedGraph, SentGraph
 
@@ -67,6 +67,14 @@ _LOOKS_S, _COUNTED_S = 5.0, 5.0
 """Seconds between looks whether there are workers, and how many."""
 _ALONG = 1 << 20
 """Bytes of the largest graph that goes with its batch, through the scheduler."""
+_LOCALLY = {
+    "distributed.scheduler.allowed-failures": 1,
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
+"""dask's configuration for processes of this machine: one more try of a batch; none of dask's own samples of what they
+do, 100 stacks a second and a seventh of their time; fewer of their memory and of the system."""
 KILLED = "KilledWorker"
 """The class of the error of a case that killed its workers; a sweep that goes on tries it again."""
 
@@ -132,7 +140,7 @@ def run(work: Work, client: Any = None, workers: int | None = None) -> Rows:
     yield from _here(work, left, pace, count)
     if left:
         rest = work._replace(cases=list(left))
-        with _local_client(count) as found:
+        with local_client(count) as found:
             yield from _Cluster(rest, found, pace).rows()
 
 
@@ -228,14 +236,18 @@ def _client_of(given: Any) -> Iterator[Client]:
 
 
 @contextmanager
-def _local_client(workers: int) -> Iterator[Client]:
-    """A client of processes of this machine, which end with it."""
+def local_client(workers: int) -> Iterator[Client]:
+    """A client of processes of this machine, which end with it.
+
+    Args:
+        workers: how many.
+    """
     import dask
     from distributed import Client, LocalCluster
 
     with (
         _without_program(),
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set(_LOCALLY),
         _deaf_to_interrupts() as hears_again,
         LocalCluster(
             n_workers=workers,
@@ -309,7 +321,11 @@ class _Cluster:
     """
 
     def __init__(self, work: Work, client: Client, pace: _Pace) -> None:
+        from distributed.protocol.pickle import dumps
+
         self._work, self._client, self._pace = work, client, pace
+        self._question: bytes = dumps(work.question)
+        self._settings: dict[int, bytes] = {}
         self._left = deque(work.cases)
         self._suspects: deque[int] = deque()
         self._running: dict[Future, _Batch] = {}
@@ -374,11 +390,20 @@ class _Cluster:
         return _Batch(tuple(cases), size)
 
     def _send(self, batch: _Batch) -> None:
+        from distributed.protocol.pickle import dumps
+
         work = self._work
-        cases = [Case(number, *work.split(number)) for number in batch.cases]
         along: dict[int, SentGraph | OpError] = {}
         held: list[int] = []
-        for graph, count in Counter(case.graph for case in cases).items():
+        settings: dict[int, bytes] = {}
+        counts: Counter[int] = Counter()
+        for number in batch.cases:
+            graph, setting = work.split(number)
+            counts[graph] += 1
+            if setting not in self._settings:
+                self._settings[setting] = dumps(work.settings[setting])
+            settings[setting] = self._settings[setting]
+        for graph, count in counts.items():
             content = self._graph(graph)
             if graph in self._held or self._to_come[graph] > count or _size(content) > _ALONG:
                 held.append(graph)
@@ -388,10 +413,9 @@ class _Cluster:
                 along[graph] = content
         future = self._client.submit(
             answer_batch,
-            work.question,
-            cases,
-            {case.setting: work.settings[case.setting] for case in cases},
-            along,
+            self._question,
+            len(work.settings),
+            dumps((batch.cases, settings, along)),
             held,
             *(self._held[graph] for graph in held),
             pure=False,
@@ -420,10 +444,12 @@ class _Cluster:
         if future.status != "finished":
             yield from self._failed(future, batch)
             return
-        rows = future.result()
-        self._pace.add(batch.size, sum(row["seconds"] for _, row in rows), len(rows))
+        from distributed.protocol.pickle import loads
+
+        rows: list[Row] = loads(future.result())
+        self._pace.add(batch.size, sum(row["seconds"] for row in rows), len(rows))
         self._forget(batch)
-        yield from rows
+        yield from zip(batch.cases, rows, strict=True)
 
     def _failed(self, future: Future, batch: _Batch) -> Rows:
         """What became of a batch without rows: its worker died, or the cluster has lost a graph with a worker."""

@@ -4,9 +4,10 @@
 
 Both libraries build the same twelve training steps, those of ``bench_training`` and larger ones, and run them; the
 graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine, of
-TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library there
-is one of measuring it: a machine that others use is quicker and slower for minutes. A measured figure is the least of all rounds'
-medians, as those are that calibrating counts. None of the graphs is among those that calibrating runs.
+TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library
+there is one of measuring it: a machine that others use is quicker and slower for minutes. A measured figure is the
+least of all rounds' medians, as those are that calibrating counts. None of the graphs is among those that calibrating
+runs.
 """
 
 from __future__ import annotations

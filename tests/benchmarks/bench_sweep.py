@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from distributed import Client, LocalCluster
+from distributed import Client
 
 import gpuplace
 from gpuplace.sweeps import running
@@ -38,11 +38,8 @@ def graphs() -> list[str]:
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Client]:
-    """Workers that have loaded the package."""
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as made,
-        Client(made, set_as_default=False) as client,
-    ):
+    """Workers as a sweep starts them, which have loaded the package."""
+    with running.local_client(workers) as client:
         client.run(_load)
         yield client
 
@@ -53,19 +50,20 @@ def _load() -> str:
     return gpuplace.sweeps.answers.__name__
 
 
-def best(repeat: int, run: Callable[[], object]) -> tuple[float, float]:
-    """The least seconds of some turns, and seconds of this process's processor in that turn."""
-    found = []
+def best(repeat: int, *runs: Callable[[], object]) -> list[tuple[float, float]]:
+    """Of each way the least seconds of some turns, and seconds of this process's processor in that turn."""
+    found: list[list[tuple[float, float]]] = [[] for _ in runs]
     for _ in range(repeat):
-        begin, used = time.perf_counter(), time.process_time()
-        run()
-        found.append((time.perf_counter() - begin, time.process_time() - used))
-    return min(found)
+        for run, turns in zip(runs, found, strict=True):
+            begin, used = time.perf_counter(), time.process_time()
+            run()
+            turns.append((time.perf_counter() - begin, time.process_time() - used))
+    return [min(turns) for turns in found]
 
 
 def task_seconds(client: Client) -> float:
     """What the scheduler takes for a task that does nothing."""
-    seconds, _ = best(3, lambda: client.gather(client.map(_nothing, range(_TASKS), pure=False)))
+    ((seconds, _),) = best(3, lambda: client.gather(client.map(_nothing, range(_TASKS), pure=False)))
     return seconds / _TASKS
 
 
@@ -87,11 +85,14 @@ def main() -> None:
     cases = len(wanted) * len(MACHINES)
     print(f"{cases:,} cases; load before: {os.getloadavg()[0]:.1f} on {running.cores()} cores")
     gpuplace.sweep(wanted[:3], MACHINES, what=arguments.what, workers=1)  # what is loaded once
-    alone, alone_used = best(arguments.repeat, lambda: sweep(workers=1))
-    started, _ = best(arguments.repeat, lambda: sweep(workers=arguments.workers))
     with cluster(arguments.workers) as client:
         sweep(client=client)
-        warm, used = best(arguments.repeat, lambda: sweep(client=client))
+        (alone, alone_used), (warm, used), (started, _) = best(
+            arguments.repeat,
+            lambda: sweep(workers=1),
+            lambda: sweep(client=client),
+            lambda: sweep(workers=arguments.workers),
+        )
         task = task_seconds(client)
     print(
         f"one process             {alone:7.2f} s   {alone / cases * 1e3:.2f} ms a case; processor {alone_used:.2f} s"

@@ -1,5 +1,10 @@
 """The workers of a dask cluster as tasks."""
 
+import contextlib
+import socket
+import threading
+import time
+
 import pytest
 
 import gpuplace as tf
@@ -8,14 +13,26 @@ from gpuplace.clusters.dask_client import Cluster
 distributed = pytest.importorskip("distributed")
 
 
-def test_workers_become_tasks():
-    kinds = {"processes": False, "n_workers": 3, "threads_per_worker": 1, "dashboard_address": None}
+@contextlib.contextmanager
+def workers(count):
+    """A dask cluster of so many workers in this process, and a client of it."""
+    kinds = {"processes": False, "n_workers": count, "threads_per_worker": 1, "dashboard_address": None}
     kinds |= {"protocol": "tcp://", "host": "127.0.0.1"}
     with (
         distributed.LocalCluster(**kinds, worker_dashboard_address=None) as local,
         distributed.Client(local) as client,
-        tf.Graph().as_default(),
     ):
+        yield local, client
+
+
+def listens(target):
+    assert target.startswith("grpc+dask://127.0.0.1:")
+    with socket.socket() as caller:
+        return not caller.connect_ex(("127.0.0.1", int(target.rpartition(":")[2])))
+
+
+def test_workers_become_tasks():
+    with workers(3) as (local, client), tf.Graph().as_default():
         with pytest.raises(tf.errors.InvalidArgumentError, match="need 4 dask workers more, and 3 are free"):
             tf.cluster(client, jobs={"worker": 4})
         with tf.cluster(client, jobs={"ps": 1, "worker": 2}) as cluster:
@@ -33,6 +50,73 @@ def test_workers_become_tasks():
                 assert session.placement["w"] == "/job:ps/replica:0/task:0/device:CPU:0"
         with tf.cluster(client) as cluster:
             assert cluster.cluster_spec.num_tasks("worker") == 3
+
+
+def test_tasks_end_with_their_workers():
+    with workers(2) as (local, client), tf.Graph().as_default():
+        cluster = tf.cluster(client, jobs={"ps": 1, "worker": 1})
+        (ps,), (worker,) = cluster.targets("ps"), cluster.targets("worker")
+        session = tf.Session(worker)
+        with tf.device("/job:ps"):
+            blocked = tf.FIFOQueue(1, tf.float32, shapes=[[]]).dequeue()
+        errors = []
+
+        def wait():
+            try:
+                session.run(blocked)
+            except tf.errors.OpError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.1)
+        local.scale(1)
+        thread.join(10)
+        assert isinstance(errors[0], tf.errors.UnavailableError)
+        deadline = time.monotonic() + 10
+        while len(client.scheduler_info()["workers"]) > 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert sorted(map(listens, (ps, worker))) == [False, True]
+        begun = time.monotonic()
+        for target in (ps, worker):  # one is gone itself, the other one knows a task that is
+            with pytest.raises(tf.errors.UnavailableError, match="The dask worker of the task is gone"):
+                tf.Session(target)
+        assert time.monotonic() - begun < 5
+        local.scale(2)
+        client.wait_for_workers(2, timeout=10)
+        with tf.cluster(client, jobs={"ps": 1, "worker": 1}) as again, tf.Session(again.target) as new:
+            with tf.device("/job:ps"):
+                assert new.run(tf.constant(1) + 1) == 2
+
+
+def test_a_task_that_does_not_answer_is_gone_when_dask_would_wait_no_longer():
+    import dask
+
+    with socket.socket() as silent, contextlib.ExitStack() as callers:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        for _ in range(4):  # it takes no connections, and refuses none
+            caller = callers.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(silent.getsockname())
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "300ms"}),
+            pytest.raises(tf.errors.UnavailableError, match="The dask worker of the task is gone") as raised,
+        ):
+            tf.Session(f"grpc+dask://127.0.0.1:{silent.getsockname()[1]}")
+    assert "gpuplace.cluster(client)" in raised.value.hint
+
+
+def test_without_a_scheduler():
+    import dask
+
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "300ms"}),
+            pytest.raises(tf.errors.UnavailableError, match="A dask worker or the scheduler is gone"),
+        ):
+            tf.Session(f"dask://127.0.0.1:{nobody.getsockname()[1]}")
 
 
 class Client:

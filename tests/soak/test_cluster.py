@@ -5,7 +5,10 @@ import pytest
 pytest.importorskip("distributed")
 
 
-@pytest.mark.parametrize(("kind", "victim"), [("synchronous", "ps-0"), ("asynchronous", "worker-0")])
+@pytest.mark.parametrize(
+    ("kind", "victim"),
+    [("synchronous", "ps-0"), ("asynchronous", "worker-0"), ("dask", "scheduler-0"), ("dask", "dask-0")],
+)
 def test_a_training_goes_on_after_a_process_was_killed(kind, victim):
     from tests.soak.cluster import Run, execute
 

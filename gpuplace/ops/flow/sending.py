@@ -32,7 +32,7 @@ def send(xp: Any, tensor: Any, *, tensor_name: str | bytes, recv_device: str | b
     return ()
 
 
-@compute("_Recv", own_state=True)
+@compute("_Recv", fresh=True, own_state=True)
 def receive(xp: Any, *, tensor_name: str | bytes) -> Any:
-    """Waits for a value."""
+    """Waits for a value, which nobody else has."""
     return _rendezvous().receive(_name(tensor_name))

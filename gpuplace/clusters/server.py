@@ -35,27 +35,19 @@ class RunningTask:
     def __init__(self, cluster: ClusterSpec, job: str, index: int, config: Any) -> None:
         self.connections = connection_pool()
         self.task = Task(job, index, config, self.connections)
+        self.cluster = cluster
         self.all_listen = False
         """Whether all tasks have begun to listen; then one that does not is gone."""
         self.address = cluster.task_address(job, index)
-        self.know(cluster)
         handlers: dict[str, Callable[..., Any]] = {**self.task.handlers, "cluster": self.described}
         self.listener = Listener(full_address(self.address), handlers)
-
-    def know(self, cluster: ClusterSpec) -> None:
-        """Says which tasks there are.
-
-        Args:
-            cluster: the cluster.
-        """
-        self.cluster = cluster
-        self.task.neighbours = neighbours(cluster, _host(self.address))
 
     async def start(self) -> str:
         """Begins to listen; returns ``host:port``."""
         await self.connections.start()
         found = await self.listener.start()
-        self.address = f"{_host(self.address)}:{found.rpartition(':')[2]}"
+        host = self.address.rpartition(":")[0]
+        self.address = f"{host}:{found.rpartition(':')[2]}"
         return self.address
 
     async def stop(self) -> None:
@@ -69,24 +61,6 @@ class RunningTask:
         jobs = {job: self.cluster.job_tasks(job) for job in self.cluster.jobs}
         jobs[self.task.job][self.task.index] = self.address
         return {"error": None, "jobs": jobs, "task": self.task.name, "all_listen": self.all_listen}
-
-
-def neighbours(cluster: ClusterSpec, host: str) -> int:
-    """How many tasks work on a host at the same time: those of one job do, while the other jobs wait for them.
-
-    >>> neighbours(ClusterSpec({"ps": ["a:1"], "worker": ["a:2", "a:3", "b:1"]}), "a")
-    2
-
-    Args:
-        cluster: the cluster.
-        host: as the addresses of its tasks have it.
-    """
-    jobs = [[_host(address or "") for address in cluster.job_tasks(job)] for job in cluster.jobs]
-    return max(1, *(hosts.count(host) for hosts in jobs))
-
-
-def _host(address: str) -> str:
-    return address.rpartition(":")[0]
 
 
 _watching = threading.Event()
@@ -106,9 +80,6 @@ def running_task(address: str) -> RunningTask | None:
 
 class Server:
     """A task of a cluster, in this process: its devices, variables and queues, for sessions of any process.
-
-    Tasks of a job that are on one machine share its cores: unless ``intra_op_parallelism_threads`` says otherwise, a
-    kernel has as many threads as there are cores for each.
 
     >>> server = Server.create_local_server()
     >>> server.target.startswith("grpc://localhost:")
@@ -193,8 +164,7 @@ class Server:
             cluster: the whole cluster.
         """
         if self._running is not None:
-            self._running.know(cluster)
-            self._running.all_listen = True
+            self._running.cluster, self._running.all_listen = cluster, True
             self._server_def.cluster.CopyFrom(cluster.as_cluster_def())
 
     def join(self) -> None:

@@ -40,7 +40,6 @@ from gpuplace.kernels.cancellation import StepLimits, limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import ResourceHandle, SessionResources
 from gpuplace.memory.process_state import SessionDevices, session_devices
-from gpuplace.numerics import threads
 from gpuplace.plan.compile import PlanMaker
 from gpuplace.plan.executor import Plan
 from gpuplace.session.function_runs import SessionFunctions
@@ -123,8 +122,6 @@ class Task:
             "reset": self.reset,
         }
         """Name of an operation of the protocol -> the coroutine that does it."""
-        self.neighbours = 1
-        """How many tasks on this one's host work at the same time, itself included."""
 
     def close(self) -> None:
         """Ends all sessions."""
@@ -175,7 +172,6 @@ class Task:
         resources = TaskSessionResources(None if isolated else self.resources)
         resources.allocators = self.devices.allocators
         lock = threading.RLock()
-        threads.configure(int(config.intra_op_parallelism_threads), self.neighbours)
         maker = PlanMaker(
             self.devices,
             session_catalogue(release).kernels,

@@ -13,9 +13,8 @@ own part of the result: what comes out is the same, bit by bit, however many thr
 
 The number of threads is that of TensorFlow's intra-op pool, decided by the first session: its
 ``ConfigProto.intra_op_parallelism_threads``, else the environment variable ``TF_NUM_INTRAOP_THREADS``, else the cores
-that the process may use, of which each of a cluster's tasks that work here at the same time has its part. Matrix
-products within a piece stay on its thread (see ``blas_threads``); those of other kernels are left to BLAS and its own
-threads.
+that the process may use. Matrix products within a piece stay on its thread (see ``blas_threads``); those of other
+kernels are left to BLAS and its own threads.
 
 Source: tensorflow/core/common_runtime/local_device.cc and process_util.cc, release 1.15 (the number of threads).
 """
@@ -46,18 +45,16 @@ def size() -> int:
     return _size or configure(0)
 
 
-def configure(intra_op_parallelism_threads: int, processes: int = 1) -> int:
+def configure(intra_op_parallelism_threads: int) -> int:
     """Decides the number of threads, unless that is done already, and returns it.
 
     Args:
         intra_op_parallelism_threads: the wanted number; 0 leaves it to the environment and the machine.
-        processes: how many divide the machine's cores among themselves.
     """
     global _size
     with _lock:
         if not _size:
-            own = available_cores() // processes
-            _size = max(1, intra_op_parallelism_threads or _from_environment() or own)
+            _size = max(1, intra_op_parallelism_threads or _from_environment() or available_cores())
         return _size
 
 

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 import gpuplace as tf
-from gpuplace.numerics import threads
 from tests.clusters.running import addresses, servers
 
 pytest.importorskip("distributed")
@@ -168,26 +167,3 @@ def test_ports_are_free_when_servers_have_stopped():
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
-
-
-@pytest.mark.parametrize(
-    ("jobs", "config", "expected"),
-    [
-        ({"ps": 1, "worker": 2}, {}, 3),
-        ({"ps": 1, "worker": 1}, {}, 6),
-        ({"worker": 9}, {}, 1),
-        ({"worker": 2}, {"intra_op_parallelism_threads": 5}, 5),
-    ],
-)
-def test_tasks_of_a_job_divide_the_cores_of_their_machine(monkeypatch, jobs, config, expected):
-    monkeypatch.setattr(threads, "available_cores", lambda: 6)
-    monkeypatch.delenv(threads.ENVIRONMENT_VARIABLE, raising=False)
-    threads.reset()
-    try:
-        server = tf.train.Server(addresses(**jobs), job_name="worker", task_index=0)
-        filters = ["/job:worker/task:0"]  # the others have not begun
-        with tf.Session(server.target, config=tf.ConfigProto(device_filters=filters, **config)):
-            assert threads.size() == expected
-        server.stop()
-    finally:
-        threads.reset()

@@ -74,6 +74,7 @@ from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
 from gpuplace.ops.array.padding import *
 from gpuplace.ops.array.rearranging import *
+from gpuplace.ops.array.repeating import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
@@ -131,6 +132,7 @@ __all__ = [
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
+    "control_flow_v2_enabled", "disable_control_flow_v2",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
     "InteractiveSession", "is_tensor", "name_scope",
@@ -162,7 +164,7 @@ __all__ = [
     "guarantee_const", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
     "invert_permutation", "lin_space", "linspace",
     "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack",
-    "placeholder", "placeholder_with_default", "range", "rank", "required_space_to_batch_paddings",
+    "placeholder", "placeholder_with_default", "range", "rank", "repeat", "required_space_to_batch_paddings",
     "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "searchsorted",
     "sequence_mask", "setdiff1d", "shape", "shape_n", "size", "slice", "sort", "space_to_batch",
     "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",

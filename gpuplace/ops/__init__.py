@@ -8,6 +8,7 @@ import gpuplace.ops.array.gather
 import gpuplace.ops.array.joining
 import gpuplace.ops.array.padding
 import gpuplace.ops.array.rearranging
+import gpuplace.ops.array.repeating
 import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing

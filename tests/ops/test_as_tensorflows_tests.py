@@ -665,3 +665,58 @@ def test_resources_are_made_and_asked_for():
         assert b"b:0" in session.run(scaffold.ready_op)
         session.run([scaffold.init_op, scaffold.local_init_op])
         assert session.run(scaffold.ready_op).size == 0
+
+
+def test_there_is_a_graph_mode_and_no_eager_one():
+    context = resolve("tensorflow.python.eager.context")
+    with context.graph_mode():
+        assert not context.executing_eagerly()
+    with pytest.raises(tf.errors.UnimplementedError, match=r"Eager execution.*tf\.Session"):
+        context.eager_mode()
+    assert context.num_gpus() == 0
+    assert not tf.get_default_graph().building_function
+    assert not tf.control_flow_v2_enabled()
+
+
+def test_jacobians_of_a_function():
+    checker = resolve("tensorflow.python.ops.gradient_checker_v2")
+    x, y = np.array([1.0, 2.0]), np.array([[3.0], [4.0], [5.0]])
+    with tf.Session():
+        theoretical, numeric = checker.compute_gradient(lambda x, y: x * y, [x, tf.constant(y)])
+    assert [one.shape for one in theoretical] == [(6, 2), (6, 3)]
+    np.testing.assert_allclose(theoretical[0][:, 0], [3, 0, 4, 0, 5, 0])
+    assert checker.max_error(theoretical, numeric) < 1e-8
+    assert checker.max_error(theoretical, theoretical[::-1]) == float("inf")
+    with tf.Session(), pytest.raises(ValueError, match="must be a list or tuple"):
+        checker.compute_gradient(tf.square, x)
+
+
+@pytest.mark.parametrize(
+    "module, name, public",
+    [
+        ("ops.image_ops_impl", "flip_left_right", "image.flip_left_right"),
+        ("ops.image_ops_impl", "ResizeMethodV1", "image.ResizeMethod"),
+        ("ops.linalg.linalg_impl", "logdet", "linalg.logdet"),
+        ("lib.io.python_io", "TFRecordWriter", "python_io.TFRecordWriter"),
+        ("data.ops.dataset_ops", "DatasetV2", "data.Dataset"),
+        ("data.ops.dataset_ops", "get_legacy_output_types", "data.get_output_types"),
+        ("data.ops.dataset_ops", "get_structure", "data.experimental.get_structure"),
+        ("data.ops.readers", "TextLineDatasetV1", "data.TextLineDataset"),
+        ("data.experimental.ops.cardinality", "cardinality", "data.experimental.cardinality"),
+        ("platform.benchmark", "Benchmark", "test.Benchmark"),
+        ("saved_model.loader_impl", "load", "saved_model.loader.load"),
+        ("ops.array_ops", "rank_internal", "rank"),
+    ],
+)
+def test_inner_modules_have_public_names(module, name, public):
+    wanted = tf
+    for part in public.split("."):
+        wanted = getattr(wanted, part)
+    assert getattr(resolve(f"tensorflow.python.{module}"), name) is wanted
+
+
+def test_generated_modules_have_ops_by_their_own_names():
+    added = resolve("tensorflow.python.ops.gen_math_ops").AddV2(x=1.0, y=2.0)
+    with tf.Session() as session:
+        assert session.run(added) == 3
+    assert resolve("tensorflow.core.lib.core.error_codes_pb2").NOT_FOUND == 5

@@ -197,7 +197,7 @@ __all__ = [
     "ceil", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag",
     "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1",
-    "extract_image_patches", "fft",
+    "extract_image_patches", "extract_volume_patches", "fft",
     "fft2d", "fft3d", "floor", "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal",
     "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag",
     "invert", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
@@ -330,6 +330,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.nn.volume_patches import extract_volume_patches
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
@@ -417,6 +418,7 @@ else:
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,
+            "gpuplace.ops.nn.volume_patches": "extract_volume_patches",
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.sparse_ops": """
                 sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge

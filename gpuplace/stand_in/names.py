@@ -95,7 +95,7 @@ MODULES = {
     "tensorflow.contrib.memory_stats.python.ops.memory_stats_ops": "gpuplace.api.contrib.memory_stats",
     "tensorflow.contrib.training.python.training.bucket_ops": "gpuplace.api.contrib.training",
     "tensorflow.contrib.training.python.training.device_setter": "gpuplace.api.contrib.training",
-    "tensorflow.contrib.training.python.training.evaluation": "gpuplace.training.evaluation",
+    "tensorflow.contrib.training.python.training.evaluation": "gpuplace.api.contrib.training",
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
@@ -104,7 +104,6 @@ MODULES = {
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.meta_graph": "gpuplace.saving.scoped_meta_graph",
     "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
-    "tensorflow.python.saved_model.builder_impl": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
     "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",
     "tensorflow.python.saved_model.loader_impl": "gpuplace.saving.saved_model_loader",
@@ -173,7 +172,7 @@ NAMES = {
     },
     "distribute.all_reduce": (),
     "eager.context": ("stand_in.eager_context",),
-    "framework.common_shapes": (),
+    "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
     "framework.device": ("device.spec",),
     "framework.device_spec": ("device.spec",),
@@ -201,7 +200,7 @@ NAMES = {
     "layers.layers": ("api.nets.layers",),
     "layers.normalization": ("api.nets.layers",),
     "layers.pooling": ("api.nets.layers",),
-    "layers.utils": ("ops.flow.conditionals", "api.nets.layers"),
+    "layers.utils": ("stand_in.layer_utils", "ops.flow.conditionals", "api.nets.layers"),
     "lib.io.file_io": ("files.file_io", "api.files.gfile"),
     **dict.fromkeys(("lib.io.python_io", "lib.io.tf_record"), ("api.files.io",)),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping", "ops.array.gather"),
@@ -264,7 +263,7 @@ NAMES = {
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.sort_ops": (),
-    "ops.sparse_ops": ("api.arithmetic.sparse",),
+    "ops.sparse_ops": ("ops.sparse.sparse_spec", "api.arithmetic.sparse"),
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.stateless_random_ops": ("ops.random.stateless",),
@@ -281,6 +280,7 @@ NAMES = {
     "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
     "platform.resource_loader": ("api.resource_loader",),
+    "saved_model.builder_impl": ("saving.saved_model_builder",),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -352,6 +352,9 @@ CONTRIB = {
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
+FUNCTIONS = {"tensorflow.contrib.framework.python.ops.arg_scope"}
+"""Modules whose package has a function of that name."""
+
 WITHOUT_NAMES = {
     "tensorflow.contrib.all_reduce.python.all_reduce",
     "tensorflow.contrib.image.python.ops.distort_image_ops",
@@ -389,6 +392,7 @@ ALIASES = {
         for version in ("V1", "V2")
     },
     ("ops.array_ops", "rank_internal"): "rank",
+    ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
     ("framework.device_spec", "DeviceSpecV2"): "DeviceSpec",
     ("training.training_util", "_get_or_create_global_step_read"): "global_step_read",
@@ -411,6 +415,7 @@ ALIASES = {
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
+    ("saved_model.builder_impl", "_SavedModelBuilder"): "SavedModelBuilder",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
@@ -428,7 +433,7 @@ _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
 _GENERATED = re.compile(
-    r"tensorflow\.(?:python\.(?:ops|training)\.gen_\w+_ops|contrib\.framework\.python\.ops\.audio_ops)"
+    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops)|contrib\.framework\.python\.ops\.audio_ops)"
 )
 """Modules of functions that add one op each."""
 
@@ -502,10 +507,16 @@ class _Names(ModuleType):
         super().__init__(name, f"{name}, as far as gpuplace has it.")
         self._sources = sources
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and f"{self.__name__}.{name}" in FUNCTIONS:
+            return  # an import of the module, which would hide the function
+        super().__setattr__(name, value)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if not self._sources or f"{self.__name__}.{name}" in _CONTRIB_MODULES:
+        below = f"{self.__name__}.{name}"
+        if not self._sources or below in _CONTRIB_MODULES.keys() - FUNCTIONS:
             try:
                 with OwnFramesHidden(ImportError):
                     return importlib.import_module(f"{self.__name__}.{name}")

@@ -836,5 +836,5 @@ def test_a_module_with_the_name_of_a_function_does_not_hide_it():
 
 
 def test_sizes_are_no_matrix():
-    with pytest.raises(ValueError, match="rank 1"):
+    with pytest.raises(ValueError, match="must be rank 1 but is rank 2"):
         tf.sparse_to_dense([1, 3], [[5], [3]], 1, -1)

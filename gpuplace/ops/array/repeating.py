@@ -53,7 +53,7 @@ def repeat(
         rank = data.shape.ndims
         if rank is not None and not -rank <= axis < rank:
             raise ValueError(f"Dimension is {axis} but rank is {rank}: `axis` must be in [{-rank}, {rank})")
-        known = None if rank is None else data.shape.sizes[axis]
+        known = None if data.shape.sizes is None else data.shape.sizes[axis]
         length = shape_of(data)[axis] if known is None else known
         if counts.shape.num_elements() == 1:
             times = constant_value(counts)

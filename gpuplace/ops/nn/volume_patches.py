@@ -76,9 +76,9 @@ def _extract(xp: Any, input: Any, *, ksizes: Any, strides: Any, padding: bytes) 
     window, steps = _checked(ksizes, "ksizes"), _checked(strides, "strides")
     counts, around = [], [(0, 0)]
     for size, length, step in zip(input.shape[1:4], window, steps, strict=True):
-        count, before = output_size(size, length, 1, step, padding.decode(), (0, 0))[:2]
-        counts.append(count)
-        around.append((before, max(0, (count - 1) * step + length - size - before)))
+        count, before, after = output_size(size, length, 1, step, padding.decode(), (0, 0))
+        counts.append(count or 0)
+        around.append((before, after))
     padded = xp.pad(input, [*around, (0, 0)])
     parts = []
     for offsets in itertools.product(*map(range, window)):

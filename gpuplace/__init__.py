@@ -316,6 +316,7 @@ if TYPE_CHECKING:
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.gradients.slices_spec import *
+    from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
         ConditionalAccumulator,
         ConditionalAccumulatorBase,
@@ -330,7 +331,6 @@ if TYPE_CHECKING:
     from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
-    from gpuplace.ops.nn.volume_patches import extract_volume_patches
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
@@ -418,7 +418,7 @@ else:
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,
-            "gpuplace.ops.nn.volume_patches": "extract_volume_patches",
+            "gpuplace.ops.image.volume_patches": "extract_volume_patches",
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.sparse_ops": """
                 sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge

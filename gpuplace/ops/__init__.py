@@ -106,7 +106,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.pool",
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
-    "gpuplace.ops.nn.volume_patches",
+    "gpuplace.ops.image.volume_patches",
     "gpuplace.ops.nn.volumes",
     "gpuplace.ops.random.gamma_and_poisson",
     "gpuplace.ops.random.stateless",

@@ -103,7 +103,6 @@ MODULES = {
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.meta_graph": "gpuplace.saving.scoped_meta_graph",
-    "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
     "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",
     "tensorflow.python.saved_model.loader_impl": "gpuplace.saving.saved_model_loader",
@@ -280,7 +279,7 @@ NAMES = {
     "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
     "platform.resource_loader": ("api.resource_loader",),
-    "saved_model.builder_impl": ("saving.saved_model_builder",),
+    **dict.fromkeys(("saved_model.builder", "saved_model.builder_impl"), ("saving.saved_model_builder",)),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -352,9 +351,6 @@ CONTRIB = {
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
-FUNCTIONS = {"tensorflow.contrib.framework.python.ops.arg_scope"}
-"""Modules whose package has a function of that name."""
-
 WITHOUT_NAMES = {
     "tensorflow.contrib.all_reduce.python.all_reduce",
     "tensorflow.contrib.image.python.ops.distort_image_ops",
@@ -415,6 +411,7 @@ ALIASES = {
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
+    ("saved_model.builder", "_SavedModelBuilder"): "SavedModelBuilder",
     ("saved_model.builder_impl", "_SavedModelBuilder"): "SavedModelBuilder",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
@@ -507,16 +504,10 @@ class _Names(ModuleType):
         super().__init__(name, f"{name}, as far as gpuplace has it.")
         self._sources = sources
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and f"{self.__name__}.{name}" in FUNCTIONS:
-            return  # an import of the module, which would hide the function
-        super().__setattr__(name, value)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        below = f"{self.__name__}.{name}"
-        if not self._sources or below in _CONTRIB_MODULES.keys() - FUNCTIONS:
+        if not self._sources or f"{self.__name__}.{name}" in _CONTRIB_MODULES:
             try:
                 with OwnFramesHidden(ImportError):
                     return importlib.import_module(f"{self.__name__}.{name}")

@@ -706,6 +706,7 @@ def test_jacobians_of_a_function():
         ("platform.benchmark", "Benchmark", "test.Benchmark"),
         ("saved_model.loader_impl", "load", "saved_model.loader.load"),
         ("ops.array_ops", "rank_internal", "rank"),
+        ("saved_model.builder", "_SavedModelBuilder", "saved_model.Builder"),
     ],
 )
 def test_inner_modules_have_public_names(module, name, public):
@@ -827,12 +828,6 @@ def test_conditions_and_what_is_behind_tensors():
         utils.get_reachable_from_inputs([1])
     assert utils.static_shape(None) is None
     assert utils.static_shape(tf.zeros([2, 1])) == (2, 1)
-
-
-def test_a_module_with_the_name_of_a_function_does_not_hide_it():
-    package = resolve("tensorflow.contrib.framework.python.ops")
-    package.arg_scope = resolve("tensorflow.contrib.framework.python.ops.arg_scope")
-    assert package.arg_scope is tf.contrib.framework.arg_scope
 
 
 def test_sizes_are_no_matrix():

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import inspect
 import re
+import statistics
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.graphdef.messages import ConfigProto
@@ -128,15 +127,15 @@ class Benchmark:
         target = getattr(op_or_tensor, "op", op_or_tensor)
         for _ in range(burn_iters):
             sess.run(target, feed_dict=feed_dict)
-        times = np.zeros(min_iters)
-        for number in range(min_iters):
+        times = []
+        for _ in range(min_iters):
             start = time.perf_counter()
             sess.run(target, feed_dict=feed_dict)
-            times[number] = time.perf_counter() - start
-        median = float(np.median(times)) if min_iters else -1.0
+            times.append(time.perf_counter() - start)
+        median = statistics.median(times) if times else -1.0
         said = dict(extras or {})
-        if min_iters:
-            said |= {"wall_time_mean": float(times.mean()), "wall_time_stdev": float(times.std())}
+        if times:
+            said |= {"wall_time_mean": statistics.fmean(times), "wall_time_stdev": statistics.pstdev(times)}
         result: dict[str, Any] = {
             "iters": min_iters,
             "wall_time": median,

@@ -74,6 +74,7 @@ from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
 from gpuplace.ops.array.padding import *
 from gpuplace.ops.array.rearranging import *
+from gpuplace.ops.array.repeating import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
@@ -131,6 +132,7 @@ __all__ = [
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
+    "control_flow_v2_enabled", "disable_control_flow_v2",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
     "InteractiveSession", "is_tensor", "name_scope",
@@ -162,7 +164,7 @@ __all__ = [
     "guarantee_const", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
     "invert_permutation", "lin_space", "linspace",
     "matrix_transpose", "meshgrid", "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack",
-    "placeholder", "placeholder_with_default", "range", "rank", "required_space_to_batch_paddings",
+    "placeholder", "placeholder_with_default", "range", "rank", "repeat", "required_space_to_batch_paddings",
     "reshape", "reverse", "reverse_sequence", "reverse_v2", "roll", "scatter_nd", "searchsorted",
     "sequence_mask", "setdiff1d", "shape", "shape_n", "size", "slice", "sort", "space_to_batch",
     "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",
@@ -195,7 +197,7 @@ __all__ = [
     "ceil", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag",
     "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1",
-    "extract_image_patches", "fft",
+    "extract_image_patches", "extract_volume_patches", "fft",
     "fft2d", "fft3d", "floor", "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal",
     "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag",
     "invert", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
@@ -314,6 +316,7 @@ if TYPE_CHECKING:
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.gradients.slices_spec import *
+    from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
         ConditionalAccumulator,
         ConditionalAccumulatorBase,
@@ -415,6 +418,7 @@ else:
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,
+            "gpuplace.ops.image.volume_patches": "extract_volume_patches",
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.sparse_ops": """
                 sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge

@@ -9,7 +9,14 @@ Source: tensorflow/python/compat/v2_compat.py and tensorflow/python/framework/op
 
 from __future__ import annotations
 
-__all__ = ["disable_eager_execution", "disable_v2_behavior", "disable_v2_tensorshape", "executing_eagerly"]
+__all__ = [
+    "control_flow_v2_enabled",
+    "disable_control_flow_v2",
+    "disable_eager_execution",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
+    "executing_eagerly",
+]
 
 
 def disable_v2_behavior() -> None:
@@ -26,4 +33,13 @@ def disable_v2_tensorshape() -> None:
 
 def executing_eagerly() -> bool:
     """False: nothing runs as it is built."""
+    return False
+
+
+def disable_control_flow_v2() -> None:
+    """Does nothing: loops and conditionals are made of ``Enter``, ``Switch`` and the like, always."""
+
+
+def control_flow_v2_enabled() -> bool:
+    """False: loops and conditionals are no calls of functions."""
     return False

@@ -145,6 +145,8 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         if value is not None and int(value) == -1:
             return UNKNOWN_SHAPE
         raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
+    if tensor.shape.ndims not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {tensor.shape.ndims}")
     if isinstance(tensor, Evaluated) and (known := tensor.evaluate()) is not None:
         return TensorShape.of(tuple(None if size < 0 else int(size) for size in known[0].tolist()))
     op = tensor.op

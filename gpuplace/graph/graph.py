@@ -629,6 +629,8 @@ class Graph(Collections):
         """Whether this is the graph of a function's body: it never is."""
         return False
 
+    _building_function = building_function
+
     @property
     def finalized(self) -> bool:
         """Whether the graph may no longer change."""

@@ -8,6 +8,7 @@ import gpuplace.ops.array.gather
 import gpuplace.ops.array.joining
 import gpuplace.ops.array.padding
 import gpuplace.ops.array.rearranging
+import gpuplace.ops.array.repeating
 import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
@@ -105,6 +106,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.pool",
     "gpuplace.ops.nn.sampling",
     "gpuplace.ops.nn.sparsity",
+    "gpuplace.ops.image.volume_patches",
     "gpuplace.ops.nn.volumes",
     "gpuplace.ops.random.gamma_and_poisson",
     "gpuplace.ops.random.stateless",

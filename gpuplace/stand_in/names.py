@@ -92,6 +92,10 @@ MODULES = {
             "tfexample_decoder",
         )
     },
+    "tensorflow.contrib.memory_stats.python.ops.memory_stats_ops": "gpuplace.api.contrib.memory_stats",
+    "tensorflow.contrib.training.python.training.bucket_ops": "gpuplace.api.contrib.training",
+    "tensorflow.contrib.training.python.training.device_setter": "gpuplace.api.contrib.training",
+    "tensorflow.contrib.training.python.training.evaluation": "gpuplace.api.contrib.training",
     "tensorflow.contrib.training.python.training.hparam": "gpuplace.training.hparams",
     "tensorflow.contrib.training.python.training.training": "gpuplace.api.contrib.training",
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
@@ -99,12 +103,13 @@ MODULES = {
     "tensorflow.python.framework.graph_util": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.graph_util_impl": "gpuplace.api.files.graph_util",
     "tensorflow.python.framework.meta_graph": "gpuplace.saving.scoped_meta_graph",
-    "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
     "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",
+    "tensorflow.python.saved_model.loader_impl": "gpuplace.saving.saved_model_loader",
     "tensorflow.python.saved_model.main_op": "gpuplace.saving.saved_model_loader",
     "tensorflow.python.saved_model.signature_constants": "gpuplace.saving.signature_constants",
     "tensorflow.python.saved_model.signature_def_utils": "gpuplace.saving.signatures",
+    "tensorflow.python.saved_model.signature_def_utils_impl": "gpuplace.saving.signatures",
     "tensorflow.python.saved_model.tag_constants": "gpuplace.saving.tag_constants",
     "tensorflow.python.saved_model.utils": "gpuplace.saving.signatures",
     "tensorflow.python.framework.test_util": "gpuplace.stand_in.test_util",
@@ -114,6 +119,8 @@ MODULES = {
     "tensorflow.python.platform.flags": "gpuplace.api.flags",
     "tensorflow.python.platform.tf_logging": "gpuplace.tf_logging",
     "tensorflow.python.ops.gradient_checker": "gpuplace.api.testing.gradient_checker",
+    "tensorflow.python.ops.gradient_checker_v2": "gpuplace.stand_in.gradient_checker_v2",
+    "tensorflow.core.lib.core.error_codes_pb2": "gpuplace.stand_in.error_codes",
     "tensorflow.core.example.example_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.example.feature_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
@@ -142,7 +149,8 @@ _VARIABLES = (
 NAMES = {
     "client.session": ("session.fetches",),
     **dict.fromkeys(
-        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"), ("api.training.data",)
+        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"),
+        ("api.training.data", "api.training.data_experimental"),
     ),
     "data.ops.multi_device_iterator_ops": (),
     **{
@@ -157,12 +165,13 @@ NAMES = {
                 "grouping",
                 "interleave_ops",
             ),
+            *("cardinality", "optimization_options", "stats_options", "take_while_ops", "threading_options"),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
         )
     },
     "distribute.all_reduce": (),
-    "eager.context": ("api.behavior",),
-    "framework.common_shapes": (),
+    "eager.context": ("stand_in.eager_context",),
+    "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
     "framework.device": ("device.spec",),
     "framework.device_spec": ("device.spec",),
@@ -190,9 +199,9 @@ NAMES = {
     "layers.layers": ("api.nets.layers",),
     "layers.normalization": ("api.nets.layers",),
     "layers.pooling": ("api.nets.layers",),
-    "layers.utils": ("ops.flow.conditionals", "api.nets.layers"),
+    "layers.utils": ("stand_in.layer_utils", "ops.flow.conditionals", "api.nets.layers"),
     "lib.io.file_io": ("files.file_io", "api.files.gfile"),
-    "lib.io.tf_record": ("api.files.io",),
+    **dict.fromkeys(("lib.io.python_io", "lib.io.tf_record"), ("api.files.io",)),
     "ops.array_ops": ("ops.array.constant", "ops.array.reshaping", "ops.array.gather"),
     "ops.bitwise_ops": ("api.arithmetic.bitwise",),
     "ops.collective_ops": (),
@@ -202,6 +211,7 @@ NAMES = {
     "ops.confusion_matrix": ("ops.math.confusion_matrix", "ops.metrics"),
     "ops.control_flow_ops": _FLOW,
     "ops.control_flow_util": _FLOW,
+    "ops.control_flow_v2_toggles": ("api.behavior",),
     "ops.ctc_ops": ("ops.nn.ctc", *_NN),
     "ops.custom_gradient": ("ops.gradients.custom_gradient",),
     "ops.data_flow_ops": (
@@ -216,14 +226,14 @@ NAMES = {
     "ops.gradients_impl": ("ops.gradients.gradients",),
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.histogram_ops": (),
-    "ops.image_ops": ("api.nets.image", "ops.image.geometry"),
+    **dict.fromkeys(("ops.image_ops", "ops.image_ops_impl"), ("api.nets.image", "ops.image.geometry")),
     "ops.init_ops": (
         *("api.nets.initializers", "ops.variables.convolution_initializers"),
         "ops.variables.init_ops",
     ),
     "ops.io_ops": (),
     "ops.linalg_ops": ("api.arithmetic.linalg",),
-    "ops.linalg.linalg": ("api.arithmetic.linalg",),
+    **dict.fromkeys(("ops.linalg.linalg", "ops.linalg.linalg_impl"), ("api.arithmetic.linalg",)),
     "ops.list_ops": (),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("ops.input.tables",),
@@ -252,7 +262,7 @@ NAMES = {
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.sort_ops": (),
-    "ops.sparse_ops": ("api.arithmetic.sparse",),
+    "ops.sparse_ops": ("ops.sparse.sparse_spec", "api.arithmetic.sparse"),
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.stateless_random_ops": ("ops.random.stateless",),
@@ -266,11 +276,10 @@ NAMES = {
         "ops.variables.partitioned",
     ),
     "ops.variables": _VARIABLES,
+    "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
     "platform.resource_loader": ("api.resource_loader",),
-    "data.ops.dataset_ops": ("api.training.data",),
-    "data.ops.iterator_ops": ("api.training.data",),
-    "data.ops.readers": ("api.training.data",),
+    **dict.fromkeys(("saved_model.builder", "saved_model.builder_impl"), ("saving.saved_model_builder",)),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -291,7 +300,7 @@ NAMES = {
     "training.slot_creator": ("ops.train.slots",),
     "ops.weights_broadcast_ops": ("ops.losses",),
     "training.warm_starting_util": ("training.warm_start", "api.training.train"),
-    "util.compat": ("api.compat",),
+    "util.compat": ("api.compat", "stand_in.util_compat"),
     "util.nest": ("api.nest", "ops.nest_paths", "ops.nest"),
 }
 """Modules of TensorFlow below ``tensorflow.python`` -> modules of gpuplace where their names are looked for, before
@@ -367,6 +376,19 @@ ALIASES = {
     ("framework.tensor_util", "constant_value"): "get_static_value",
     ("framework.tensor_util", "MakeNdarray"): "make_ndarray",
     ("data.ops.dataset_ops", "DatasetV1"): "Dataset",
+    ("data.ops.dataset_ops", "DatasetV2"): "Dataset",
+    ("data.ops.dataset_ops", "DatasetV1Adapter"): "Dataset",
+    **{
+        ("data.ops.dataset_ops", f"get_legacy_output_{what}"): f"get_output_{what}"
+        for what in ("types", "shapes", "classes")
+    },
+    **{
+        ("data.ops.readers", f"{name}Dataset{version}"): f"{name}Dataset"
+        for name in ("TextLine", "TFRecord", "FixedLengthRecord")
+        for version in ("V1", "V2")
+    },
+    ("ops.array_ops", "rank_internal"): "rank",
+    ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
     ("framework.device_spec", "DeviceSpecV2"): "DeviceSpec",
     ("training.training_util", "_get_or_create_global_step_read"): "global_step_read",
@@ -379,13 +401,18 @@ ALIASES = {
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",
     ("ops.array_ops", "squeeze_v2"): "squeeze",
-    ("ops.image_ops", "ResizeMethod"): "ResizeMethodV2",
-    ("ops.image_ops", "ResizeMethodV1"): "ResizeMethod",
+    **{
+        (f"ops.{module}", new): old
+        for module in ("image_ops", "image_ops_impl")
+        for new, old in (("ResizeMethod", "ResizeMethodV2"), ("ResizeMethodV1", "ResizeMethod"))
+    },
     ("ops.init_ops", "_compute_fans"): "fans",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
+    ("saved_model.builder", "_SavedModelBuilder"): "SavedModelBuilder",
+    ("saved_model.builder_impl", "_SavedModelBuilder"): "SavedModelBuilder",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
@@ -403,7 +430,7 @@ _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
 _GENERATED = re.compile(
-    r"tensorflow\.(?:python\.(?:ops|training)\.gen_\w+_ops|contrib\.framework\.python\.ops\.audio_ops)"
+    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops)|contrib\.framework\.python\.ops\.audio_ops)"
 )
 """Modules of functions that add one op each."""
 
@@ -436,7 +463,11 @@ PACKAGES = {
     "tensorflow.contrib.slim.python.slim.nets",
     *(package.rpartition(".")[0] for package in _CONTRIB_PACKAGES),
     "tensorflow.core",
+    "tensorflow.contrib.memory_stats.python",
+    "tensorflow.contrib.memory_stats.python.ops",
     "tensorflow.core.example",
+    "tensorflow.core.lib",
+    "tensorflow.core.lib.core",
     "tensorflow.examples",
     "tensorflow.examples.tutorials",
     "tensorflow.examples.tutorials.mnist",
@@ -511,9 +542,14 @@ def _generated(op_type: str) -> Any:
 
 
 class _Generated(ModuleType):
-    """A module of functions that add one op each, in TensorFlow's order of arguments."""
+    """A module of functions that add one op each, in TensorFlow's order of arguments.
+
+    Under the op's own name there is the function that takes all by keyword.
+    """
 
     def __getattr__(self, name: str) -> Any:
+        if name[:1].isupper():
+            return getattr(importlib.import_module("gpuplace.api.raw_ops"), name)
         op_type = _op_type(name)
         if op_type is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

@@ -57,6 +57,7 @@ def give_back(numpy: Any = np) -> None:
     there = vars(numpy)
     for name, kind in _TYPES.items():
         there.setdefault(name, kind)
+    there.setdefault("unicode", str)
     there.setdefault("asscalar", _asscalar)
     for old, name in _RENAMED.items():
         there.setdefault(old, there[name] if name else -there["inf"])

@@ -13,6 +13,7 @@ import unittest
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gpuplace.api.testing.graphs import assert_equal_graph_def
 from gpuplace.api.testing.test_case import TestCase, main
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -241,28 +242,6 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str,
     if set(expected_ops) != set(found):
         raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(found)}")
     return {name: op.node_def for name, op in found.items()}
-
-
-def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, **options: Any) -> None:
-    """Checks that two graphs have the same nodes, in any order.
-
-    Args:
-        actual: a ``GraphDef``.
-        expected: another one.
-        **options: ignored, as nothing in the nodes is left to chance.
-
-    Raises:
-        TypeError: it is not two ``GraphDef`` messages.
-        AssertionError: they differ.
-    """
-    for name, graph in (("actual", actual), ("expected", expected)):
-        if not hasattr(graph, "node"):
-            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
-    nodes = [{node.name: node for node in graph.node} for graph in (actual, expected)]
-    for name in {**nodes[0], **nodes[1]}:
-        one, other = (found.get(name) for found in nodes)
-        if one != other:
-            raise AssertionError(f"Found unexpected node '{other}' expected '{one}'")
 
 
 def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:

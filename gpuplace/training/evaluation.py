@@ -38,7 +38,7 @@ from gpuplace.typing import FeedDict, FetchLike
 
 __all__ = [
     "StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_checkpoint", "evaluate_once", "evaluation_loop",
-    "get_or_create_eval_step",
+    "evaluate_repeatedly", "get_or_create_eval_step",
 ]  # fmt: skip
 
 _EVAL_STEP = "eval_step"
@@ -355,12 +355,66 @@ def evaluation_loop(
     found = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
     saver = None if variables_to_restore is None else Saver(variables_to_restore)
     scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver)
+    return evaluate_repeatedly(
+        checkpoint_dir,
+        master,
+        scaffold,
+        eval_op,
+        eval_op_feed_dict,
+        final_op,
+        final_op_feed_dict,
+        eval_interval_secs,
+        found,
+        session_config,
+        max_number_of_evaluations,
+        timeout,
+        timeout_fn,
+    )
+
+
+def evaluate_repeatedly(
+    checkpoint_dir: str,
+    master: str = "",
+    scaffold: Scaffold | None = None,
+    eval_ops: Any = None,
+    feed_dict: FeedDict | None = None,
+    final_ops: FetchLike | None = None,
+    final_ops_feed_dict: FeedDict | None = None,
+    eval_interval_secs: float = 60,
+    hooks: Sequence[SessionRunHook] | None = None,
+    config: Any = None,
+    max_number_of_evaluations: int | None = None,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+) -> Any:
+    """Evaluates at each checkpoint that a folder gets, as ``evaluate_checkpoint`` does at one.
+
+    Args:
+        checkpoint_dir: the folder.
+        master: ``""``: this process.
+        scaffold: what the sessions begin with; None: one of its own.
+        eval_ops: what updates the metrics.
+        feed_dict: what to feed for it.
+        final_ops: what to fetch in the end.
+        final_ops_feed_dict: what to feed for it.
+        eval_interval_secs: the least time between two, in seconds.
+        hooks: further hooks.
+        config: of the sessions.
+        max_number_of_evaluations: how many checkpoints; None: without end.
+        timeout: how long to wait for a checkpoint, in seconds; None: for ever.
+        timeout_fn: called when that time is over; it goes on unless this returns something true.
+
+    Returns:
+        The last values of ``final_ops``.
+    """
+    found = list(hooks or ())
     get_or_create_eval_step()
-    counted = _counted(eval_op, found, after_all=False)
-    final = FinalOpsHook(final_op, final_op_feed_dict)
+    counted = _counted(eval_ops, found, after_all=False)
+    final = FinalOpsHook(final_ops, final_ops_feed_dict)
+    begun = scaffold or Scaffold()
     checkpoints = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
     for number, checkpoint in enumerate(checkpoints, 1):
-        _evaluate(checkpoint, master, scaffold, counted, eval_op_feed_dict, [*found, final], session_config)
+        _evaluate(checkpoint, master, begun, counted, feed_dict, [*found, final], config)
         if number == max_number_of_evaluations:
             break
     return final.final_ops_values

@@ -665,3 +665,171 @@ def test_resources_are_made_and_asked_for():
         assert b"b:0" in session.run(scaffold.ready_op)
         session.run([scaffold.init_op, scaffold.local_init_op])
         assert session.run(scaffold.ready_op).size == 0
+
+
+def test_there_is_a_graph_mode_and_no_eager_one():
+    context = resolve("tensorflow.python.eager.context")
+    with context.graph_mode():
+        assert not context.executing_eagerly()
+    with pytest.raises(tf.errors.UnimplementedError, match=r"Eager execution.*tf\.Session"):
+        context.eager_mode()
+    assert context.num_gpus() == 0
+    assert not tf.get_default_graph().building_function
+    assert not tf.control_flow_v2_enabled()
+
+
+def test_jacobians_of_a_function():
+    checker = resolve("tensorflow.python.ops.gradient_checker_v2")
+    x, y = np.array([1.0, 2.0]), np.array([[3.0], [4.0], [5.0]])
+    with tf.Session():
+        theoretical, numeric = checker.compute_gradient(lambda x, y: x * y, [x, tf.constant(y)])
+    assert [one.shape for one in theoretical] == [(6, 2), (6, 3)]
+    np.testing.assert_allclose(theoretical[0][:, 0], [3, 0, 4, 0, 5, 0])
+    assert checker.max_error(theoretical, numeric) < 1e-8
+    assert checker.max_error(theoretical, theoretical[::-1]) == float("inf")
+    with tf.Session(), pytest.raises(ValueError, match="must be a list or tuple"):
+        checker.compute_gradient(tf.square, x)
+
+
+@pytest.mark.parametrize(
+    "module, name, public",
+    [
+        ("ops.image_ops_impl", "flip_left_right", "image.flip_left_right"),
+        ("ops.image_ops_impl", "ResizeMethodV1", "image.ResizeMethod"),
+        ("ops.linalg.linalg_impl", "logdet", "linalg.logdet"),
+        ("lib.io.python_io", "TFRecordWriter", "python_io.TFRecordWriter"),
+        ("data.ops.dataset_ops", "DatasetV2", "data.Dataset"),
+        ("data.ops.dataset_ops", "get_legacy_output_types", "data.get_output_types"),
+        ("data.ops.dataset_ops", "get_structure", "data.experimental.get_structure"),
+        ("data.ops.readers", "TextLineDatasetV1", "data.TextLineDataset"),
+        ("data.experimental.ops.cardinality", "cardinality", "data.experimental.cardinality"),
+        ("platform.benchmark", "Benchmark", "test.Benchmark"),
+        ("saved_model.loader_impl", "load", "saved_model.loader.load"),
+        ("ops.array_ops", "rank_internal", "rank"),
+        ("saved_model.builder", "_SavedModelBuilder", "saved_model.Builder"),
+    ],
+)
+def test_inner_modules_have_public_names(module, name, public):
+    wanted = tf
+    for part in public.split("."):
+        wanted = getattr(wanted, part)
+    assert getattr(resolve(f"tensorflow.python.{module}"), name) is wanted
+
+
+def test_generated_modules_have_ops_by_their_own_names():
+    added = resolve("tensorflow.python.ops.gen_math_ops").AddV2(x=1.0, y=2.0)
+    with tf.Session() as session:
+        assert session.run(added) == 3
+    assert resolve("tensorflow.core.lib.core.error_codes_pb2").NOT_FOUND == 5
+
+
+def test_bits_of_comparisons():
+    pack = tf.raw_ops.CompareAndBitpack
+    x = tf.placeholder(tf.float32)
+    with tf.Session() as session:
+        found = session.run(pack(input=[[1.0, 3, 0, -4, 5, 2.5, 2, 9]], threshold=2.0))
+        assert (found.dtype, found.tolist()) == (np.uint8, [[77]])
+        for threshold in (True, False):
+            assert session.run(pack(input=[True, False] * 8, threshold=threshold)).tolist() == [170, 170]
+        assert session.run(pack(input=np.zeros([0, 8], np.int64), threshold=np.int64(1))).shape == (0, 1)
+        packed = pack(input=x, threshold=0.0)
+        for value, message in ((1.0, "at least a vector"), ([1.0] * 7, "divisible by 8")):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+                session.run(packed, {x: value})
+    assert pack(input=tf.zeros([2, 16]), threshold=0.0).shape.as_list() == [2, 2]
+    with pytest.raises(ValueError, match="evenly divisible by 8"):
+        pack(input=tf.zeros([4]), threshold=0.0)
+
+
+def test_rolls_are_checked():
+    m = [[1, 2], [3, 4]]
+    for shift, axis, message in (
+        (1, [[0, 1]], "at most rank 1 but is rank 2"),
+        ([[0, 1]], 1, "at most rank 1 but is rank 2"),
+        ([1], [0, 1], "both shapes must be equal"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tf.roll(m, shift, axis)
+    with pytest.raises(ValueError, match="at least rank 1 but is rank 0"):
+        tf.roll(7, 1, 0)
+    some = tf.placeholder(tf.int32)
+    with tf.Session() as session:
+        for rolled, name in ((tf.roll(m, some, 1), "shift"), (tf.roll(m, 1, some), "axis")):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match=f"{name} must be a scalar or a 1-D vector"
+            ):
+                session.run(rolled, {some: [[0, 1]]})
+
+
+def test_sequences_lie_along_another_dimension_than_batches():
+    x, lengths = tf.placeholder(tf.float32), tf.placeholder(tf.int64)
+    reversed_ = tf.reverse_sequence(x, lengths, seq_axis=0, batch_axis=0)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="batch_dim == seq_dim"):
+        session.run(reversed_, {x: np.zeros([4, 2]), lengths: [1, 2, 3, 4]})
+
+
+def test_norms_of_complex_numbers_are_real():
+    x = np.array([[0, 0], [1 + 1j, 1 - 1j], [0.1 + 0.7j, 0.3]], np.complex64)
+    with tf.Session() as session:
+        norms, (unit, length) = session.run([tf.reduce_euclidean_norm(x, 1), tf.linalg.normalize(x, axis=1)])
+    np.testing.assert_allclose(norms, [0, 2, np.sqrt(0.59)], rtol=1e-6)
+    assert not norms.imag.any()
+    np.testing.assert_allclose(unit[1:], x[1:] / norms[1:, None], rtol=1e-6)
+    np.testing.assert_allclose(length[:, 0], norms, rtol=1e-6)
+
+
+def test_what_layers_make_of_their_arguments():
+    utils = resolve("tensorflow.python.layers.utils")
+    assert [utils.convert_data_format("channels_last", rank) for rank in (3, 4, 5)] == [
+        "NWC",
+        "NHWC",
+        "NDHWC",
+    ]
+    for wrong in (("channels_last", 2), ("first", 4)):
+        with pytest.raises(ValueError, match=r"Input rank not supported|Invalid data_format"):
+            utils.convert_data_format(*wrong)
+    assert utils.normalize_tuple(2, 3, "strides") == (2, 2, 2)
+    for wrong in (None, [1], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"The `strides` argument must be a tuple of 2 integers"):
+            utils.normalize_tuple(wrong, 2, "strides")
+    assert (utils.normalize_data_format("Channels_First"), utils.normalize_padding("SAME")) == (
+        "channels_first",
+        "same",
+    )
+    for function in (utils.normalize_data_format, utils.normalize_padding):
+        with pytest.raises(ValueError, match="must be one of"):
+            function("other")
+    assert [utils.conv_output_length(4, 2, kind, 1) for kind in ("same", "valid", "full")] == [4, 3, 5]
+    assert utils.conv_output_length(5, 2, "valid", 2, dilation=2) == 2
+    assert [utils.conv_input_length(3, 2, kind, 1) for kind in ("same", "valid", "full")] == [2, 4, 2]
+    assert [utils.deconv_output_length(4, 2, kind, 2) for kind in ("same", "valid", "full")] == [8, 8, 6]
+    assert utils.deconv_output_length(None, 2, "same", 1) is None
+
+
+def test_conditions_and_what_is_behind_tensors():
+    utils = resolve("tensorflow.python.layers.utils")
+    flag = tf.placeholder_with_default(True, [])
+    assert [utils.constant_value(one) for one in (1, False, tf.constant(True), flag)] == [
+        True,
+        False,
+        True,
+        None,
+    ]
+    assert utils.constant_value(tf.Variable(True)) is None
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        utils.constant_value(5)
+    a = tf.constant(1.0)
+    b = a + 1.0
+    c = b * 2.0
+    reached = utils.get_reachable_from_inputs([a])
+    assert {a, b, b.op, c, c.op} <= reached
+    assert c not in utils.get_reachable_from_inputs([a], targets=[b])
+    with pytest.raises(TypeError, match="Expected Operation, Variable, or Tensor"):
+        utils.get_reachable_from_inputs([1])
+    assert utils.static_shape(None) is None
+    assert utils.static_shape(tf.zeros([2, 1])) == (2, 1)
+
+
+def test_sizes_are_no_matrix():
+    with pytest.raises(ValueError, match="must be rank 1 but is rank 2"):
+        tf.sparse_to_dense([1, 3], [[5], [3]], 1, -1)

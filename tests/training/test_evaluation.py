@@ -65,3 +65,19 @@ def test_a_folder_is_watched_for_checkpoints(checkpoint, tmp_path):
 def test_summaries_need_a_place():
     with pytest.raises(ValueError, match="One of log_dir or summary_writer should be used"):
         tf.contrib.training.SummaryAtEndHook()
+
+
+def test_metrics_at_each_checkpoint(checkpoint, tmp_path):
+    path, variable = checkpoint
+    value, update = metric(variable)
+    training = tf.contrib.training
+    found = training.evaluate_repeatedly(
+        str(tmp_path),
+        eval_ops=update,
+        final_ops=value,
+        hooks=[training.StopAfterNEvalsHook(2)],
+        max_number_of_evaluations=1,
+    )
+    assert found == 3.0 * (0 + 1) / 2
+    assert training.wait_for_new_checkpoint(str(tmp_path), timeout=0) == path
+    assert training.wait_for_new_checkpoint(str(tmp_path), path, seconds_to_sleep=0.01, timeout=0.02) is None

@@ -23,7 +23,7 @@ from gpuplace.ops.math.matrix import matrix_band_part as band_part
 from gpuplace.ops.math.matrix import matrix_diag as diag
 from gpuplace.ops.math.matrix import matrix_diag_part as diag_part
 from gpuplace.ops.math.matrix import matrix_set_diag as set_diag
-from gpuplace.ops.math.reduction import norm
+from gpuplace.ops.math.reduction import norm, normalize
 from gpuplace.ops.nn.norm import l2_normalize
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "matrix_transpose",
     "matvec",
     "norm",
+    "normalize",
     "qr",
     "set_diag",
     "slogdet",

@@ -9,14 +9,22 @@ from gpuplace.api import missing as _missing
 from gpuplace.ops.contrib.buckets import bucket, bucket_by_sequence_length
 from gpuplace.ops.contrib.device_strategies import *
 from gpuplace.ops.contrib.gradients import *
-from gpuplace.training.evaluation import StopAfterNEvalsHook, SummaryAtEndHook, get_or_create_eval_step
+from gpuplace.saving.checkpoint_state import checkpoints_iterator, wait_for_new_checkpoint
+from gpuplace.training.evaluation import (
+    StopAfterNEvalsHook,
+    SummaryAtEndHook,
+    evaluate_repeatedly,
+    get_or_create_eval_step,
+)
+from gpuplace.training.evaluation import evaluate_checkpoint as evaluate_once
 from gpuplace.training.hparams import HParams, parse_values
 
 __all__ = [
     "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "StopAfterNEvalsHook", "SummaryAtEndHook",
     "add_gradients_summaries", "bucket", "bucket_by_sequence_length", "byte_size_load_fn",
-    "clip_gradient_norms", "clip_gradient_norms_fn", "create_train_op", "get_or_create_eval_step",
-    "multiply_gradients", "parse_values",
+    "checkpoints_iterator", "clip_gradient_norms", "clip_gradient_norms_fn", "create_train_op", "evaluate_once",
+    "evaluate_repeatedly", "get_or_create_eval_step", "multiply_gradients", "parse_values",
+    "wait_for_new_checkpoint",
 ]  # fmt: skip
 
 _missing.advise("contrib.training", _sys.modules[__name__])

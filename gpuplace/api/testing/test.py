@@ -11,7 +11,10 @@ from gpuplace.lazy import lazy_names
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = [
+    "Benchmark",
     "TestCase",
+    "assert_equal_graph_def",
+    "benchmark_config",
     "compute_gradient",
     "compute_gradient_error",
     "get_temp_dir",
@@ -42,13 +45,17 @@ def is_built_with_rocm() -> bool:
 if TYPE_CHECKING:
     from unittest import mock
 
+    from gpuplace.api.testing.benchmark import Benchmark, benchmark_config
     from gpuplace.api.testing.gradient_checker import compute_gradient, compute_gradient_error
+    from gpuplace.api.testing.graphs import assert_equal_graph_def
     from gpuplace.api.testing.test_case import TestCase, get_temp_dir, main, test_src_dir_path
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "unittest": "mock",
+            "gpuplace.api.testing.benchmark": "Benchmark benchmark_config",
+            "gpuplace.api.testing.graphs": "assert_equal_graph_def",
             "gpuplace.api.testing.gradient_checker": "compute_gradient compute_gradient_error",
             "gpuplace.api.testing.test_case": "TestCase get_temp_dir main test_src_dir_path",
         },

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from absl.testing import absltest
 
+from gpuplace.api.testing.benchmark import asked_for, run_benchmarks
 from gpuplace.errors import OpError
 from gpuplace.graph import stacks
 from gpuplace.graph.convert import get_default_graph
@@ -36,7 +38,7 @@ _temp_dir: list[str] = []
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tests of the script, and exits.
+    """Runs the tests of the script, and exits; with ``--benchmarks=PATTERN``, its benchmarks.
 
     Args:
         argv: the command line; ``sys.argv`` where None.
@@ -44,6 +46,10 @@ def main(argv: list[str] | None = None) -> None:
     Raises:
         SystemExit: always, with 0 where all tests pass.
     """
+    pattern = asked_for(sys.argv if argv is None else argv)
+    if pattern is not None:
+        run_benchmarks(pattern)
+        raise SystemExit(0)
     absltest.main(argv=argv)
 
 

@@ -24,7 +24,13 @@ from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_max, reduce_prod
-from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.shape_rules import (
+    merge_shapes,
+    merge_sizes,
+    require_rank,
+    require_rank_at_least,
+    require_rank_at_most,
+)
 from gpuplace.ops.support import new, same_shape, shape_of_second
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -135,6 +141,8 @@ def reverse_sequence(
 def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
     if seq_dim >= input.ndim or batch_dim >= input.ndim:
         raise InvalidArgumentError.of(f"seq_dim must be < input rank ( {seq_dim} vs. {input.ndim})")
+    if seq_dim == batch_dim:
+        raise InvalidArgumentError.of(f"batch_dim == seq_dim == {seq_dim}")
     if seq_lengths.shape != (input.shape[batch_dim],):
         raise InvalidArgumentError.of(
             f"Length of seq_lengths != input.dims({batch_dim}), ({seq_lengths.size} vs. {input.shape[batch_dim]})"
@@ -203,6 +211,11 @@ def _roll(xp: Any, input: Any, shift: Any, axis: Any) -> Any:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if not input.ndim:
         raise InvalidArgumentError.of("input must be 1-D or higher")
+    for name, value in (("shift", shift), ("axis", axis)):
+        if value.ndim > 1:
+            raise InvalidArgumentError.of(
+                f"{name} must be a scalar or a 1-D vector. Found: {list(value.shape)}"
+            )
     if len(shifts) != len(axes):
         raise InvalidArgumentError.of("shift and axis must have the same size")
     for at in axes:
@@ -211,7 +224,14 @@ def _roll(xp: Any, input: Any, shift: Any, axis: Any) -> Any:
     return xp.roll(input, tuple(shifts), tuple(axes))
 
 
-shape_function("Roll")(same_shape)
+@shape_function("Roll")
+def _roll_shape(op: Operation) -> Any:
+    x, shift, axis = (tensor.shape for tensor in op.inputs)
+    require_rank_at_least(x, 1)
+    require_rank_at_most(shift, 1)
+    require_rank_at_most(axis, 1)
+    merge_shapes(shift, axis)
+    return (x,)
 
 
 @gradient("Roll")

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import binary_ufunc, broadcast, broadcast_shape, new, unary_ufunc
-from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -426,3 +428,55 @@ def _logical_operator(name: str, function: Callable[..., Tensor]) -> None:
 _logical_operator("and", logical_and)
 _logical_operator("or", logical_or)
 _logical_operator("xor", logical_xor)
+
+
+def compare_and_bitpack(input: TensorLike, threshold: TensorLike, name: str | None = None) -> Tensor:
+    """Tells where elements are greater than a threshold, in one bit each; the first of eight is the highest.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(compare_and_bitpack([1.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0], 2.0)).tolist()
+    [65]
+
+    Args:
+        input: bools, which need no threshold, or real numbers, ``[..., 8 * n]``.
+        threshold: a scalar of the same type.
+        name: name of the op.
+
+    Returns:
+        uint8, ``[..., n]``.
+
+    Raises:
+        ValueError: the length is known not to be a multiple of 8.
+        InvalidArgumentError: when it runs, it is none.
+    """
+    return new("CompareAndBitpack", name, input=input, threshold=threshold)
+
+
+@compute("CompareAndBitpack", fresh=True)
+def _compare_and_bitpack(xp: Any, input: Any, threshold: Any) -> Any:
+    if not input.ndim:
+        raise InvalidArgumentError.of("Input should be at least a vector, but saw a scalar.")
+    if threshold.ndim:
+        raise InvalidArgumentError.of(
+            f"Compare must be a scalar, but saw shape: [{','.join(map(str, threshold.shape))}]"
+        )
+    if input.shape[-1] % 8:
+        raise InvalidArgumentError.of(
+            f"Inner dimension of input should be divisible by 8, but saw shape: [{','.join(map(str, input.shape))}]"
+        )
+    is_greater = input if input.dtype == bool else input > threshold
+    return xp.packbits(is_greater.reshape(-1)).reshape(*input.shape[:-1], input.shape[-1] // 8)
+
+
+@shape_function("CompareAndBitpack")
+def _compare_and_bitpack_shape(op: Operation) -> Any:
+    require_rank(op.inputs[1].shape, 0)
+    sizes = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if sizes[-1] is not None and sizes[-1] % 8:
+        raise ValueError(f"Dimension size must be evenly divisible by 8 but is {sizes[-1]}")
+    return (TensorShape.of((*sizes[:-1], None if sizes[-1] is None else sizes[-1] // 8)),)
+
+
+not_differentiable("CompareAndBitpack")

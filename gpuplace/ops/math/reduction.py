@@ -556,7 +556,9 @@ def reduce_euclidean_norm(
 def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     squares = input * xp.conjugate(input)
-    return xp.sqrt(xp.sum(squares, axis=axes, dtype=input.dtype, keepdims=keep_dims)).astype(input.dtype)
+    if squares.dtype.kind == "c":  # of which the imaginary part is zero, where rounding leaves something
+        squares = squares.real
+    return xp.sqrt(xp.sum(squares, axis=axes, dtype=squares.dtype, keepdims=keep_dims)).astype(input.dtype)
 
 
 @gradient("EuclideanNorm")
@@ -769,6 +771,35 @@ def norm(
             return result
         gone = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
         return new("Squeeze", input=result, squeeze_dims=gone)
+
+
+def normalize(
+    tensor: TensorLike, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Returns vectors or matrices divided by their norms, and the norms.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.linalg.normalize([3.0, 4.0]))[0].tolist()
+    [0.6000000238418579, 0.800000011920929]
+
+    Args:
+        tensor: floating or complex, of any shape.
+        ord: which norm, as for ``tf.norm``.
+        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``tensor``, and the norms, with size 1 in the dimensions of ``axis``.
+
+    Raises:
+        ValueError: as ``tf.norm``.
+    """
+    with name_scope(name, "normalize", [tensor]):
+        given = convert_to_tensor(tensor)
+        norms = norm(given, ord, axis, keepdims=True)
+        if norms.dtype != given.dtype:
+            norms = new("Cast", x=norms, DstT=given.dtype)
+        return new("RealDiv", x=given, y=norms), norms
 
 
 def _greatest_singular_value(tensor: Tensor, axes: tuple[int, int]) -> Tensor:

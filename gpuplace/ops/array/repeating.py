@@ -1,0 +1,68 @@
+"""Elements repeated one by one, each as often as it is said.
+
+Source: tensorflow/python/ops/array_ops.py (repeat), release 1.15 (arguments, results).
+"""
+
+from __future__ import annotations
+
+from gpuplace.dtypes import int32
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.gather import boolean_mask, gather
+from gpuplace.ops.array.padding import broadcast_to, tile
+from gpuplace.ops.array.reshaping import expand_dims, reshape
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.array.sequence import sequence_mask
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.reduction import reduce_max
+from gpuplace.ops.shape_rules import require_rank_at_most
+from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
+
+__all__ = ["repeat"]
+
+
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
+    """Returns elements, or slices, each several times.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.repeat([[1, 2], [3, 4]], [2, 1], axis=0)).tolist()
+    [[1, 2], [1, 2], [3, 4]]
+
+    Args:
+        input: a tensor of any type and shape.
+        repeats: how often: an integer for all, or one for each slice.
+        axis: the dimension that is repeated along; None: that of all elements in a row.
+        name: name of the scope.
+
+    Returns:
+        ``input``'s type and shape, but for the length of that dimension.
+
+    Raises:
+        ValueError: ``repeats`` is known to have more than one dimension.
+    """
+    with name_scope(name, "Repeat", [input, repeats]):
+        data = convert_to_tensor(input, name="input")
+        counts = cast(convert_to_tensor(repeats, name="repeats"), int32)
+        require_rank_at_most(counts.shape, 1)
+        if axis is None or data.shape.ndims == 0:
+            data, axis = reshape(data, [-1]), 0
+        rank = data.shape.ndims
+        if rank is not None and not -rank <= axis < rank:
+            raise ValueError(f"Dimension is {axis} but rank is {rank}: `axis` must be in [{-rank}, {rank})")
+        known = None if data.shape.sizes is None else data.shape.sizes[axis]
+        length = shape_of(data)[axis] if known is None else known
+        if counts.shape.num_elements() == 1:
+            times = constant_value(counts)
+            often = reshape(counts, []) if times is None else int(times.reshape(()))
+            index = new("Range", start=0, limit=length * often, delta=1)
+            index = new("FloorDiv", x=index, y=often)
+        else:
+            each = broadcast_to(counts, [length])
+            longest = new("Maximum", x=reduce_max(each), y=0)
+            rows = tile(expand_dims(new("Range", start=0, limit=length, delta=1), 1), [1, longest])
+            index = boolean_mask(rows, sequence_mask(each, longest))
+        return gather(data, index, axis=axis)

@@ -1,0 +1,231 @@
+"""``tensorflow.python.layers.utils``: arguments of layers in one form, and the sizes of what convolutions make.
+
+Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpuplace.graph import constant_value as constants
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.variables.variables import Variable
+
+__all__ = [
+    "constant_value", "conv_input_length", "conv_output_length", "convert_data_format", "deconv_output_length",
+    "get_reachable_from_inputs", "normalize_data_format", "normalize_padding", "normalize_tuple", "object_list_uid",
+    "static_shape",
+]  # fmt: skip
+
+_LETTERS = {3: "W", 4: "HW", 5: "DHW"}
+
+
+def convert_data_format(data_format: str, ndim: int) -> str:
+    """``"channels_first"`` or ``"channels_last"`` in the letters that ops take.
+
+    >>> convert_data_format("channels_first", 4)
+    'NCHW'
+
+    Args:
+        data_format: one of these two.
+        ndim: the rank of the layer's input.
+
+    Raises:
+        ValueError: something else.
+    """
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError("Invalid data_format:", data_format)
+    if ndim not in _LETTERS:
+        raise ValueError("Input rank not supported:", ndim)
+    inner = _LETTERS[ndim]
+    return f"NC{inner}" if data_format == "channels_first" else f"N{inner}C"
+
+
+def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int, ...]:
+    """As many integers as there are dimensions, of one for all of them or of a sequence.
+
+    Args:
+        value: the integer or integers.
+        n: how many there have to be.
+        name: what the argument is called.
+
+    Raises:
+        ValueError: there are others, or something else.
+    """
+    if isinstance(value, int):
+        return (value,) * n
+    wrong = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
+    try:
+        made = tuple(value)
+    except TypeError:
+        raise ValueError(wrong) from None
+    if len(made) != n:
+        raise ValueError(wrong)
+    for one in made:
+        try:
+            int(one)
+        except (ValueError, TypeError):
+            raise ValueError(f"{wrong} including element {one} of type {type(one)}") from None
+    return made
+
+
+def normalize_data_format(value: str) -> str:
+    """``"channels_first"`` or ``"channels_last"``, in small letters.
+
+    Args:
+        value: the text.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if value.lower() not in ("channels_first", "channels_last"):
+        raise ValueError(
+            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
+        )
+    return value.lower()
+
+
+def normalize_padding(value: str) -> str:
+    """``"valid"`` or ``"same"``, in small letters.
+
+    Args:
+        value: the text.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if value.lower() not in ("valid", "same"):
+        raise ValueError(f'The `padding` argument must be one of "valid", "same". Received: {value.lower()}')
+    return value.lower()
+
+
+def conv_output_length(
+    input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
+) -> int | None:
+    """The length of what a convolution makes; None where that of its input is not known.
+
+    >>> conv_output_length(4, 2, "full", 1)
+    5
+
+    Args:
+        input_length: length of its input.
+        filter_size: length of the filter.
+        padding: ``"same"``, ``"valid"`` or ``"full"``.
+        stride: how far the filter moves.
+        dilation: distance of its elements.
+    """
+    if input_length is None:
+        return None
+    beyond = filter_size + (filter_size - 1) * (dilation - 1) - 1
+    longer = {"same": 0, "valid": -beyond, "full": beyond}[padding]
+    return (input_length + longer + stride - 1) // stride
+
+
+def conv_input_length(output_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
+    """The length of a convolution's input; None where that of its output is not known.
+
+    Args:
+        output_length: length of its output.
+        filter_size: length of the filter.
+        padding: ``"same"``, ``"valid"`` or ``"full"``.
+        stride: how far the filter moves.
+    """
+    if output_length is None:
+        return None
+    pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
+    return (output_length - 1) * stride - 2 * pad + filter_size
+
+
+def deconv_output_length(input_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
+    """The length of what a transposed convolution makes; None where that of its input is not known.
+
+    Args:
+        input_length: length of its input.
+        filter_size: length of the filter.
+        padding: ``"same"``, ``"valid"`` or ``"full"``.
+        stride: how far the filter moves.
+    """
+    if input_length is None:
+        return None
+    longer = {"valid": max(filter_size - stride, 0), "full": -(stride + filter_size - 2)}.get(padding, 0)
+    return input_length * stride + longer
+
+
+def constant_value(pred: Any) -> bool | None:
+    """The value of a condition that is a constant; None of a variable and where only a run shows it.
+
+    Args:
+        pred: a bool, 0, 1, a variable or a tensor.
+
+    Raises:
+        TypeError: something else.
+    """
+    if isinstance(pred, Variable):
+        return None
+    if isinstance(pred, int) and pred in (0, 1):
+        return bool(pred)
+    if isinstance(pred, bool):
+        return pred
+    if not isinstance(pred, Tensor):
+        raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
+    value = constants.constant_value(pred)
+    return None if value is None else bool(value)
+
+
+def object_list_uid(object_list: Any) -> str:
+    """A text that is another for other objects.
+
+    Args:
+        object_list: objects, in any structure.
+    """
+    return ", ".join(str(abs(id(one))) for one in nest.flatten(object_list))
+
+
+def static_shape(x: Any) -> tuple[int | None, ...] | None:
+    """The shape of a tensor as far as it is known; None of None and where the rank is unknown.
+
+    Args:
+        x: a tensor or None.
+    """
+    if x is None:
+        return None
+    sizes: tuple[int | None, ...] | None = x.get_shape().sizes
+    return sizes
+
+
+def get_reachable_from_inputs(inputs: Sequence[Any], targets: Sequence[Any] | None = None) -> set[Any]:
+    """What can be reached from tensors along the edges of the graph.
+
+    Args:
+        inputs: tensors, operations or variables.
+        targets: where these are all found, no more is looked for; None: everything is.
+
+    Returns:
+        The inputs, and the tensors and operations behind them.
+
+    Raises:
+        TypeError: something else.
+    """
+    reached, waiting = set(inputs), list(inputs)
+    wanted = None if targets is None else set(targets)
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, Operation):
+            following: list[Any] = list(one.outputs)
+        elif isinstance(one, Tensor):
+            following = list(one.consumers())
+        elif isinstance(one, Variable):
+            following = [one.op]
+        else:
+            raise TypeError(f"Expected Operation, Variable, or Tensor, got {one}")
+        for other in following:
+            if other not in reached:
+                reached.add(other)
+                if wanted is not None:
+                    wanted.discard(other)
+                    if not wanted:
+                        return reached
+                waiting.append(other)
+    return reached

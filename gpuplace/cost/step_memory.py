@@ -279,20 +279,25 @@ class _Step:
         return (tuple(tensors), tuple(targets), tuple(feeds)), values
 
     def _initializers(self) -> tuple[Operation, ...]:
-        """What gives the variables of the graph their initial values, all at once, as programs do."""
+        """What gives the variables of the graph their initial values, all at once, as programs do.
+
+        Those of the collections; of the step's variables in no collection, and where there are no collections of all,
+        the first assignment.
+        """
         found: dict[Operation, None] = {}
         for key in _VARIABLES:
             for variable in self.graph.get_collection(key):
                 initializer = getattr(variable, "initializer", None)
                 if isinstance(initializer, Operation):
                     found[initializer] = None
-        if found:
-            return tuple(found)
+        has_collections = bool(found)
+        begun = {initializer.inputs[0].op for initializer in found if initializer.inputs}
         for op in self.graph.get_operations():
-            if op.type in VARIABLE_OPS:
-                first = next((one for one in op.outputs[0].consumers() if one.type in ASSIGNMENTS), None)
-                if first is not None:
-                    found[first] = None
+            if op.type not in VARIABLE_OPS or op in begun or (has_collections and op.name not in self.index):
+                continue
+            first = next((one for one in op.outputs[0].consumers() if one.type in ASSIGNMENTS), None)
+            if first is not None:
+                found[first] = None
         return tuple(found)
 
     def uses(self, limits: Mapping[str, tuple[int, int]]) -> tuple[list[DeviceUse], list[str]]:

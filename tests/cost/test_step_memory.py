@@ -239,6 +239,24 @@ def test_the_foretold_peak_is_the_allocators(name):
     assert {device: foretold[device] for device in shown} == shown
 
 
+def test_a_variable_in_no_collection_begins_with_its_initial_value():
+    """One that the step needs; another is not initialized."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.Variable(tf.ones([256, 512]), collections=[], name="rows")
+        tf.Variable(tf.ones([2048, 512]), collections=[], name="other")
+        weights = tf.Variable(tf.ones([512, 64]))
+        fetch = tf.matmul(rows, weights)
+        step = tf.estimate(graph, fetch, machine="1x Tesla K80", config=one_line())
+        tf.use_machine("1x Tesla K80")
+        with tf.Session(config=one_line()) as session:
+            session.run([weights.initializer, rows.initializer])
+            session.run(fetch)
+            (allocator,) = session.allocators.values()
+            shown = allocator.stats().peak_bytes_in_use
+    assert not step.memory.assumed
+    assert step.memory.of("GPU:0").peak == shown > 256 * 512 * 4
+
+
 def test_what_does_not_fit_is_said_with_what_is_short():
     with tf.Graph().as_default() as graph:
         images = tf.placeholder(tf.float32, [None, 1 << 20], name="images")

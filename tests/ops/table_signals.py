@@ -14,6 +14,7 @@ REAL = RNG.uniform(-1, 1, (2, 3, 4)).astype(np.float32)
 WHOLE = c64(REAL + 1j * RNG.uniform(-1, 1, (2, 3, 4)))
 TRIANGLE = f64(RNG.uniform(1, 2, (2, 3, 3)))
 IMAGES = ramp(2, 5, 4, 2, step=-0.25)
+VOLUMES = ramp(2, 3, 5, 4, 2, step=-0.25)
 A, X = f64([0.3, 2.0, 7.5, 4.0]), f64([0.0, 1.5, 30.0, 0.2])
 
 CASES = [
@@ -49,6 +50,16 @@ CASES = [
         "ExtractImagePatches",
         [IMAGES],
         {"ksizes": [1, 2, 3, 1], "strides": [1, 2, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"},
+    ),
+    Case(
+        "ExtractVolumePatches",
+        [VOLUMES],
+        {"ksizes": [1, 2, 3, 1, 1], "strides": [1, 1, 2, 1, 1], "padding": "VALID"},
+    ),
+    Case(
+        "ExtractVolumePatches",
+        [VOLUMES.astype(np.float64)],
+        {"ksizes": [1, 2, 2, 3, 1], "strides": [1, 2, 1, 2, 1], "padding": "SAME"},
     ),
     Case(
         "MaxPoolWithArgmax",

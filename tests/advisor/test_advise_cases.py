@@ -159,7 +159,9 @@ def test_what_does_not_fit_anywhere_is_said():
 
 def test_memory_that_is_not_foretold_is_counted_roughly():
     with tf.Graph().as_default() as graph:
-        rows = tf.raw_ops.VariableV2(shape=[2048, 4096], dtype=tf.float32, name="rows")  # nothing initializes it
+        rows = tf.raw_ops.VariableV2(
+            shape=[2048, 4096], dtype=tf.float32, name="rows"
+        )  # nothing initializes it
         tops = []
         for number in range(4):
             with tf.variable_scope(f"part_{number}"):

@@ -23,9 +23,10 @@ from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
-from gpuplace.cost.partition import Machinery, StepFlow, build_flow, flow_builder
+from gpuplace.cost.partition import build_flow, flow_builder
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_flow import Machinery, StepFlow
 from gpuplace.cost.step_part import StepPart, feed_name, step_part
 from gpuplace.device.links import Links
 from gpuplace.errors import InvalidArgumentError

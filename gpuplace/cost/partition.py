@@ -11,9 +11,7 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,10 +20,10 @@ import numpy as np
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
 from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
 from gpuplace.cost.step_part import StepPart
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
-from gpuplace.device.links import Links
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
@@ -47,80 +45,6 @@ MAX_FOLDED_BYTES = 10 << 20
 _METADATA = METADATA_OPS | {"ShapeN"}
 _NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
 _TRANSFER = Work("float32", launches=0, model="none")
-
-
-@dataclass(frozen=True, eq=False)
-class CopyTable:
-    """The copies of a step, one for each tensor and memory that needs it."""
-
-    source: list[int]
-    """Node whose output is copied."""
-    output: list[int]
-    """Which output; -1 for a signal."""
-    sender: list[int]
-    """Device."""
-    receiver: list[int]
-    """Device."""
-    to_host: list[bool]
-    """Whether it is needed in host memory."""
-    nbytes: list[int]
-    """Bytes."""
-    way: list[str]
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"host memory"`` or ``"signal"``."""
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
-@dataclass(frozen=True, eq=False)
-class Machinery:
-    """The machine as the executor sees it."""
-
-    is_gpu: np.ndarray
-    """[devices] bool."""
-    physical: list[int]
-    """[devices] position of the GPU in the machine; -1 for a CPU."""
-    models: list[Any]
-    """[devices] the `GPUModel`; None for a CPU."""
-    links: Links
-    """What connects them."""
-    labels: tuple[str, ...]
-    """Short names of the devices."""
-
-    def working(self, busy: Collection[int]) -> list[Any]:
-        """[devices] the `GPUModel` at the clock that a step leaves it, None for a CPU.
-
-        Args:
-            busy: devices that the step computes on.
-        """
-        boards = Counter(self.links.board[gpu] for gpu in {self.physical[one] for one in busy} if gpu >= 0)
-        return [
-            model if model is None or boards[self.links.board[gpu]] < model.per_board else model.on_busy_board
-            for model, gpu in zip(self.models, self.physical, strict=True)
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class StepFlow:
-    """A flow, and what its items are of."""
-
-    flow: Flow
-    item_node: np.ndarray
-    """[items] node; ``nodes + c`` for copy ``c``, and what is fetched from then on."""
-    item_weight: np.ndarray
-    """[items] float64: how many executions it stands for."""
-    copies: CopyTable
-    folded: np.ndarray
-    """[nodes] bool: constants, not run."""
-    dead: np.ndarray
-    """[nodes] bool: in a branch that is not taken, or needed by nothing that runs."""
-    device: np.ndarray
-    """[items] device; of a copy the receiving one."""
-    on_host: np.ndarray
-    """[nodes] bool: nodes of GPUs whose kernels run on the host."""
-    first_copy: int
-    """What ``item_node`` is for the first copy."""
-    assumed: tuple[str, ...]
 
 
 def build_flow(
@@ -575,56 +499,27 @@ class _Builder:
 
     def ways(self, copies: CopyTable) -> tuple[list[CopyWay], list[int]]:
         """The ways of the copies, and which each takes."""
-        machinery, links = self.machinery, self.machinery.links
-        gpus = max(len(links.gpus), 1)
+        physical, fed = self.machinery.physical, self.part.is_fed
         found: dict[tuple[int, int, bool], int] = {}
         ways: list[CopyWay] = []
+        kinds: list[str] = []
         numbers: list[int] = []
-        fed = self.part.is_fed
         for copy in range(len(copies)):
             sender, receiver = copies.sender[copy], copies.receiver[copy]
             is_signal = copies.output[copy] == CONTROL
-            begin = -1 if self.from_host[copy] and not is_signal else machinery.physical[sender]
-            end = -1 if copies.to_host[copy] else machinery.physical[receiver]
+            begin = -1 if self.from_host[copy] and not is_signal else physical[sender]
+            end = -1 if copies.to_host[copy] else physical[receiver]
             node = copies.source[copy]
-            pinned = not (begin < 0 and node < len(fed) and fed[node])
-            key = begin, end, pinned
+            key = begin, end, not (begin < 0 and node < len(fed) and fed[node])
             number = found.get(key)
             if number is None:
                 number = found[key] = len(ways)
-                ways.append(self.way(begin, end, pinned, gpus))
-            if is_signal:
-                copies.way.append("signal")
-            elif begin < 0 and end < 0:
-                copies.way.append("host memory")
-            else:
-                copies.way.append(
-                    links.route(None if begin < 0 else begin, None if end < 0 else end, pinned=pinned).kind
-                )
+                kind, way = self.machinery.way(*key)
+                kinds.append(kind)
+                ways.append(way)
+            copies.way.append("signal" if is_signal else kinds[number])
             numbers.append(number)
         return ways, numbers
-
-    def way(self, begin: int, end: int, pinned: bool, gpus: int) -> CopyWay:
-        links = self.machinery.links
-        if begin < 0 and end < 0:
-            return CopyWay(-1, (), (), (), 1.0, 0.0, False)
-        route = links.route(None if begin < 0 else begin, None if end < 0 else end, pinned=pinned)
-        after = tuple(sorted({gpu for gpu in (begin, end) if gpu >= 0}))
-        if begin < 0:
-            stream = gpus + end
-        elif end < 0:
-            stream = 2 * gpus + begin
-        else:
-            stream = 3 * gpus + begin
-        return CopyWay(
-            stream,
-            after,
-            route.links,
-            tuple(links.links[number].bandwidth for number in route.links),
-            route.bandwidth,
-            route.latency,
-            not pinned and begin < 0,
-        )
 
 
 def host_arguments(

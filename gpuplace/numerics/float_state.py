@@ -78,10 +78,18 @@ def _errors() -> _Pair:
 
 
 class _Denormals(NamedTuple):
-    """What makes denormal numbers zeros on the calling thread, and what takes that back."""
+    """What makes denormal numbers zeros on the calling thread, and what leaves them as they are."""
 
     flush: Callable[[], Any]
     keep: Callable[[], Any]
+
+
+_SMALLEST = np.full(64, np.finfo(np.float32).tiny)
+
+
+def _is_there(numbers: Any) -> bool:
+    """Whether a part of these is more than nothing."""
+    return bool((numbers * np.float32(0.25)).any())
 
 
 def _denormals() -> _Denormals | None:
@@ -100,8 +108,7 @@ def _denormals() -> _Denormals | None:
     word, bits = where
     begun, usual[word], flushing[word] = usual[word], usual[word] & ~bits, usual[word] | bits
     put.argtypes, put.restype = (ctypes.c_void_p,), None
-    found = _Denormals(partial(put, ctypes.addressof(flushing)), partial(put, ctypes.addressof(usual)))
-    _kept_alive.extend((usual, flushing))
+    found = _Denormals(partial(put, flushing), partial(put, usual))
     found.flush()
     is_zero = not _is_there(_SMALLEST)
     found.keep()
@@ -109,15 +116,6 @@ def _denormals() -> _Denormals | None:
     if begun & bits:
         found.flush()
     return found if is_zero and is_number else None
-
-
-_kept_alive: list[Any] = []
-_SMALLEST = np.full(64, np.finfo(np.float32).tiny)
-
-
-def _is_there(numbers: Any) -> bool:
-    """Whether a part of these is more than nothing."""
-    return bool((numbers * np.float32(0.25)).any())
 
 
 def _chosen() -> _Pair:

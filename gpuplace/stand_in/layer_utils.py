@@ -5,12 +5,13 @@ Source: tensorflow/python/layers/utils.py, release 1.15 (names, arguments, sente
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph import constant_value as constants
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
+from gpuplace.ops.layers.convolutional import normalize_data_format, normalize_tuple
 from gpuplace.ops.variables.variables import Variable
 
 __all__ = [
@@ -41,50 +42,6 @@ def convert_data_format(data_format: str, ndim: int) -> str:
         raise ValueError("Input rank not supported:", ndim)
     inner = _LETTERS[ndim]
     return f"NC{inner}" if data_format == "channels_first" else f"N{inner}C"
-
-
-def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int, ...]:
-    """As many integers as there are dimensions, of one for all of them or of a sequence.
-
-    Args:
-        value: the integer or integers.
-        n: how many there have to be.
-        name: what the argument is called.
-
-    Raises:
-        ValueError: there are others, or something else.
-    """
-    if isinstance(value, int):
-        return (value,) * n
-    wrong = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
-    try:
-        made = tuple(value)
-    except TypeError:
-        raise ValueError(wrong) from None
-    if len(made) != n:
-        raise ValueError(wrong)
-    for one in made:
-        try:
-            int(one)
-        except (ValueError, TypeError):
-            raise ValueError(f"{wrong} including element {one} of type {type(one)}") from None
-    return made
-
-
-def normalize_data_format(value: str) -> str:
-    """``"channels_first"`` or ``"channels_last"``, in small letters.
-
-    Args:
-        value: the text.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if value.lower() not in ("channels_first", "channels_last"):
-        raise ValueError(
-            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
-        )
-    return value.lower()
 
 
 def normalize_padding(value: str) -> str:

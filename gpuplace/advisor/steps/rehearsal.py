@@ -18,8 +18,9 @@ from gpuplace.advisor.steps.gates import gate_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_flows, step_threads
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Flow, Times, run
-from gpuplace.cost.partition import StepFlow, host_arguments
+from gpuplace.cost.partition import host_arguments
 from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_flow import StepFlow
 from gpuplace.graph.op_sets import CONSTANT_OPS, PASSING_ON, UPDATES_OF_VARIABLES, VARIABLE_OPS
 from gpuplace.placer.placement_graph import CONTROL
 

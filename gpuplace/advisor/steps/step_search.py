@@ -33,7 +33,7 @@ from gpuplace.advisor.steps.starts import first_choices, homes_of_variables
 from gpuplace.advisor.steps.step_problem import StepProblem, step_problem
 from gpuplace.advisor.steps.units import Region
 from gpuplace.cost.events import COPY, Times, path
-from gpuplace.cost.partition import StepFlow
+from gpuplace.cost.step_flow import StepFlow
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 Ints = NDArray[np.int64]

@@ -17,6 +17,7 @@ Source: tensorflow/python/platform/benchmark.py, release 1.15 (names, arguments,
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import statistics
 import sys
@@ -39,10 +40,6 @@ def benchmark_config() -> ConfigProto:
     config.graph_options.optimizer_options.opt_level = -1
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return config
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class Benchmark:
@@ -80,13 +77,15 @@ class Benchmark:
             callers = (frame.function for frame in inspect.stack()[1:])
             name = next((caller for caller in callers if caller.startswith("benchmark")), "benchmark")
         values = {"iters": iters, "cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput}
-        lines = ["entry {", f"  name: {_quoted(f'{type(self).__name__}.{name}')}"]
+        lines = ["entry {", f"  name: {json.dumps(f'{type(self).__name__}.{name}')}"]
         lines += [f"  {label}: {value}" for label, value in values.items() if value is not None]
         for key, value in (extras or {}).items():
-            kind = f"string_value: {_quoted(value)}" if isinstance(value, str) else f"double_value: {value}"
+            kind = (
+                f"string_value: {json.dumps(value)}" if isinstance(value, str) else f"double_value: {value}"
+            )
             lines += [
                 "  extras {",
-                f"    key: {_quoted(key)}",
+                f"    key: {json.dumps(key)}",
                 "    value {",
                 f"      {kind}",
                 "    }",

@@ -7,7 +7,7 @@ Source: tensorflow/python/layers/convolutional.py, keras/layers/convolutional.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
@@ -31,34 +31,60 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tuple_of(value: Any, count: int, name: str) -> tuple[int, ...]:
-    """``count`` integers, from as many or one.
+def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int, ...]:
+    """As many integers as there are dimensions, of one for all of them or of a sequence.
+
+    Args:
+        value: the integer or integers.
+        n: how many there have to be.
+        name: what the argument is called.
 
     Raises:
-        ValueError: others.
+        ValueError: there are others, or something else.
     """
     if isinstance(value, int):
-        return (value,) * count
+        return (value,) * n
+    wrong = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
     try:
-        found = tuple(value)
+        made = tuple(value)
     except TypeError:
-        found = ()
-    if len(found) != count or not all(isinstance(item, int) for item in found):
-        raise ValueError(f"The `{name}` argument must be a tuple of {count} integers. Received: {value}")
-    return found
+        raise ValueError(wrong) from None
+    if len(made) != n:
+        raise ValueError(wrong)
+    for one in made:
+        try:
+            int(one)
+        except (ValueError, TypeError):
+            raise ValueError(f"{wrong} including element {one} of type {type(one)}") from None
+    return made
+
+
+def normalize_data_format(value: str) -> str:
+    """``"channels_first"`` or ``"channels_last"``, in small letters.
+
+    Args:
+        value: the text.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if value.lower() not in ("channels_first", "channels_last"):
+        raise ValueError(
+            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
+        )
+    return value.lower()
 
 
 def is_first(data_format: str) -> bool:
     """Whether channels come before the other axes.
 
+    Args:
+        data_format: ``"channels_first"`` or ``"channels_last"``.
+
     Raises:
         ValueError: the format is neither.
     """
-    if data_format not in ("channels_last", "channels_first"):
-        raise ValueError(
-            f"The `data_format` argument must be one of 'channels_first', 'channels_last'. Received: {data_format}"
-        )
-    return data_format == "channels_first"
+    return normalize_data_format(data_format) == "channels_first"
 
 
 def _padding(padding: Any, causal: bool = False) -> str:
@@ -99,9 +125,9 @@ class ConvBase(Layer):
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         self.filters = filters
-        self.kernel_size = tuple_of(kernel_size, self._rank, "kernel_size")
-        self.strides = tuple_of(strides, self._rank, "strides")
-        self.dilation_rate = tuple_of(dilation_rate, self._rank, "dilation_rate")
+        self.kernel_size = normalize_tuple(kernel_size, self._rank, "kernel_size")
+        self.strides = normalize_tuple(strides, self._rank, "strides")
+        self.dilation_rate = normalize_tuple(dilation_rate, self._rank, "dilation_rate")
         self.padding = _padding(padding, causal=self._rank == 1)
         self.data_format = data_format
         self._first = is_first(data_format)

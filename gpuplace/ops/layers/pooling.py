@@ -11,7 +11,7 @@ from typing import Any
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.layers.base import Layer, function_of, require_rank
-from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, tuple_of
+from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, normalize_tuple
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import IntsLike
@@ -38,8 +38,8 @@ class PoolingBase(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        self.pool_size = tuple_of(pool_size, self._rank, "pool_size")
-        self.strides = tuple_of(pool_size if strides is None else strides, self._rank, "strides")
+        self.pool_size = normalize_tuple(pool_size, self._rank, "pool_size")
+        self.strides = normalize_tuple(pool_size if strides is None else strides, self._rank, "strides")
         self.padding = padding
         self.data_format = data_format
         self._first = is_first(data_format)

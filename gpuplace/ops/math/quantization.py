@@ -24,6 +24,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least
 from gpuplace.ops.support import new
+from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import SCALAR_SHAPE, brackets
 from gpuplace.typing import TensorLike
 
@@ -105,14 +106,45 @@ def fake_quant_with_min_max_args_gradient(
     )  # fmt: skip
 
 
-def fake_quant_with_min_max_vars(
+def _rounded_between(
     inputs: TensorLike,
     min: TensorLike,
     max: TensorLike,
     num_bits: int = 8,
     narrow_range: bool = False,
     name: str | None = None,
+    *,
+    op_type: str = "",
 ) -> Tensor:
+    return new(op_type, name, inputs=inputs, min=min, max=max, num_bits=num_bits, narrow_range=narrow_range)
+
+
+def _gradients_between(
+    gradients: TensorLike,
+    inputs: TensorLike,
+    min: TensorLike,
+    max: TensorLike,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+    *,
+    op_type: str = "",
+) -> Any:
+    made = apply_op(
+        op_type,
+        name,
+        gradients=gradients,
+        inputs=inputs,
+        min=min,
+        max=max,
+        num_bits=num_bits,
+        narrow_range=narrow_range,
+    )
+    return tuple(made.outputs)
+
+
+@variant_of(_rounded_between, op_type="FakeQuantWithMinMaxVars")
+def fake_quant_with_min_max_vars() -> None:
     """Returns ``inputs`` rounded to the values of so many bits between two numbers, which may be trained.
 
     Args:
@@ -130,26 +162,30 @@ def fake_quant_with_min_max_vars(
     Raises:
         InvalidArgumentError: when it runs: ``num_bits`` is none of these.
     """
-    return new(
-        "FakeQuantWithMinMaxVars",
-        name,
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-    )
 
 
-def fake_quant_with_min_max_vars_gradient(
-    gradients: TensorLike,
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_rounded_between, op_type="FakeQuantWithMinMaxVarsPerChannel")
+def fake_quant_with_min_max_vars_per_channel() -> None:
+    """Returns ``inputs`` rounded to the values of so many bits, each channel between numbers of its own.
+
+    Args:
+        inputs: float32, ``[..., channels]``.
+        min: the least values, ``[channels]``.
+        max: the greatest values, ``[channels]``.
+        num_bits: from 2 to 16.
+        narrow_range: leave out the least value.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``inputs``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``num_bits`` is none of these, or there are not as many numbers as channels.
+    """
+
+
+@variant_of(_gradients_between, op_type="FakeQuantWithMinMaxVarsGradient")
+def fake_quant_with_min_max_vars_gradient() -> None:
     """Returns the gradients of ``fake_quant_with_min_max_vars``.
 
     Args:
@@ -167,50 +203,10 @@ def fake_quant_with_min_max_vars_gradient(
     Raises:
         InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars``.
     """
-    return _slopes(
-        "FakeQuantWithMinMaxVarsGradient", name, gradients, inputs, min, max, num_bits, narrow_range
-    )
 
 
-def fake_quant_with_min_max_vars_per_channel(
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Returns ``inputs`` rounded to the values of so many bits, each channel between numbers of its own.
-
-    Args:
-        inputs: float32, ``[..., channels]``.
-        min: the least values, ``[channels]``.
-        max: the greatest values, ``[channels]``.
-        num_bits: from 2 to 16.
-        narrow_range: leave out the least value.
-        name: name of the op.
-
-    Returns:
-        A tensor like ``inputs``.
-
-    Raises:
-        InvalidArgumentError: when it runs: ``num_bits`` is none of these, or there are not as many numbers as channels.
-    """
-    return new(
-        "FakeQuantWithMinMaxVarsPerChannel", name, inputs=inputs, min=min, max=max, num_bits=num_bits,
-        narrow_range=narrow_range,
-    )  # fmt: skip
-
-
-def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: TensorLike,
-    inputs: TensorLike,
-    min: TensorLike,
-    max: TensorLike,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
+@variant_of(_gradients_between, op_type="FakeQuantWithMinMaxVarsPerChannelGradient")
+def fake_quant_with_min_max_vars_per_channel_gradient() -> None:
     """Returns the gradients of ``fake_quant_with_min_max_vars_per_channel``.
 
     Args:
@@ -228,32 +224,6 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     Raises:
         InvalidArgumentError: when it runs: as ``fake_quant_with_min_max_vars_per_channel``.
     """
-    op_type = "FakeQuantWithMinMaxVarsPerChannelGradient"
-    return _slopes(op_type, name, gradients, inputs, min, max, num_bits, narrow_range)
-
-
-def _slopes(
-    op_type: str,
-    name: str | None,
-    gradients: Any,
-    inputs: Any,
-    least: Any,
-    most: Any,
-    bits: int,
-    narrow: bool,
-) -> Any:
-    return tuple(
-        apply_op(
-            op_type,
-            name,
-            gradients=gradients,
-            inputs=inputs,
-            min=least,
-            max=most,
-            num_bits=bits,
-            narrow_range=narrow,
-        ).outputs
-    )
 
 
 def _nudged(xp: Any, least: Any, most: Any, num_bits: int, narrow_range: bool) -> tuple[Any, Any, Any]:
@@ -384,4 +354,4 @@ def _of_args(op: Operation, grad: Tensor) -> Tensor:
 def _of_vars(op: Operation, grad: Tensor) -> Any:
     inputs, least, most = op.inputs
     bits, narrow = op.attrs["num_bits"], op.attrs["narrow_range"]
-    return _slopes(f"{op.type}Gradient", None, grad, inputs, least, most, bits, narrow)
+    return _gradients_between(grad, inputs, least, most, bits, narrow, op_type=f"{op.type}Gradient")

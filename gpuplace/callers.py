@@ -18,6 +18,9 @@ from types import TracebackType
 PACKAGE = str(Path(__file__).parent) + os.sep
 """How the names of this package's files begin."""
 
+RUNNER = os.path.join(PACKAGE, "cli", "run_script.py")
+"""The module that runs a script in the place of Python: a program begins below its frame."""
+
 PLAN_FILE = "<plan>"
 """File name of the code that is generated for a step."""
 

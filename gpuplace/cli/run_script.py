@@ -1,7 +1,8 @@
 """``gpuplace run SCRIPT``: a TensorFlow 1 script as Python itself would run it, with `tensorflow` meaning gpuplace.
 
 The script is ``__main__``, sees its own ``sys.argv`` and finds modules beside itself; its exit code and its traceback
-are its own: no frame of this package stands above the script's first one.
+are its own: no frame of this package stands above the script's first one, and none below its last where a call refused
+what it was given.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import types
 from collections.abc import Sequence
 from types import TracebackType
 
+from gpuplace.callers import RUNNER, hide_own_frames
+from gpuplace.errors import OpError
 from gpuplace.stand_in import names, numpy_names
 
 
@@ -81,6 +84,8 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
         error.__traceback__ = script_part(error.__traceback__)
+        if isinstance(error, (OpError, TypeError, ValueError)):  # others may be faults of this package
+            hide_own_frames(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
@@ -88,6 +93,6 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
 
 def script_part(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback without this module's frames at its top."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == RUNNER:
         traceback = traceback.tb_next
     return traceback

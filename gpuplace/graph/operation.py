@@ -11,10 +11,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from gpuplace.callers import PACKAGE
+from gpuplace.callers import PACKAGE, RUNNER
 from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
 from gpuplace.errors import OutOfRangeError
@@ -440,7 +441,11 @@ class Operation:
     @property
     def traceback(self) -> list[Frame]:
         """The Python lines that made the operation, nearest last."""
-        return [Frame(code.co_filename, line, code.co_name) for code, line in reversed(_lines(self._stack))]
+        frames = [Frame(code.co_filename, line, code.co_name) for code, line in _lines(self._stack)]
+        program = takewhile(
+            lambda frame: frame.filename != RUNNER, frames
+        )  # of a script that `gpuplace run` runs
+        return list(program)[::-1]
 
     @property
     def source(self) -> str | None:

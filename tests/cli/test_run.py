@@ -73,6 +73,28 @@ def test_a_traceback_shows_the_script_alone(gpuplace, script):
     assert "gpuplace" not in result.stderr
 
 
+def test_a_refused_call_shows_the_lines_of_the_script(gpuplace, script):
+    source = """
+        import tensorflow as tf
+
+        def weights():
+            return tf.get_variable("w", [2])
+
+        weights()
+        weights()
+    """
+    result = gpuplace("run", script(source), "--machine", "cpu")
+    error, made = result.stderr.split("ValueError: Variable w already exists, disallowed.")
+    assert [line.split(", ")[1:] for line in error.splitlines() if "File" in line] == [
+        ["line 8", "in <module>"],
+        ["line 5", "in weights"],
+    ]
+    assert [line.split(", ")[1:] for line in made.splitlines() if "File" in line] == [
+        ["line 5", "in weights"],
+        ["line 7", "in <module>"],
+    ]
+
+
 def test_a_syntax_error_is_shown_as_python_shows_it(gpuplace, script):
     result = gpuplace("run", script("x = = 1\n"))
     assert result.returncode == 1

@@ -43,7 +43,7 @@ class FileWriter:
 
     def __init__(
         self,
-        logdir: str | os.PathLike[str],
+        logdir: str | bytes | os.PathLike[str],
         graph: Any = None,
         max_queue: int = 10,
         flush_secs: float = 120,
@@ -51,7 +51,7 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        self._logdir = os.fspath(logdir)
+        self._logdir = os.fsdecode(logdir)
 
         def make() -> EventFile:
             return EventFile(self._logdir, max_queue, flush_secs, filename_suffix or "")
@@ -235,13 +235,13 @@ class FileWriterCache:
     _lock = threading.RLock()
 
     @staticmethod
-    def get(logdir: str | os.PathLike[str]) -> FileWriter:
+    def get(logdir: str | bytes | os.PathLike[str]) -> FileWriter:
         """The writer of a folder, made with the default graph where there is none.
 
         Args:
             logdir: the folder.
         """
-        name = os.fspath(logdir)
+        name = os.fsdecode(logdir)
         with FileWriterCache._lock:
             if name not in FileWriterCache._writers:
                 FileWriterCache._writers[name] = FileWriter(name, graph=get_default_graph())

@@ -53,8 +53,8 @@ class SavedModelBuilder:
         AssertionError: there is something in the folder.
     """
 
-    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
-        self._export_dir = os.fspath(export_dir)
+    def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
+        self._export_dir = os.fsdecode(export_dir)
         self._saved_model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
         self._has_saved_variables = False
         with with_op_errors(self._export_dir):
@@ -282,7 +282,7 @@ def _check_info(info: Any) -> None:
 
 def simple_save(
     session: Any,
-    export_dir: str | os.PathLike[str],
+    export_dir: str | bytes | os.PathLike[str],
     inputs: Mapping[str, Any],
     outputs: Mapping[str, Any],
     legacy_init_op: Operation | None = None,

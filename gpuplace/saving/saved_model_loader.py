@@ -39,7 +39,7 @@ __all__ = ["load", "main_op", "main_op_with_restore", "maybe_saved_model_directo
 _INIT_OP = "__saved_model_init_op"
 
 
-def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
+def parse_saved_model(export_dir: str | bytes | os.PathLike[str]) -> Any:
     """The ``SavedModel`` in a folder.
 
     Args:
@@ -65,7 +65,7 @@ def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
     )
 
 
-def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
+def maybe_saved_model_directory(export_dir: str | bytes | os.PathLike[str]) -> bool:
     """Whether there is the file of a SavedModel in a folder; it is not looked into.
 
     Args:
@@ -81,7 +81,7 @@ def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
 def load(
     sess: Any,
     tags: Iterable[str],
-    export_dir: str | os.PathLike[str],
+    export_dir: str | bytes | os.PathLike[str],
     import_scope: str | None = None,
     **saver_kwargs: Any,
 ) -> Any:

@@ -201,6 +201,7 @@ def test_cache_has_one_writer_a_folder(graph, tmp_path):
     with graph.as_default():
         writer = FileWriterCache.get(tmp_path)
     assert FileWriterCache.get(str(tmp_path)) is writer
+    assert FileWriterCache.get(bytes(tmp_path)) is writer
     FileWriterCache.clear()
     assert EventAccumulator(str(tmp_path)).Reload().Graph() == as_graph_def(graph, add_shapes=True)
     with graph.as_default():

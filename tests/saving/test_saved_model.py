@@ -36,6 +36,14 @@ def answer(session, scope=""):
     return session.run(f"{scope}y:0", {f"{scope}x:0": [[1.0, 1.0]]}).tolist()
 
 
+def test_a_folder_named_in_bytes(tmp_path):
+    folder = os.path.join(tf.compat.as_bytes(str(tmp_path)), tf.compat.as_bytes("1"))
+    saved(folder)
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        tf.saved_model.load(session, ["serve"], folder)
+        assert answer(session) == [[3.0]]
+
+
 @pytest.mark.parametrize(("clear_devices", "device"), [(False, "/device:GPU:0"), (True, "")])
 def test_devices_are_kept_cleared_or_moved(tmp_path, clear_devices, device):
     folder = saved(str(tmp_path / "model"), clear_devices)

@@ -30,6 +30,7 @@ from typing import Any
 
 from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
+from gpuplace.stand_in.absent import AbsentModule, is_absent
 
 ROOT = "tensorflow"
 
@@ -126,13 +127,12 @@ MODULES = {
     "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.tensorflow_server_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.training.checkpoint_utils": "gpuplace.api.training.train",
     "tensorflow.python.training.training": "gpuplace.api.training.train",
-    "tensorflow.python.util.deprecation": "gpuplace.stand_in.deprecation",
-    "tensorflow.python.util.tf_inspect": "gpuplace.stand_in.tf_inspect",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
@@ -153,6 +153,7 @@ NAMES = {
         ("api.training.data", "api.training.data_experimental"),
     ),
     "data.ops.multi_device_iterator_ops": (),
+    "data.ops.optional_ops": ("api.training.data_experimental",),
     **{
         f"data.experimental.ops.{module}": ("api.training.data_experimental",)
         for module in (
@@ -165,12 +166,23 @@ NAMES = {
                 "grouping",
                 "interleave_ops",
             ),
-            *("cardinality", "optimization_options", "stats_options", "take_while_ops", "threading_options"),
+            *(
+                "cardinality",
+                "optimization",
+                "optimization_options",
+                "stats_options",
+                "take_while_ops",
+                "threading_options",
+            ),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
         )
     },
     "distribute.all_reduce": (),
+    "eager.backprop": (),
     "eager.context": ("stand_in.eager_context",),
+    "eager.def_function": (),
+    "eager.function": (),
+    "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
     "framework.device": ("device.spec",),
@@ -186,7 +198,8 @@ NAMES = {
         *("graph.graph", "graph.convert", "graph.operation", "graph.stacks", "graph.op_statistics"),
         *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
-    "framework.random_seed": (),
+    "framework.random_seed": ("graph.graph",),
+    "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
     "framework.tensor_spec": ("ops.data.bounded_spec", "ops.type_spec"),
@@ -278,7 +291,6 @@ NAMES = {
     "ops.variables": _VARIABLES,
     "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
-    "platform.resource_loader": ("api.resource_loader",),
     **dict.fromkeys(("saved_model.builder", "saved_model.builder_impl"), ("saving.saved_model_builder",)),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
@@ -347,7 +359,7 @@ CONTRIB = {
         ),
     ),
     "slim.python.slim": ("slim", "queues", "summaries"),
-    "testing.python.framework": ("testing", "fake_summary_writer", "util"),
+    "testing.python.framework": ("testing", "fake_summary_writer", "util", "util_test"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
@@ -430,7 +442,7 @@ _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
 _GENERATED = re.compile(
-    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops)|contrib\.framework\.python\.ops\.audio_ops)"
+    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops|framework\.test_ops)|contrib\.framework\.python\.ops\.audio_ops)"
 )
 """Modules of functions that add one op each."""
 
@@ -473,6 +485,10 @@ PACKAGES = {
     "tensorflow.examples.tutorials.mnist",
     "tensorflow.python",
     "tensorflow.python.client",
+    "tensorflow.python.autograph",
+    "tensorflow.python.autograph.core",
+    "tensorflow.python.data.kernel_tests",
+    "tensorflow.python.data.util",
     "tensorflow.python.framework",
     "tensorflow.python.eager",
     "tensorflow.python.layers",
@@ -483,6 +499,7 @@ PACKAGES = {
     "tensorflow.python.ops.losses",
     "tensorflow.python.platform",
     "tensorflow.python.saved_model",
+    "tensorflow.python.saved_model.model_utils",
     "tensorflow.python.summary",
     "tensorflow.python.summary.writer",
     "tensorflow.python.training",
@@ -566,10 +583,22 @@ def _sources(module: str) -> list[str] | None:
         inner = ("ops.gradients.registry",)
     else:
         return None
+    own = _own(module)
     there = [
         name for name in (f"gpuplace.{one}" for one in inner) if importlib.util.find_spec(name) is not None
     ]
-    return [*there, "gpuplace"]
+    return [*([own] if own else []), *there, "gpuplace"]
+
+
+def _own(module: str) -> str | None:
+    """The module beside this one that has, at least, names of one below ``tensorflow.python``; None where none has."""
+    if f"tensorflow.python.{module.rpartition('.')[0]}" not in PACKAGES:
+        return None
+    name = f"gpuplace.stand_in.{module}"
+    try:
+        return name if importlib.util.find_spec(name) is not None else None
+    except ModuleNotFoundError:  # a folder above it is not there
+        return None
 
 
 def resolve(fullname: str) -> ModuleType:
@@ -600,12 +629,16 @@ def resolve(fullname: str) -> ModuleType:
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)
+        if own := _own(inner):
+            return importlib.import_module(own)
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
         try:
             return importlib.import_module(f"tensorboard.compat.proto.{name}")
         except ModuleNotFoundError:
             pass
+    if is_absent(fullname):
+        return AbsentModule(fullname)
     value: Any = importlib.import_module("gpuplace")
     for part in fullname.removeprefix("tensorflow.").removeprefix("compat.v1.").split("."):
         value = None if isinstance(value, _Names) else getattr(value, part, None)

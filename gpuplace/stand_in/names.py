@@ -39,6 +39,9 @@ WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
 CHILDREN = str(Path(__file__).resolve().parent / "children")
 """A folder whose ``tensorflow`` is gpuplace, for the paths of other Python processes."""
 
+_KERAS = "tensorflow.python.keras"
+"""The package of models, of which there is none."""
+
 ROOMS = "arithmetic|files|nets|testing|training"
 """Folders of `gpuplace.api`, which are no part of names."""
 _EXAMPLES = "tensorflow.examples"
@@ -52,6 +55,10 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"
 
 MODULES = {
     "tensorflow.python.client.device_lib": "gpuplace.session.device_lib",
+    "tensorflow.python.compat.compat": "gpuplace.stand_in.forward_compat",
+    "tensorflow.python.compat.v2_compat": "gpuplace.api.behavior",
+    "tensorflow.python.eager.execution_callbacks": "gpuplace.stand_in.execution_callbacks",
+    "tensorflow.python.tf2": "gpuplace.stand_in.tf2",
     "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
@@ -170,6 +177,7 @@ NAMES = {
         )
     },
     "distribute.all_reduce": (),
+    "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
     "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
@@ -352,10 +360,35 @@ CONTRIB = {
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
 WITHOUT_NAMES = {
-    "tensorflow.contrib.all_reduce.python.all_reduce",
-    "tensorflow.contrib.image.python.ops.distort_image_ops",
+    "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
+    "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
+    **{
+        f"tensorflow.python.eager.{module}": "function"
+        for module in ("def_function", "function", "wrap_function")
+    },
+    **{
+        f"tensorflow.python.keras{module}": "keras"
+        for module in ("", ".engine", ".engine.network", ".engine.training", ".testing_utils")
+    },
+    **{
+        f"tensorflow.python.ops.ragged{module}": "ragged"
+        for module in (
+            "",
+            ".ragged_factory_ops",
+            ".ragged_string_ops",
+            ".ragged_tensor",
+            ".ragged_tensor_value",
+        )
+    },
+    "tensorflow.python.framework.config": "config",
+    "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
+    "tensorflow.python.ops.while_v2": "enable_v2_behavior",
+    "tensorflow.python.training.tracking": "train.Checkpoint",
+    "tensorflow.python.training.tracking.util": "train.Checkpoint",
 }
-"""Modules that programs import for a way of theirs that is seldom gone; using them is the error."""
+"""Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in
+them is the error.
+"""
 
 _CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
@@ -455,6 +488,7 @@ PACKAGES = {
     "tensorflow.contrib.metrics.python.ops",
     "tensorflow.contrib.training.python",
     "tensorflow.contrib.training.python.training",
+    "tensorflow.python.compat",
     "tensorflow.python.debug",
     "tensorflow.contrib.learn.python.learn",
     "tensorflow.contrib.losses.python",
@@ -530,6 +564,31 @@ class _Names(ModuleType):
         return getattr(package, name)
 
 
+class _WithoutNames(ModuleType):
+    """A module that can be imported and has nothing but the modules below it."""
+
+    def __getattr__(self, name: str) -> Any:
+        below = f"{self.__name__}.{name}"
+        if below in WITHOUT_NAMES:
+            with OwnFramesHidden(ImportError):
+                return importlib.import_module(below)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        told = f"module {self.__name__!r} has no attribute {name!r}: {sentence(WITHOUT_NAMES[self.__name__])}"
+        if name[:1].isupper() and self.__name__.startswith(_KERAS):
+            return _class_without_objects(name, told)
+        raise AttributeError(told, name=name)
+
+
+def _class_without_objects(name: str, told: str) -> type:
+    """A class that others can be derived from, as programs do when they are loaded; to make an object is the error."""
+
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise AttributeError(told, name=name)
+
+    return type(name, (), {"__new__": refuse, "__doc__": told})
+
+
 def _op_type(name: str) -> str | None:
     """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
     generated = importlib.import_module("gpuplace.graph.generated")
@@ -588,7 +647,7 @@ def resolve(fullname: str) -> ModuleType:
     if fullname in PACKAGES:
         return _Names(fullname)
     if fullname in WITHOUT_NAMES:
-        return _Names(fullname, ["gpuplace"])
+        return _WithoutNames(fullname)
     if fullname in _CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:

@@ -49,7 +49,6 @@ def value_of(path):
         ("compat.v2.function", "TensorFlow 1's names"),
         ("function", "get_concrete_function"),
         ("Module", EXPLORE),
-        ("GradientTape", "tf.gradients(ys, xs)"),
         ("config.list_physical_devices", "session.list_devices()"),
         ("data.Datasets", "did you mean tf.data.Dataset?"),
         ("data.experimental.snapshot", "if TensorFlow has it"),

@@ -21,41 +21,45 @@ from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import UnimplementedError
 
-_EAGER = "tensorflow.python.eager"
-
-PACKAGES = (
-    "tensorflow.python.distribute",
-    "tensorflow.python.feature_column",
-    "tensorflow.python.grappler",
-    "tensorflow.python.keras",
-    "tensorflow.python.module",
-    "tensorflow.python.ops.ragged",
-    "tensorflow.python.training.experimental",
-    "tensorflow.python.training.tracking",
-)
-"""Packages of which everything below is such a module, where the stand-in has nothing else for it."""
+PACKAGES = {
+    "tensorflow.python.distribute": "distribute",
+    "tensorflow.python.feature_column": "feature_column",
+    "tensorflow.python.grappler": "",
+    "tensorflow.python.keras": "keras",
+    "tensorflow.python.module": "Module",
+    "tensorflow.python.ops.ragged": "ragged",
+    "tensorflow.python.training.experimental": "",
+    "tensorflow.python.training.tracking": "train.Checkpoint",
+}
+"""Packages of which everything below is such a module, where the stand-in has nothing else for it -> the public name
+whose advice the error gives.
+"""
 
 MODULES = {
-    *(
-        f"{_EAGER}.{module}"
-        for module in ("execution_callbacks", "lift_to_graph", "profiler", "remote", "wrap_function")
-    ),
-    *(
-        f"tensorflow.python.framework.{module}"
+    **{
+        f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (
-            *("auto_control_deps", "config", "convert_to_constants", "function_def_to_graph", "op_callbacks"),
+            *("eager.lift_to_graph", "eager.profiler", "eager.remote", "framework.auto_control_deps"),
+            *("framework.convert_to_constants", "framework.function_def_to_graph", "framework.op_callbacks"),
+            *("ops.cond_v2", "ops.control_flow_util_v2", "ops.summary_ops_v2", "ops.while_v2"),
         )
-    ),
-    *(
-        f"tensorflow.python.ops.{module}"
-        for module in ("cond_v2", "control_flow_util_v2", "summary_ops_v2", "while_v2")
-    ),
-    *(
-        f"tensorflow.python.saved_model.{module}"
+    },
+    "tensorflow.python.framework.config": "config",
+    **{
+        f"tensorflow.python.saved_model.{module}": "Module"
         for module in ("load", "nested_structure_coder", "revived_types", "save")
-    ),
+    },
 }
-"""Such modules elsewhere."""
+"""Such modules elsewhere, in the same way."""
+
+
+def _advice_of(fullname: str) -> str | None:
+    """The public name whose advice an error gives; None for what is in none of these modules."""
+    for known in (PACKAGES, MODULES):
+        for name, public in known.items():
+            if f"{fullname}.".startswith(f"{name}."):
+                return public
+    return None
 
 
 def is_absent(fullname: str) -> bool:
@@ -64,9 +68,7 @@ def is_absent(fullname: str) -> bool:
     Args:
         fullname: its name.
     """
-    return fullname in MODULES or any(
-        fullname == package or fullname.startswith(f"{package}.") for package in PACKAGES
-    )
+    return _advice_of(fullname) is not None
 
 
 class AbsentClass(type):
@@ -74,9 +76,8 @@ class AbsentClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         path = next(one.path for one in cls.__mro__ if "path" in vars(one))  # type: ignore[attr-defined]
-        public = path.removeprefix("tensorflow.python.")
         with OwnFramesHidden(UnimplementedError):
-            raise UnimplementedError.of(f"{path} is not available: {sentence(public)}")
+            raise UnimplementedError.of(f"{path} is not available: {sentence(_advice_of(path) or path)}")
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__") or "path" not in vars(cls):

@@ -53,6 +53,10 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"
 
 MODULES = {
     "tensorflow.python.client.device_lib": "gpuplace.session.device_lib",
+    "tensorflow.python.compat.compat": "gpuplace.stand_in.forward_compat",
+    "tensorflow.python.compat.v2_compat": "gpuplace.api.behavior",
+    "tensorflow.python.eager.execution_callbacks": "gpuplace.stand_in.execution_callbacks",
+    "tensorflow.python.tf2": "gpuplace.stand_in.tf2",
     "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
@@ -178,7 +182,7 @@ NAMES = {
         )
     },
     "distribute.all_reduce": (),
-    "eager.backprop": (),
+    "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
     "eager.def_function": (),
     "eager.function": (),
@@ -364,10 +368,17 @@ CONTRIB = {
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
 WITHOUT_NAMES = {
-    "tensorflow.contrib.all_reduce.python.all_reduce",
-    "tensorflow.contrib.image.python.ops.distort_image_ops",
+    "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
+    "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
+    **{
+        f"tensorflow.python.eager.{module}": "function"
+        for module in ("def_function", "function", "wrap_function")
+    },
+    "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
 }
-"""Modules that programs import for a way of theirs that is seldom gone; using them is the error."""
+"""Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in
+them is the error.
+"""
 
 _CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
@@ -467,6 +478,7 @@ PACKAGES = {
     "tensorflow.contrib.metrics.python.ops",
     "tensorflow.contrib.training.python",
     "tensorflow.contrib.training.python.training",
+    "tensorflow.python.compat",
     "tensorflow.python.debug",
     "tensorflow.contrib.learn.python.learn",
     "tensorflow.contrib.losses.python",
@@ -547,6 +559,20 @@ class _Names(ModuleType):
         return getattr(package, name)
 
 
+class _WithoutNames(ModuleType):
+    """A module that can be imported and has nothing but the modules below it."""
+
+    def __getattr__(self, name: str) -> Any:
+        below = f"{self.__name__}.{name}"
+        if below in WITHOUT_NAMES:
+            with OwnFramesHidden(ImportError):
+                return importlib.import_module(below)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        told = f"module {self.__name__!r} has no attribute {name!r}: {sentence(WITHOUT_NAMES[self.__name__])}"
+        raise AttributeError(told, name=name)
+
+
 def _op_type(name: str) -> str | None:
     """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
     generated = importlib.import_module("gpuplace.graph.generated")
@@ -617,7 +643,7 @@ def resolve(fullname: str) -> ModuleType:
     if fullname in PACKAGES:
         return _Names(fullname)
     if fullname in WITHOUT_NAMES:
-        return _Names(fullname, ["gpuplace"])
+        return _WithoutNames(fullname)
     if fullname in _CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:

@@ -92,6 +92,7 @@ from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.hessians import *
 from gpuplace.ops.gradients.indexed_slices import *
 from gpuplace.ops.gradients.registry import NoGradient, NotDifferentiable, RegisterGradient, no_gradient
+from gpuplace.ops.gradients.tape import *
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -176,7 +177,7 @@ __all__ = [
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
-    "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
+    "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
     "NotDifferentiable", "recompute_grad", "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     "delete_session_tensor", "get_session_handle", "get_session_tensor",
     # Ops: input

@@ -53,7 +53,6 @@ RENAMED = {
 
 ADVICE: Mapping[str, str] = {
     "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
-    "GradientTape": "gpuplace runs graphs: use tf.gradients(ys, xs), or an optimizer's compute_gradients(loss)",
     "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; of a program for TensorFlow 2, "
     + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
     "config": _LISTING
@@ -81,6 +80,9 @@ ADVICE: Mapping[str, str] = {
     "load_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or " + _WRITE,
     "lite": _WRITE,
     "py_function": "use tf.py_func",
+    "ragged": "gpuplace has dense tensors and tf.SparseTensor: fill rows up to one length, or " + _WRITE,
+    "train.Checkpoint": "use tf.train.Saver, or "
+    + _SAVE.format(how="tf.saved_model.save(object, 'saved_model_dir')"),
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
     "image_summary": "TensorFlow 1.0 named it tf.summary.image",

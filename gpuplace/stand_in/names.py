@@ -30,6 +30,7 @@ from typing import Any
 
 from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
+from gpuplace.stand_in.absent import AbsentModule, is_absent
 
 ROOT = "tensorflow"
 
@@ -52,6 +53,10 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"
 
 MODULES = {
     "tensorflow.python.client.device_lib": "gpuplace.session.device_lib",
+    "tensorflow.python.compat.compat": "gpuplace.stand_in.forward_compat",
+    "tensorflow.python.compat.v2_compat": "gpuplace.api.behavior",
+    "tensorflow.python.eager.execution_callbacks": "gpuplace.stand_in.execution_callbacks",
+    "tensorflow.python.tf2": "gpuplace.stand_in.tf2",
     "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
@@ -126,13 +131,12 @@ MODULES = {
     "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
-    "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
+    "tensorflow.core.protobuf.tensorflow_server_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.python.pywrap_tensorflow": "gpuplace.stand_in.pywrap_tensorflow",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.training.checkpoint_utils": "gpuplace.api.training.train",
     "tensorflow.python.training.training": "gpuplace.api.training.train",
-    "tensorflow.python.util.deprecation": "gpuplace.stand_in.deprecation",
-    "tensorflow.python.util.tf_inspect": "gpuplace.stand_in.tf_inspect",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
@@ -153,6 +157,7 @@ NAMES = {
         ("api.training.data", "api.training.data_experimental"),
     ),
     "data.ops.multi_device_iterator_ops": (),
+    "data.ops.optional_ops": ("api.training.data_experimental",),
     **{
         f"data.experimental.ops.{module}": ("api.training.data_experimental",)
         for module in (
@@ -165,12 +170,23 @@ NAMES = {
                 "grouping",
                 "interleave_ops",
             ),
-            *("cardinality", "optimization_options", "stats_options", "take_while_ops", "threading_options"),
+            *(
+                "cardinality",
+                "optimization",
+                "optimization_options",
+                "stats_options",
+                "take_while_ops",
+                "threading_options",
+            ),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
         )
     },
     "distribute.all_reduce": (),
+    "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
+    "eager.def_function": (),
+    "eager.function": (),
+    "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
     "framework.device": ("device.spec",),
@@ -186,7 +202,8 @@ NAMES = {
         *("graph.graph", "graph.convert", "graph.operation", "graph.stacks", "graph.op_statistics"),
         *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
-    "framework.random_seed": (),
+    "framework.random_seed": ("graph.graph",),
+    "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
     "framework.tensor_spec": ("ops.data.bounded_spec", "ops.type_spec"),
@@ -278,8 +295,10 @@ NAMES = {
     "ops.variables": _VARIABLES,
     "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
-    "platform.resource_loader": ("api.resource_loader",),
-    **dict.fromkeys(("saved_model.builder", "saved_model.builder_impl"), ("saving.saved_model_builder",)),
+    **dict.fromkeys(
+        ("saved_model.builder", "saved_model.builder_impl"),
+        ("stand_in.saved_model.builder_impl", "saving.saved_model_builder"),
+    ),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -347,15 +366,22 @@ CONTRIB = {
         ),
     ),
     "slim.python.slim": ("slim", "queues", "summaries"),
-    "testing.python.framework": ("testing", "fake_summary_writer", "util"),
+    "testing.python.framework": ("testing", "fake_summary_writer", "util", "util_test"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
 WITHOUT_NAMES = {
-    "tensorflow.contrib.all_reduce.python.all_reduce",
-    "tensorflow.contrib.image.python.ops.distort_image_ops",
+    "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
+    "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
+    **{
+        f"tensorflow.python.eager.{module}": "function"
+        for module in ("def_function", "function", "wrap_function")
+    },
+    "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
 }
-"""Modules that programs import for a way of theirs that is seldom gone; using them is the error."""
+"""Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in
+them is the error.
+"""
 
 _CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
@@ -411,8 +437,6 @@ ALIASES = {
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
-    ("saved_model.builder", "_SavedModelBuilder"): "SavedModelBuilder",
-    ("saved_model.builder_impl", "_SavedModelBuilder"): "SavedModelBuilder",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
@@ -430,7 +454,7 @@ _GRADIENTS = re.compile(r"ops\.\w+_grad")
 """Modules that register gradients when they are imported, and hold nothing."""
 
 _GENERATED = re.compile(
-    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops)|contrib\.framework\.python\.ops\.audio_ops)"
+    r"tensorflow\.(?:python\.(?:(?:ops|training)\.gen_\w+_ops|training\.training_ops|framework\.test_ops)|contrib\.framework\.python\.ops\.audio_ops)"
 )
 """Modules of functions that add one op each."""
 
@@ -455,6 +479,7 @@ PACKAGES = {
     "tensorflow.contrib.metrics.python.ops",
     "tensorflow.contrib.training.python",
     "tensorflow.contrib.training.python.training",
+    "tensorflow.python.compat",
     "tensorflow.python.debug",
     "tensorflow.contrib.learn.python.learn",
     "tensorflow.contrib.losses.python",
@@ -473,6 +498,10 @@ PACKAGES = {
     "tensorflow.examples.tutorials.mnist",
     "tensorflow.python",
     "tensorflow.python.client",
+    "tensorflow.python.autograph",
+    "tensorflow.python.autograph.core",
+    "tensorflow.python.data.kernel_tests",
+    "tensorflow.python.data.util",
     "tensorflow.python.framework",
     "tensorflow.python.eager",
     "tensorflow.python.layers",
@@ -483,6 +512,7 @@ PACKAGES = {
     "tensorflow.python.ops.losses",
     "tensorflow.python.platform",
     "tensorflow.python.saved_model",
+    "tensorflow.python.saved_model.model_utils",
     "tensorflow.python.summary",
     "tensorflow.python.summary.writer",
     "tensorflow.python.training",
@@ -530,6 +560,20 @@ class _Names(ModuleType):
         return getattr(package, name)
 
 
+class _WithoutNames(ModuleType):
+    """A module that can be imported and has nothing but the modules below it."""
+
+    def __getattr__(self, name: str) -> Any:
+        below = f"{self.__name__}.{name}"
+        if below in WITHOUT_NAMES:
+            with OwnFramesHidden(ImportError):
+                return importlib.import_module(below)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        told = f"module {self.__name__!r} has no attribute {name!r}: {sentence(WITHOUT_NAMES[self.__name__])}"
+        raise AttributeError(told, name=name)
+
+
 def _op_type(name: str) -> str | None:
     """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
     generated = importlib.import_module("gpuplace.graph.generated")
@@ -548,6 +592,8 @@ class _Generated(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_op_def_lib":
+            return importlib.import_module("gpuplace.stand_in.framework.op_def_library").op_def_library
         if name[:1].isupper():
             return getattr(importlib.import_module("gpuplace.api.raw_ops"), name)
         op_type = _op_type(name)
@@ -566,10 +612,22 @@ def _sources(module: str) -> list[str] | None:
         inner = ("ops.gradients.registry",)
     else:
         return None
+    own = _own(module)
     there = [
         name for name in (f"gpuplace.{one}" for one in inner) if importlib.util.find_spec(name) is not None
     ]
-    return [*there, "gpuplace"]
+    return [*([own] if own else []), *there, "gpuplace"]
+
+
+def _own(module: str) -> str | None:
+    """The module beside this one that has, at least, names of one below ``tensorflow.python``; None where none has."""
+    if f"tensorflow.python.{module.rpartition('.')[0]}" not in PACKAGES:
+        return None
+    name = f"gpuplace.stand_in.{module}"
+    try:
+        return name if importlib.util.find_spec(name) is not None else None
+    except ModuleNotFoundError:  # a folder above it is not there
+        return None
 
 
 def resolve(fullname: str) -> ModuleType:
@@ -588,7 +646,7 @@ def resolve(fullname: str) -> ModuleType:
     if fullname in PACKAGES:
         return _Names(fullname)
     if fullname in WITHOUT_NAMES:
-        return _Names(fullname, ["gpuplace"])
+        return _WithoutNames(fullname)
     if fullname in _CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{_CONTRIB_PACKAGES[fullname]}"])
     if fullname in _CONTRIB_MODULES:
@@ -600,12 +658,16 @@ def resolve(fullname: str) -> ModuleType:
         sources = _sources(inner)
         if sources is not None:
             return _Names(fullname, sources)
+        if own := _own(inner):
+            return importlib.import_module(own)
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
         try:
             return importlib.import_module(f"tensorboard.compat.proto.{name}")
         except ModuleNotFoundError:
             pass
+    if is_absent(fullname):
+        return AbsentModule(fullname)
     value: Any = importlib.import_module("gpuplace")
     for part in fullname.removeprefix("tensorflow.").removeprefix("compat.v1.").split("."):
         value = None if isinstance(value, _Names) else getattr(value, part, None)

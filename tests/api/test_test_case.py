@@ -216,3 +216,8 @@ def test_there_has_to_be_a_session_and_a_fitting_value():
 def test_folders_for_files(case):
     assert case.get_temp_dir() == case.get_temp_dir() != tf.test.get_temp_dir()
     assert case.get_temp_dir().startswith(tf.test.get_temp_dir())
+
+
+def test_scalars_that_differ():
+    with pytest.raises(AssertionError, match="not equal where"):
+        tf.test.TestCase("test_session").assertAllEqual(3, 2)

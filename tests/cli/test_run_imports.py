@@ -31,7 +31,16 @@ NOT_USED = [
     "from tensorflow.contrib.data.python.ops import prefetching_ops as module",
     "from tensorflow.contrib.all_reduce.python import all_reduce as module",
     "from tensorflow.contrib.image.python.ops import distort_image_ops as module",
+    "from tensorflow.python.eager import def_function as module",
+    "from tensorflow.python.framework import cpp_shape_inference_pb2 as module",
 ]
+NOT_CALLED = {
+    "from tensorflow.python.framework import config as module": "tf.ConfigProto",
+    "from tensorflow.python.ops.ragged import ragged_tensor as module": "tf.SparseTensor",
+    "from tensorflow.python.training.tracking import util as module": "tf.train.Saver",
+    "from tensorflow.python.ops import while_v2 as module": "TensorFlow 1's behaviour",
+    "from tensorflow.python import keras; module = keras.layers.core": "saved_model_dir",
+}
 
 
 def run(folder, *lines):
@@ -95,3 +104,71 @@ def test_modules_that_a_program_does_not_use(line, tmp_path):
         "    raise AssertionError",
     )
     assert run(tmp_path, line, *use) == 0
+
+
+@pytest.mark.parametrize("line", NOT_CALLED)
+def test_modules_of_which_nothing_is_called(line, tmp_path):
+    """Importing one is no error, nor is naming something in it."""
+    use = (
+        "function = module.SomethingOfTensorFlow",
+        "try:",
+        "    function()",
+        "except Exception as error:",
+        "    told = str(error)",
+        f"    assert 'SomethingOfTensorFlow is not available' in told and {NOT_CALLED[line]!r} in told, told",
+        "else:",
+        "    raise AssertionError",
+    )
+    assert run(tmp_path, line, *use) == 0
+
+
+def test_classes_derived_from_models(tmp_path):
+    """A program may define its own models where it does not make one."""
+    lines = [
+        "import tensorflow as tf",
+        "from tensorflow.python.keras.engine import network",
+        "class Net(network.Network):",
+        "    def __init__(self):",
+        "        super().__init__(name='net')",
+        "try:",
+        "    Net()",
+        "except tf.errors.UnimplementedError as error:",
+        "    assert 'Network' in str(error) and 'saved_model_dir' in str(error), error",
+        "else:",
+        "    raise AssertionError",
+    ]
+    assert run(tmp_path, *lines) == 0
+
+
+def test_execution_callbacks(tmp_path):
+    lines = [
+        "import tensorflow as tf",
+        "from tensorflow.python.eager import execution_callbacks",
+        "try:",
+        "    execution_callbacks.errstate(inf_or_nan=execution_callbacks.ExecutionCallback.RAISE)",
+        "except tf.errors.UnimplementedError as error:",
+        "    assert 'tf.add_check_numerics_ops()' in str(error)",
+        "else:",
+        "    raise AssertionError",
+    ]
+    assert run(tmp_path, *lines) == 0
+
+
+def test_dates_of_compatibility(tmp_path):
+    """Source of the answers: TensorFlow 1.15.5."""
+    lines = [
+        "import os",
+        "from tensorflow.python.compat import compat",
+        "from tensorflow.python import tf2",
+        "assert compat.forward_compatible(2019, 8, 20) and not compat.forward_compatible(2019, 8, 21)",
+        "os.environ['TF_FORWARD_COMPATIBILITY_DELTA_DAYS'] = '1'",
+        "compat._update_forward_compatibility_date_number()",
+        "assert compat.forward_compatible(2019, 8, 21) and not compat.forward_compatible(2019, 8, 22)",
+        "with compat.forward_compatibility_horizon(2018, 1, 1):",
+        "    assert compat.forward_compatible(2017, 12, 31) and not compat.forward_compatible(2018, 1, 1)",
+        "assert compat.forward_compatible(2019, 8, 21)",
+        "del os.environ['TF_FORWARD_COMPATIBILITY_DELTA_DAYS']",
+        "compat._update_forward_compatibility_date_number()",
+        "assert not tf2.enabled()",
+    ]
+    assert run(tmp_path, *lines) == 0

@@ -555,7 +555,7 @@ class TestCase(absltest.TestCase):
         if one.dtype.kind in "fc" and other.dtype.kind in "fc":
             same = np.logical_or(same, np.logical_and(np.isnan(one), np.isnan(other)))
         if not np.all(same):
-            facts = f"not equal where = {np.where(np.logical_not(same))}"
+            facts = f"not equal where = {np.where(np.atleast_1d(np.logical_not(same)))}"
             np.testing.assert_array_equal(one, other, err_msg=f"{facts} {msg or ''}")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gpuplace import tf_logging
+from gpuplace.stand_in.util import decorator_utils
 
 _PRINT_DEPRECATION_WARNINGS = True
 _PRINTED_WARNING: dict[Any, bool] = {}
@@ -51,11 +52,8 @@ def _check(date: str | None, instructions: str | None) -> None:
 
 def _with_notice(doc: str | None, what: str, suffix: str, warning: str, instructions: str) -> str:
     """A docstring that begins with a warning, below its first line."""
-    lines = inspect.cleandoc(doc).splitlines() if doc else [what]
-    first = f"{lines[0]} {suffix}" if doc else what
-    notice = ["", f"Warning: {warning}", "Instructions for updating:", instructions]
-    rest = lines[1:]
-    return "\n".join([first, *notice, *([""] if rest and rest[0].strip() else []), *rest])
+    notice = [warning, "Instructions for updating:"]
+    return decorator_utils.add_notice_to_docstring(doc, instructions, what, suffix, notice)
 
 
 def _caller() -> str:
@@ -87,14 +85,6 @@ def _wrapped(function: Callable[..., Any], warn: Callable[..., None], doc: str |
     return warns
 
 
-def _check_callable(function: Any, decorator: str) -> None:
-    if not callable(function):
-        raise ValueError(
-            f"{function} is not a function. If this is a property, make sure @property appears before @{decorator} in"
-            f" your source code:\n\n@property\n@{decorator}\ndef method(...)"
-        )
-
-
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
     """A decorator of functions and methods that will be removed.
 
@@ -109,7 +99,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
     _check(date, instructions)
 
     def decorate(function: Any) -> Any:
-        _check_callable(function, "deprecated")
+        decorator_utils.validate_callable(function, "deprecated")
         main = f"THIS FUNCTION IS DEPRECATED. It will be removed {_removed(date)}."
         doc = _with_notice(function.__doc__, "DEPRECATED FUNCTION", "(deprecated)", main, instructions)
 
@@ -254,7 +244,7 @@ def deprecated_args(
     )
 
     def decorate(function: Any) -> Any:
-        _check_callable(function, "deprecated_args")
+        decorator_utils.validate_callable(function, "deprecated_args")
         signature = inspect.signature(function)
         missing = [name for name in allowed if name not in signature.parameters]
         if missing:
@@ -296,7 +286,7 @@ def deprecated_arg_values(
         raise ValueError("Specify which argument values are deprecated.")
 
     def decorate(function: Any) -> Any:
-        _check_callable(function, "deprecated_arg_values")
+        decorator_utils.validate_callable(function, "deprecated_arg_values")
         signature = inspect.signature(function)
 
         def used(args: Any, kwargs: Any) -> Iterable[tuple[str, str, tuple[Any, ...]]]:

@@ -1,0 +1,89 @@
+"""Names of ``tensorflow.python.framework.common_shapes`` beside those of `gpuplace.shapes`.
+
+Source: tensorflow/python/framework/common_shapes.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace import shapes
+from gpuplace.graph.shape_inference import infer_shapes
+from gpuplace.shapes import TensorShape, as_shape
+
+
+def unknown_shape(op: Any, **kwargs: Any) -> list[TensorShape]:
+    """An unknown shape for each output.
+
+    Args:
+        op: the operation.
+        **kwargs: nothing that counts.
+    """
+    return [TensorShape(None)] * len(op.outputs)
+
+
+def scalar_shape(unused_op: Any) -> list[TensorShape]:
+    """The shape of a scalar.
+
+    Args:
+        unused_op: the operation.
+    """
+    return [TensorShape([])]
+
+
+def unchanged_shape(op: Any) -> list[TensorShape]:
+    """The shape of the only input.
+
+    Args:
+        op: the operation.
+    """
+    return [op.inputs[0].shape]
+
+
+def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, list[TensorShape]]:
+    """The shapes of an operation's outputs, as its inputs and attributes say.
+
+    Args:
+        op: the operation.
+        require_shape_fn: an op without a rule is an error in TensorFlow; here its shapes are unknown.
+
+    Raises:
+        ValueError: the inputs do not fit the op.
+    """
+    return {"shapes": list(infer_shapes(op, len(op.outputs)))}
+
+
+def broadcast_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """The shape that two become when they are combined element by element.
+
+    Args:
+        shape_x: a shape.
+        shape_y: another one.
+
+    Raises:
+        ValueError: they do not fit.
+    """
+    first, second = as_shape(shape_x), as_shape(shape_y)
+    if first.ndims is None or second.ndims is None:
+        return TensorShape(None)
+    try:
+        return shapes.broadcast_shapes(first, second)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: {first} and {second}") from None
+
+
+def is_broadcast_compatible(shape_x: Any, shape_y: Any) -> bool:
+    """Whether two shapes of known rank can be combined element by element.
+
+    Args:
+        shape_x: a shape.
+        shape_y: another one.
+    """
+    first, second = as_shape(shape_x), as_shape(shape_y)
+    if first.ndims is None or second.ndims is None:
+        return False
+    try:
+        broadcast_shape(first, second)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,178 @@
+"""Names of ``tensorflow.python.framework.ops`` that are not public, and are not of one module here.
+
+Source: tensorflow/python/framework/ops.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.errors import UnimplementedError
+from gpuplace.graph import convert, stacks
+from gpuplace.graph.operation import Tensor
+from gpuplace.graphdef import messages
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import find_gradient as get_gradient_function
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.variables.variables import Variable
+
+__all__ = [
+    "EagerTensor", "RegisterShape", "convert_to_tensor_or_composite", "executing_eagerly_outside_functions",
+    "get_gradient_function", "get_name_scope", "has_default_graph", "is_dense_tensor_like", "name_scope_v2",
+    "register_dense_tensor_like_type", "uid",
+]  # fmt: skip
+
+_uids = itertools.count(1)
+
+
+def uid() -> int:
+    """A number that this process has not been given before."""
+    return next(_uids)
+
+
+class RegisterShape:
+    """A decorator that notes nothing any more: ops have rules of their own for shapes.
+
+    Args:
+        op_type: the op.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, f: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        """The function as it is.
+
+        Args:
+            f: a function, or None.
+        """
+        return f
+
+
+def _set_call_cpp_shape_fn(call_cpp_shape_fn: Callable[..., Any]) -> None:
+    """Notes nothing: shapes are told by the rules that ops have.
+
+    Args:
+        call_cpp_shape_fn: a function that tells an operation's shapes.
+    """
+
+
+def _NodeDef(op_type: str, name: str, device: Any = None) -> Any:  # noqa: N802 - TensorFlow's name
+    """A node's message.
+
+    Args:
+        op_type: its op.
+        name: its name.
+        device: the device it asks for, a name or a ``DeviceSpec``; None: none.
+    """
+    node = messages.NodeDef(op=op_type, name=name)
+    if device is not None:
+        node.device = device if isinstance(device, str) else device.to_string()
+    return node
+
+
+_default_graph_stack = stacks.graph_stack
+_default_session_stack = stacks.session_stack
+
+
+def has_default_graph() -> bool:
+    """Whether this thread is in a block of ``graph.as_default()``."""
+    return bool(stacks.graph_stack.stack)
+
+
+def get_name_scope() -> str:
+    """The name scope of the default graph, without a slash at its end."""
+    return convert.get_default_graph().get_name_scope()
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """False: there are graphs only."""
+    return False
+
+
+_dense_types: list[type] = [Tensor]
+
+
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether something counts as a dense tensor: a tensor, a variable, or of a class that was registered.
+
+    Args:
+        t: the thing.
+    """
+    return isinstance(t, tuple(_dense_types)) or isinstance(t, Variable)
+
+
+def register_dense_tensor_like_type(tensor_type: type) -> None:
+    """Notes that objects of a class count as dense tensors.
+
+    Args:
+        tensor_type: a class with properties ``name`` and ``dtype``.
+
+    Raises:
+        TypeError: it has no such properties.
+    """
+    for name in ("name", "dtype"):
+        if not isinstance(getattr(tensor_type, name, None), property):
+            raise TypeError(f"Type {tensor_type.__name__} does not define a `{name}` property")
+    _dense_types.append(tensor_type)
+
+
+def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """A tensor of a value, or a sparse one or ``IndexedSlices`` as it is.
+
+    Args:
+        value: what ``tf.convert_to_tensor`` takes, or such a composite.
+        dtype: the type; None: the value's.
+        name: name of the tensor's op.
+
+    Raises:
+        ValueError: a composite has another type.
+    """
+    if not isinstance(value, (IndexedSlices, SparseTensor)):
+        return convert.convert_to_tensor(value, dtype=dtype, name=name)
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {as_dtype(dtype).name} for Tensor with dtype {value.dtype.name}:"
+            f" {value!r}"
+        )
+    return value
+
+
+class name_scope_v2:  # noqa: N801 - TensorFlow's name
+    """A block of names below one, as ``tf.name_scope`` with a name alone.
+
+    Args:
+        name: its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name
+        self._blocks: list[Any] = []
+
+    @property
+    def name(self) -> str:
+        """What was asked for."""
+        return self._name
+
+    def __enter__(self) -> str:
+        block = convert.get_default_graph().name_scope(self._name)
+        self._blocks.append(block)
+        scope: str = block.__enter__()
+        return scope
+
+    def __exit__(self, *error: Any) -> None:
+        self._blocks.pop().__exit__(*error)
+
+
+class EagerTensor:
+    """The class of tensors that have their value at once, of which there are none here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnimplementedError.of("Eager execution is not available: gpuplace has TensorFlow 1's graphs")

@@ -1,0 +1,144 @@
+"""``tensorflow.python.training.tensorboard_logging``: log messages that go into event files as well.
+
+Source: tensorflow/python/training/tensorboard_logging.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.graphdef.messages import Event
+
+DEBUG = "DEBUG"
+INFO = "INFO"
+WARN = "WARN"
+ERROR = "ERROR"
+FATAL = "FATAL"
+_NUMBERS = {DEBUG: 10, INFO: 20, WARN: 30, ERROR: 40, FATAL: 50}
+_EVENT_LEVELS = {DEBUG: "DEBUGGING", INFO: "INFO", WARN: "WARN", ERROR: "ERROR", FATAL: "FATAL"}
+_LOG = {
+    DEBUG: tf_logging.DEBUG,
+    INFO: tf_logging.INFO,
+    WARN: tf_logging.WARN,
+    ERROR: tf_logging.ERROR,
+    FATAL: tf_logging.FATAL,
+}
+
+_NOT_SET = object()
+_verbosity = WARN
+_writer: Any = _NOT_SET
+
+
+def _check(level: str) -> None:
+    if level not in _NUMBERS:
+        raise ValueError(f"Invalid log level: {level!r} is not one of {[*_NUMBERS]}")
+
+
+def get_verbosity() -> str:
+    """The least level that goes into event files."""
+    return _verbosity
+
+
+def set_verbosity(verbosity: str) -> None:
+    """Chooses the least level that goes into event files.
+
+    Args:
+        verbosity: the level.
+
+    Raises:
+        ValueError: there is no such level.
+    """
+    global _verbosity
+    _check(verbosity)
+    _verbosity = verbosity
+
+
+def set_summary_writer(summary_writer: Any) -> None:
+    """Chooses the writer of messages.
+
+    Args:
+        summary_writer: a ``FileWriter``; None: messages are not written.
+    """
+    global _writer
+    _writer = summary_writer
+
+
+def _clear_summary_writer() -> None:
+    """Forgets that a writer was chosen."""
+    global _writer
+    _writer = _NOT_SET
+
+
+def log(level: str, message: str, *args: Any) -> None:
+    """Logs a message, and writes it where its level is high enough.
+
+    Args:
+        level: the level.
+        message: the message, with places for ``args``.
+        *args: what goes there.
+
+    Raises:
+        ValueError: there is no such level.
+        RuntimeError: no writer was chosen, not even None.
+    """
+    if _writer is _NOT_SET:
+        raise RuntimeError("set_summary_writer() must be called before logging")
+    _check(level)
+    if _writer is not None and _NUMBERS[level] >= _NUMBERS[_verbosity]:
+        event = Event(wall_time=time.time())
+        event.log_message.level = event.log_message.Level.Value(_EVENT_LEVELS[level])
+        event.log_message.message = message % args if args else message
+        _writer.add_event(event)
+    tf_logging.log(_LOG[level], message, *args)
+
+
+def debug(message: str, *args: Any) -> None:
+    """Logs a message of the level ``DEBUG``.
+
+    Args:
+        message: as for `log`.
+        *args: the same.
+    """
+    log(DEBUG, message, *args)
+
+
+def info(message: str, *args: Any) -> None:
+    """Logs a message of the level ``INFO``.
+
+    Args:
+        message: as for `log`.
+        *args: the same.
+    """
+    log(INFO, message, *args)
+
+
+def warn(message: str, *args: Any) -> None:
+    """Logs a message of the level ``WARN``.
+
+    Args:
+        message: as for `log`.
+        *args: the same.
+    """
+    log(WARN, message, *args)
+
+
+def error(message: str, *args: Any) -> None:
+    """Logs a message of the level ``ERROR``.
+
+    Args:
+        message: as for `log`.
+        *args: the same.
+    """
+    log(ERROR, message, *args)
+
+
+def fatal(message: str, *args: Any) -> None:
+    """Logs a message of the level ``FATAL``.
+
+    Args:
+        message: as for `log`.
+        *args: the same.
+    """
+    log(FATAL, message, *args)

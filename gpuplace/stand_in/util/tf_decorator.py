@@ -1,0 +1,158 @@
+"""``tensorflow.python.util.tf_decorator``: decorated functions that know what they decorate.
+
+    function  <──  _tf_decorator of the inner wrapper  <──  _tf_decorator of the outer wrapper
+
+``unwrap`` follows that chain to the function, ``rewrap`` puts another one at its end.
+
+>>> def double(x):
+...     return 2 * x
+>>> def plus_one(x):
+...     return plus_one.__wrapped__(x) + 1
+>>> plus_one = make_decorator(double, plus_one, "plus_one")
+>>> decorators, target = unwrap(plus_one)
+>>> [one.decorator_name for one in decorators], target is double, plus_one(3)
+(['plus_one'], True, 7)
+
+Source: tensorflow/python/util/tf_decorator.py, release 1.15 (names, attributes).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+class TFDecorator:
+    """What one decorator did to one function; it can be called in the function's place.
+
+    Args:
+        decorator_name: the decorator's name.
+        target: what it decorates.
+        decorator_doc: what it says of itself.
+        decorator_argspec: the arguments that it takes instead of the target's; None: the target's.
+    """
+
+    def __init__(
+        self, decorator_name: str, target: Any, decorator_doc: str = "", decorator_argspec: Any = None
+    ) -> None:
+        self._decorated_target = target
+        self._decorator_name = decorator_name
+        self._decorator_doc = decorator_doc
+        self._decorator_argspec = decorator_argspec
+        for name in ("__name__", "__qualname__"):
+            if hasattr(target, name):
+                setattr(self, name, getattr(target, name))
+        self.__doc__ = getattr(target, "__doc__", None) or decorator_doc or None
+        self.__wrapped__ = target
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self._decorated_target.__get__(instance, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._decorated_target(*args, **kwargs)
+
+    @property
+    def decorated_target(self) -> Any:
+        """What is decorated."""
+        return self._decorated_target
+
+    @decorated_target.setter
+    def decorated_target(self, target: Any) -> None:
+        self._decorated_target = target
+
+    @property
+    def decorator_name(self) -> str:
+        """The decorator's name."""
+        return self._decorator_name
+
+    @property
+    def decorator_doc(self) -> str:
+        """What the decorator says of itself."""
+        return self._decorator_doc
+
+    @property
+    def decorator_argspec(self) -> Any:
+        """The arguments that it takes; None: the target's."""
+        return self._decorator_argspec
+
+
+def _callers_name() -> str:
+    """The name of the function that called the public one here."""
+    return sys._getframe(2).f_code.co_name
+
+
+def make_decorator(
+    target: Any,
+    decorator_func: Any,
+    decorator_name: str | None = None,
+    decorator_doc: str = "",
+    decorator_argspec: Any = None,
+) -> Any:
+    """Makes a wrapper know the function that it wraps.
+
+    Args:
+        target: the function.
+        decorator_func: the wrapper, which is returned.
+        decorator_name: the decorator's name; None: that of the function that calls this one.
+        decorator_doc: what the decorator says of itself.
+        decorator_argspec: the arguments that the wrapper takes; None: the target's.
+
+    Returns:
+        The wrapper, with ``_tf_decorator``, ``__wrapped__`` and what else the target has and it has not.
+    """
+    decorator = TFDecorator(decorator_name or _callers_name(), target, decorator_doc, decorator_argspec)
+    decorator_func._tf_decorator = decorator
+    for name in ("__name__", "__qualname__", "__module__"):
+        if hasattr(target, name):
+            setattr(decorator_func, name, getattr(target, name))
+    for name, value in getattr(target, "__dict__", {}).items():
+        if name not in decorator_func.__dict__:
+            setattr(decorator_func, name, value)
+    if decorator.__doc__:
+        decorator_func.__doc__ = decorator.__doc__
+    decorator_func.__wrapped__ = target
+    return decorator_func
+
+
+def _decorator_of(function: Any) -> TFDecorator | None:
+    """What the outermost decorator left; None for a function that none of these decorates."""
+    if isinstance(function, TFDecorator):
+        return function
+    found = getattr(function, "_tf_decorator", None)
+    return found if isinstance(found, TFDecorator) else None
+
+
+def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
+    """The decorators of a function from the outermost to the innermost, and the function itself.
+
+    Args:
+        maybe_tf_decorator: a function, decorated or not.
+    """
+    decorators: list[TFDecorator] = []
+    current = maybe_tf_decorator
+    while (decorator := _decorator_of(current)) is not None:
+        decorators.append(decorator)
+        current = decorator.decorated_target
+    return decorators, current
+
+
+def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> None:
+    """Puts another function in the place of one that is decorated.
+
+    Args:
+        decorator_func: the decorated function.
+        previous_target: what is there now, at the end of the chain or in it; decorators below it are left out.
+        new_target: what to put there.
+
+    Raises:
+        ValueError: ``previous_target`` is not in the chain.
+    """
+    holder = decorator_func
+    while (decorator := _decorator_of(holder)) is not None:
+        if decorator.decorated_target is previous_target:
+            decorator.decorated_target = new_target
+            if holder is not decorator:
+                holder.__wrapped__ = new_target
+            return
+        holder = decorator.decorated_target
+    raise ValueError(f"{decorator_func} does not decorate {previous_target}")

@@ -104,6 +104,7 @@ from gpuplace.ops.math.factorization import *
 from gpuplace.ops.math.incomplete import *
 from gpuplace.ops.math.linalg import *
 from gpuplace.ops.math.matrix import *
+from gpuplace.ops.math.matrix_functions import *
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
@@ -204,8 +205,9 @@ __all__ = [
     "invert", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
-    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_triangular_solve",
-    "matvec", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",
+    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls",
+    "matrix_square_root", "matrix_triangular_solve", "matvec", "maximum", "minimum", "mod", "multiply",
+    "multiply_no_nan", "negative", "norm", "not_equal",
     "polygamma", "polyval", "pow", "qr", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
     "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",

@@ -37,14 +37,18 @@ import gpuplace.ops.math.comparison
 import gpuplace.ops.math.confusion_matrix
 import gpuplace.ops.math.contraction
 import gpuplace.ops.math.division
+import gpuplace.ops.math.einsum
 import gpuplace.ops.math.elementwise
 import gpuplace.ops.math.factorization
 import gpuplace.ops.math.incomplete
 import gpuplace.ops.math.linalg
 import gpuplace.ops.math.matrix
+import gpuplace.ops.math.matrix_functions
+import gpuplace.ops.math.neighbours
 import gpuplace.ops.math.reduction
 import gpuplace.ops.math.segments
 import gpuplace.ops.math.special
+import gpuplace.ops.math.tridiagonal
 import gpuplace.ops.math.unary
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.variables.initialization
@@ -101,6 +105,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.depthwise",
     "gpuplace.ops.nn.dilation",
     "gpuplace.ops.nn.entropy",
+    "gpuplace.ops.nn.fractional",
     "gpuplace.ops.nn.misc",
     "gpuplace.ops.nn.norm",
     "gpuplace.ops.nn.patches",

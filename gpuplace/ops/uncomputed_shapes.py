@@ -16,7 +16,7 @@ from gpuplace.graph.constant_value import constant_value, constant_value_as_shap
 from gpuplace.graph.op_sets import RECEIVED_SHAPE
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function, shape_function_of
-from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 
@@ -420,7 +420,9 @@ def _fractional_pool(op: Operation) -> Any:
         None if size is None else int(math.floor(size / ratio))
         for size, ratio in zip(images, ratios, strict=True)
     ]
-    edges = [_vector(size) for size in sizes[1:3]]
+    edges = [
+        _vector(None if size is None else size + 1) for size in sizes[1:3]
+    ]  # one more than TensorFlow says
     return TensorShape.of(tuple(sizes)), *edges
 
 
@@ -479,8 +481,10 @@ def _lu(op: Operation) -> Any:
 
 @shape_function("MatrixSolveLs", "BatchMatrixSolveLs")
 def _least_squares(op: Operation) -> Any:
-    batch, _, columns = _matrices(op)
+    batch, rows, columns = _matrices(op)
     right = op.inputs[1].shape.sizes
+    if right is not None:
+        merge_sizes(rows, right[-2])
     return (batch.concatenate((columns, None if right is None else right[-1])),)
 
 
@@ -524,12 +528,6 @@ def _top(op: Operation) -> Any:
     axis = range(len(shape))[op.attrs.get("reduction_dimension", -1)]
     made = TensorShape.of((*shape[:axis], op.attrs["k"], *shape[axis + 1 :]))
     return made, made
-
-
-@shape_function("NthElement")
-def _nth(op: Operation) -> Any:
-    shape = require_rank_at_least(op.inputs[0].shape, 1).sizes
-    return (UNKNOWN_SHAPE if shape is None else TensorShape.of(shape[:-1]),)
 
 
 @shape_function("SparseSegmentSumGrad")

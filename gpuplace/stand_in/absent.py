@@ -44,7 +44,6 @@ MODULES = {
             *("ops.cond_v2", "ops.control_flow_util_v2", "ops.summary_ops_v2", "ops.while_v2"),
         )
     },
-    "tensorflow.python.framework.config": "config",
     **{
         f"tensorflow.python.saved_model.{module}": "Module"
         for module in ("load", "nested_structure_coder", "revived_types", "save")

@@ -58,6 +58,7 @@ MODULES = {
     "tensorflow.python.eager.execution_callbacks": "gpuplace.stand_in.execution_callbacks",
     "tensorflow.python.tf2": "gpuplace.stand_in.tf2",
     "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
+    "tensorflow.python.framework.config": "gpuplace.stand_in.framework.config",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
     "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
@@ -143,7 +144,7 @@ MODULES = {
 _FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
 _NN = (
     *("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation", "ops.nn.sampling"),
-    "stand_in.v2_names",
+    *("ops.nn.fractional", "ops.array.sorting", "stand_in.v2_names"),
 )
 _VARIABLES = (
     *("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state"),
@@ -249,8 +250,10 @@ NAMES = {
         "ops.variables.init_ops",
     ),
     "ops.io_ops": (),
-    "ops.linalg_ops": ("api.arithmetic.linalg",),
-    **dict.fromkeys(("ops.linalg.linalg", "ops.linalg.linalg_impl"), ("api.arithmetic.linalg",)),
+    **dict.fromkeys(
+        ("ops.linalg_ops", "ops.linalg.linalg", "ops.linalg.linalg_impl"),
+        ("ops.math.matrix_functions", "ops.math.tridiagonal", "api.arithmetic.linalg"),
+    ),
     "ops.list_ops": (),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("ops.input.tables",),
@@ -545,6 +548,8 @@ class _Names(ModuleType):
                 if self.__name__.startswith(_EXAMPLES):
                     raise  # `from ... import name` says what it says
                 raise AttributeError(str(error)) from None
+        if _GENERATED.fullmatch(f"tensorflow.python.ops.{name}"):
+            return importlib.import_module(f"tensorflow.python.ops.{name}")
         name = ALIASES.get((self.__name__.removeprefix("tensorflow.python."), name), name)
         *first, last = self._sources
         for source in first:

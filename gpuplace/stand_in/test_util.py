@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gpuplace.api.testing.graphs import assert_equal_graph_def
+from gpuplace.api.testing.local_cluster import create_local_cluster
 from gpuplace.api.testing.test_case import TestCase, main
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -27,6 +28,7 @@ __all__ = [
     "assert_equal_graph_def",
     "assert_meta_graph_protos_equal",
     "assert_ops_in_graph",
+    "create_local_cluster",
     "device",
     "for_all_test_methods",
     "force_cpu",

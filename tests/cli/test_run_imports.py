@@ -35,7 +35,6 @@ NOT_USED = [
     "from tensorflow.python.framework import cpp_shape_inference_pb2 as module",
 ]
 NOT_CALLED = {
-    "from tensorflow.python.framework import config as module": "tf.ConfigProto",
     "from tensorflow.python.ops.ragged import ragged_tensor as module": "tf.SparseTensor",
     "from tensorflow.python.training.tracking import util as module": "tf.train.Saver",
     "from tensorflow.python.ops import while_v2 as module": "TensorFlow 1's behaviour",
@@ -170,5 +169,23 @@ def test_dates_of_compatibility(tmp_path):
         "del os.environ['TF_FORWARD_COMPATIBILITY_DELTA_DAYS']",
         "compat._update_forward_compatibility_date_number()",
         "assert not tf2.enabled()",
+    ]
+    assert run(tmp_path, *lines) == 0
+
+
+def test_the_devices_of_the_machine(tmp_path):
+    lines = [
+        "from tensorflow.python.framework import config",
+        "assert config.list_logical_devices('CPU')[0].name == '/job:localhost/replica:0/task:0/device:CPU:0'",
+        "assert config.list_physical_devices('CPU')[0] == ('/physical_device:CPU:0', 'CPU')",
+        "assert config.list_logical_devices('TPU') == []",
+    ]
+    assert run(tmp_path, *lines) == 0
+
+
+def test_modules_of_functions_of_ops_in_other_modules(tmp_path):
+    lines = [
+        "from tensorflow.python.ops import nn_ops",
+        "assert callable(nn_ops.gen_nn_ops.fractional_avg_pool_grad)",
     ]
     assert run(tmp_path, *lines) == 0

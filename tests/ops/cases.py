@@ -37,6 +37,7 @@ TABLES: tuple[str, ...] = (
         "summaries",
         "image",
         "signals",
+        "functions",
     ),
 )
 """Names of the tables, by hand."""

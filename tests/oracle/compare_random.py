@@ -38,6 +38,7 @@ from tests.oracle import (
     random_cases,
     random_datasets,
     random_flow,
+    random_functions_of_matrices,
     random_others,
     random_resources,
     random_state,
@@ -105,7 +106,12 @@ OUTPUTS = {f"FusedBatchNorm{version}": 3 for version in ("", "V2", "V3")}
 FIRST_ALONE = frozenset({"SparseSoftmaxCrossEntropyWithLogits"})
 """Ops that have a gradient for the first output alone in 1.15."""
 
-ALWAYS_KNOWN = frozenset({"SpaceToBatchND", "BatchToSpaceND", "ParallelConcat", "ExtractImagePatches"})
+ALWAYS_KNOWN = frozenset(
+    {
+        *("SpaceToBatchND", "BatchToSpaceND", "ParallelConcat", "ExtractImagePatches"),
+        *("MatrixSolveLs", "FractionalAvgPool", "TridiagonalSolve"),
+    }
+)
 """Ops whose inputs TensorFlow wants to be of known rank."""
 
 NOWHERE = {
@@ -130,6 +136,7 @@ CASES_OF = {
     **random_basic.CASES_OF,
     **random_state.CASES_OF,
     **random_others.CASES_OF,
+    **random_functions_of_matrices.CASES_OF,
 }
 
 PROGRAMS_OF = {**random_datasets.PROGRAMS_OF, **random_resources.PROGRAMS_OF, **random_flow.PROGRAMS_OF}

@@ -23,7 +23,13 @@ from gpuplace.ops.math.matrix import matrix_band_part as band_part
 from gpuplace.ops.math.matrix import matrix_diag as diag
 from gpuplace.ops.math.matrix import matrix_diag_part as diag_part
 from gpuplace.ops.math.matrix import matrix_set_diag as set_diag
+from gpuplace.ops.math.matrix_functions import lu, matrix_rank, pinv
+from gpuplace.ops.math.matrix_functions import matrix_exponential as expm
+from gpuplace.ops.math.matrix_functions import matrix_logarithm as logm
+from gpuplace.ops.math.matrix_functions import matrix_solve_ls as lstsq
+from gpuplace.ops.math.matrix_functions import matrix_square_root as sqrtm
 from gpuplace.ops.math.reduction import norm, normalize
+from gpuplace.ops.math.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from gpuplace.ops.nn.norm import l2_normalize
 
 __all__ = [
@@ -38,19 +44,26 @@ __all__ = [
     "eigh",
     "eigvalsh",
     "einsum",
+    "expm",
     "eye",
     "inv",
     "l2_normalize",
     "logdet",
+    "logm",
+    "lstsq",
+    "lu",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
     "matvec",
     "norm",
     "normalize",
+    "pinv",
     "qr",
     "set_diag",
     "slogdet",
     "solve",
+    "sqrtm",
     "svd",
     "tensor_diag",
     "tensor_diag_part",
@@ -58,4 +71,6 @@ __all__ = [
     "trace",
     "transpose",
     "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]

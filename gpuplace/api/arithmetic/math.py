@@ -3,7 +3,15 @@
 Source: tensorflow/_api/v1/math, release 1.15 (names).
 """
 
-from gpuplace.ops.array.sequence import argmax, argmin, bincount, cumprod, cumsum, invert_permutation
+from gpuplace.ops.array.sequence import (
+    argmax,
+    argmin,
+    bincount,
+    cumprod,
+    cumsum,
+    cumulative_logsumexp,
+    invert_permutation,
+)
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.math.check_ops import is_non_decreasing, is_strictly_increasing
 from gpuplace.ops.math.comparison import *
@@ -14,6 +22,7 @@ from gpuplace.ops.math.elementwise import div_no_nan as divide_no_nan
 from gpuplace.ops.math.incomplete import *
 from gpuplace.ops.math.incomplete import bessel_i0e, bessel_i1e
 from gpuplace.ops.math.matrix import *
+from gpuplace.ops.math.neighbours import nextafter
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
@@ -28,15 +37,16 @@ __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
     "betainc", "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "clip_by_norm", "clip_by_value",
-    "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "cumprod", "cumsum", "diag",
-    "diag_part", "digamma",
+    "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "cumprod", "cumsum",
+    "cumulative_logsumexp", "diag", "diag_part", "digamma",
     "div", "div_no_nan", "divide", "divide_no_nan", "equal", "erf", "erfc", "exp", "expm1", "floor",
     "floor_div", "floordiv", "floormod", "greater", "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert",
     "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing",
     "l2_normalize", "lbeta", "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid",
     "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
     "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matvec", "maximum",
-    "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal", "polygamma", "polyval", "pow",
+    "minimum", "mod", "multiply", "multiply_no_nan", "negative", "nextafter", "norm", "not_equal",
+    "polygamma", "polyval", "pow",
     "real", "realdiv", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt", "scalar_mul", "segment_max",

@@ -9,7 +9,7 @@ from gpuplace.ops.text.splitting import split
 from gpuplace.ops.text.splitting import string_to_hash_bucket as to_hash_bucket
 from gpuplace.ops.text.splitting import string_to_hash_bucket_fast as to_hash_bucket_fast
 from gpuplace.ops.text.splitting import string_to_hash_bucket_strong as to_hash_bucket_strong
-from gpuplace.ops.text.strings import as_string, reduce_join, substr
+from gpuplace.ops.text.strings import as_string, reduce_join, substr, unsorted_segment_join
 from gpuplace.ops.text.strings import string_join as join
 from gpuplace.ops.text.strings import string_length as length
 from gpuplace.ops.text.strings import string_lower as lower
@@ -33,5 +33,6 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unsorted_segment_join",
     "upper",
 ]

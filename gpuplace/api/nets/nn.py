@@ -14,6 +14,7 @@ from gpuplace.ops.nn.ctc import *
 from gpuplace.ops.nn.depthwise import *
 from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
+from gpuplace.ops.nn.fractional import fractional_avg_pool, fractional_max_pool
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.patches import max_pool_with_argmax
@@ -70,6 +71,8 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",

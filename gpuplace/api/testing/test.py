@@ -17,6 +17,7 @@ __all__ = [
     "benchmark_config",
     "compute_gradient",
     "compute_gradient_error",
+    "create_local_cluster",
     "get_temp_dir",
     "gpu_device_name",
     "is_built_with_cuda",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from gpuplace.api.testing.benchmark import Benchmark, benchmark_config
     from gpuplace.api.testing.gradient_checker import compute_gradient, compute_gradient_error
     from gpuplace.api.testing.graphs import assert_equal_graph_def
+    from gpuplace.api.testing.local_cluster import create_local_cluster
     from gpuplace.api.testing.test_case import TestCase, get_temp_dir, main, test_src_dir_path
 else:
     __getattr__ = lazy_names(
@@ -57,6 +59,7 @@ else:
             "gpuplace.api.testing.benchmark": "Benchmark benchmark_config",
             "gpuplace.api.testing.graphs": "assert_equal_graph_def",
             "gpuplace.api.testing.gradient_checker": "compute_gradient compute_gradient_error",
+            "gpuplace.api.testing.local_cluster": "create_local_cluster",
             "gpuplace.api.testing.test_case": "TestCase get_temp_dir main test_src_dir_path",
         },
     )

@@ -31,8 +31,9 @@ from gpuplace.ops.shape_rules import (
     require_rank_at_least,
     require_rank_at_most,
 )
-from gpuplace.ops.support import new, same_shape, shape_of_second
+from gpuplace.ops.support import like, new, same_shape, shape_of_second
 from gpuplace.ops.variants import variant_of
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -310,7 +311,7 @@ def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> A
     return _scan(xp, xp.cumprod, 1, x, int(axis), exclusive, reverse)
 
 
-def _scan(xp: Any, function: Any, neutral: int, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _scan(xp: Any, function: Any, neutral: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArgumentError.of(
             f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
@@ -335,6 +336,64 @@ def _running(xp: Any, function: Any, x: Any) -> Any:
     for index in range(1, len(x)):
         step(result[index - 1], x[index], out=result[index])
     return result
+
+
+@variant_of(_running_op, op_type="CumulativeLogsumexp")
+def cumulative_logsumexp() -> None:
+    """Returns the logarithms of running sums of exponentials along a dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.math.cumulative_logsumexp([0.0, 0.0, 0.0])).round(3).tolist()
+    [0.0, 0.6930000185966492, 1.0989999771118164]
+
+    Args:
+        x: half, float32 or float64, of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        exclusive: each sum leaves out its own element; the first is the smallest number of the type.
+        reverse: run from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
+    """
+
+
+@compute("CumulativeLogsumexp", fresh=True)
+def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    lowest = as_dtype(x.dtype).min if rules() == "1.15" else -math.inf
+    return _scan(
+        xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, int(axis), exclusive, reverse
+    )
+
+
+def _running_logsumexp(xp: Any, x: Any) -> Any:
+    """The running sums along the first axis."""
+    result = xp.empty(x.shape, x.dtype)
+    for index in range(len(x)):
+        result[index] = xp.logaddexp(result[index - 1], x[index]) if index else x[index]
+    return result
+
+
+@gradient("CumulativeLogsumexp")
+def _cumulative_logsumexp_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Sums of ``grad / exp(result)`` the other way round, by logarithms of their positive and negative parts."""
+    x, axis = op.inputs
+    exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
+    result = op.outputs[0]
+    lowest = like(x.dtype.min, x)
+
+    def part(sign: Any) -> Tensor:
+        here = new("Greater", x=sign, y=like(0, x))
+        safe = new("SelectV2", condition=here, t=sign, e=new("OnesLike", x=sign))
+        logs = new("SelectV2", condition=here, t=new("Log", x=safe), e=lowest)
+        sums = cumulative_logsumexp(logs - result, axis, exclusive, not reverse)
+        return new("Exp", x=sums + x)
+
+    return part(grad) - part(-grad), None
 
 
 shape_function("Cumsum", "Cumprod")(same_shape)

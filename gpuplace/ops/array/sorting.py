@@ -9,11 +9,14 @@ from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -188,3 +191,61 @@ def _unravel_index_shape(op: Operation) -> list[TensorShape]:
 
 
 not_differentiable("UnravelIndex")
+
+
+def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Returns the element that is at a place in the order of each row.
+
+    Args:
+        input: real numbers, ``[..., k]``.
+        n: the place, from 0, a scalar int32.
+        reverse: count from the largest.
+        name: name of the op.
+
+    Returns:
+        ``[...]`` of that type.
+
+    Raises:
+        ValueError: ``input`` is known to be a scalar, or to have too few columns.
+        InvalidArgumentError: when it runs: ``n`` is negative, or there are too few columns.
+    """
+    return new("NthElement", name, input=input, n=n, reverse=reverse)
+
+
+@compute("NthElement", fresh=True)
+def _nth_element(xp: Any, input: Any, n: Any, *, reverse: bool) -> Any:
+    if n.ndim:
+        raise InvalidArgumentError.of(f"N must be scalar but has rank {n.ndim}")
+    place = int(n)
+    if place < 0:
+        raise InvalidArgumentError.of(f"Need n >= 0, got {place}")
+    if not input.ndim:
+        raise InvalidArgumentError.of("Input must be >= 1-D, got shape []")
+    if input.shape[-1] <= place:
+        raise InvalidArgumentError.of(f"Input must have at least n+1={place + 1} columns")
+    at = input.shape[-1] - 1 - place if reverse else place
+    return xp.array(xp.partition(input, at, axis=-1)[..., at])
+
+
+@shape_function("NthElement")
+def _nth_element_shape(op: Operation) -> Any:
+    shape = require_rank_at_least(op.inputs[0].shape, 1).sizes
+    if op.inputs[1].shape.ndims not in (None, 0):
+        raise ValueError(f"Dimension must be scalar but has rank {op.inputs[1].shape.ndims}")
+    n = constant_value(op.inputs[1])
+    if n is not None and int(n) < 0:
+        raise ValueError(f"Dimension size, given by scalar input 1 must be non-negative but is {int(n)}")
+    if shape is None:
+        return (UNKNOWN_SHAPE,)
+    if n is not None and shape[-1] is not None and shape[-1] <= int(n):
+        raise ValueError(f"Input must have last dimension > n = {int(n)} but is {shape[-1]}")
+    return (TensorShape.of(shape[:-1]),)
+
+
+@gradient("NthElement")
+def _nth_element_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """In equal shares to all elements that equal the one."""
+    input, found = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
+    equal = cast(new("Equal", x=found, y=input), grad.dtype)
+    number = new("Sum", input=equal, reduction_indices=-1, keep_dims=True)
+    return new("ExpandDims", input=grad, dim=-1) * (equal / number), None

@@ -459,3 +459,71 @@ not_differentiable(
     "StringJoin", "AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper", "Substr",
     "ReduceJoin",
 )  # fmt: skip
+
+
+def unsorted_segment_join(
+    inputs: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike,
+    separator: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Returns the texts of each segment joined, in their order.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.strings.unsorted_segment_join(["a", "b", "c"], [1, 0, 1], 2, ":")).tolist()
+    [b'b', b'a:c']
+
+    Args:
+        inputs: strings.
+        segment_ids: the number of each text's segment, int32 or int64; of the first dimensions of ``inputs``.
+        num_segments: how many segments there are, a scalar.
+        separator: put between the texts.
+        name: name of the op.
+
+    Returns:
+        Strings, ``[num_segments, ...]``.
+
+    Raises:
+        ValueError: the shapes are known and do not fit.
+        InvalidArgumentError: when it runs: the same, or there is no such segment.
+    """
+    return new(
+        "UnsortedSegmentJoin", name, inputs=inputs, segment_ids=segment_ids, num_segments=num_segments,
+        separator=separator,
+    )  # fmt: skip
+
+
+@compute("UnsortedSegmentJoin")
+def _unsorted_segment_join(
+    xp: Any, inputs: Any, segment_ids: Any, num_segments: Any, *, separator: bytes
+) -> Any:
+    if num_segments.ndim:
+        raise InvalidArgumentError.of("Number of segments should be a scalar")
+    count = int(num_segments)
+    if count < 0:
+        raise InvalidArgumentError.of("Number of segments must be non negative")
+    if inputs.shape[: segment_ids.ndim] != segment_ids.shape:
+        shapes = "[{}], segment_ids.shape = [{}]".format(
+            *(",".join(map(str, one.shape)) for one in (inputs, segment_ids))
+        )
+        raise InvalidArgumentError.of(f"input.shape = {shapes} - the first must start with the second")
+    ids = segment_ids.reshape(-1).tolist()
+    rest = inputs.shape[segment_ids.ndim :]
+    rows = inputs.reshape(len(ids), math.prod(rest)).tolist()
+    segments: list[list[list[bytes]]] = [[] for _ in range(count)]
+    for segment, row in zip(ids, rows, strict=True):
+        if not 0 <= segment < count:
+            raise InvalidArgumentError.of(
+                "segment_ids are not allowed to exceed num_segments or to have negative values."
+            )
+        segments[segment].append(row)
+    width = math.prod(rest)
+    joined = [_joined(separator, [row[at] for row in segment]) for segment in segments for at in range(width)]
+    return _texts(xp, joined, (count, *rest))
+
+
+def _joined(separator: bytes, texts: list[bytes]) -> bytes:
+    """Texts with the separator between them, but none before the first that is not empty."""
+    first = next((index for index, text in enumerate(texts) if text), len(texts))
+    return separator.join(texts[first:])

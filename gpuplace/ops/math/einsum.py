@@ -1,0 +1,126 @@
+"""The op ``Einsum``: sums of products in Einstein's notation, with dots and repeated letters (`tf.einsum` adds none).
+
+The gradient of an operand is an ``Einsum`` too, of the gradient and the other operands::
+
+    ab,bc->ac                 d/d(ab):  ac,bc->ab
+    abc->b                    d/d(abc): b,ac->bac, with ones for what was summed away
+    ...ab,bc->...ac           the dots come first, and what was broadcast is summed
+
+Source: tensorflow/core/kernels/einsum_op_impl.h, release 1.15; tensorflow/python/ops/linalg_grad.py, release 2.21
+(which operand gets what; 1.15 has no gradient).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import fill
+from gpuplace.ops.array.gather import gather
+from gpuplace.ops.array.reshaping import reshape, transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.support import conjugate, like, new
+
+_DOTS = "..."
+
+
+def _terms(equation: bytes | str) -> tuple[list[str], str]:
+    text = equation.decode() if isinstance(equation, bytes) else equation
+    left, _, right = text.replace(" ", "").partition("->")
+    return left.split(","), right
+
+
+@compute("Einsum", fresh=True)
+def _einsum(xp: Any, inputs: Sequence[Any], *, equation: bytes) -> Any:
+    terms, result = _terms(equation)
+    if len(terms) != len(inputs):
+        raise InvalidArgumentError.of(f"Expected {len(terms)} inputs but got: {len(inputs)}")
+    sizes = _sizes(terms, inputs)
+    dtype = inputs[0].dtype
+    wide = [one.astype("float32") if dtype.itemsize == 2 else one for one in inputs]
+    once = "".join(dict.fromkeys(result.replace(_DOTS, "")))
+    dots = _DOTS if _DOTS in result else ""
+    try:
+        found = xp.einsum(f"{','.join(terms)}->{dots}{once}", *wide, optimize=len(wide) > 1)
+    except ValueError as error:
+        raise InvalidArgumentError.of(str(error)) from None
+    if f"{dots}{once}" != result:
+        batch = found.shape[: found.ndim - len(once)]
+        head, _, tail = result.partition(_DOTS) if dots else (result, "", "")
+        whole = (*(sizes[one] for one in head), *batch, *(sizes[one] for one in tail))
+        spread = xp.zeros(whole, found.dtype)
+        xp.einsum(f"{result}->{dots}{once}", spread)[...] = found
+        found = spread
+    return xp.array(found, dtype, order="C")
+
+
+def _sizes(terms: Sequence[str], inputs: Sequence[Any]) -> dict[str, int]:
+    """The size of every letter."""
+    sizes: dict[str, int] = {}
+    for number, (term, value) in enumerate(zip(terms, inputs, strict=True)):
+        head, dots, tail = term.partition(_DOTS)
+        if value.ndim < len(head + tail) or (not dots and value.ndim != len(head)):
+            raise InvalidArgumentError.of(
+                f"Expected input {number} to have rank {'at least ' if dots else ''}{len(head + tail)} but got: "
+                f"{value.ndim}"
+            )
+        ends = value.shape[value.ndim - len(tail) :]
+        for letter, size in zip(head + tail, (*value.shape[: len(head)], *ends), strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise InvalidArgumentError.of(
+                    f"Expected dimension {sizes[letter]} at '{letter}' of input {number} but got dimension {size}"
+                )
+    return sizes
+
+
+@gradient("Einsum")
+def _einsum_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    terms, result = _terms(op.attrs["equation"])
+    return [_of_operand(op, terms, result, number, grad) for number in range(len(terms))]
+
+
+def _of_operand(op: Operation, terms: list[str], result: str, number: int, grad: Tensor) -> Tensor:
+    operand, term = op.inputs[number], terms[number]
+    factors = [(grad, result)]
+    factors += [
+        (conjugate(one), letters)
+        for index, (one, letters) in enumerate(zip(op.inputs, terms, strict=True))
+        if index != number
+    ]
+    head, dots, tail = term.partition(_DOTS)
+    letters = head + tail
+    present = "".join(labels for _, labels in factors)
+    rank = shape_of(new("Shape", input=operand))[0] if dots else len(letters)
+    gone = [letter for letter in dict.fromkeys(letters) if letter not in present]
+    lost_dots = bool(dots) and _DOTS not in present
+    if gone or lost_dots:
+        where = [_axis(letter, head, tail, rank) for letter in gone]
+        sizes = gather(shape_of(operand), new("Pack", values=where)) if where else shape_of(operand)[:0]
+        if lost_dots:
+            sizes = new("ConcatV2", values=[shape_of(operand)[len(head) : rank - len(tail)], sizes], axis=0)
+        factors.append((fill(sizes, like(1, operand)), (_DOTS if lost_dots else "") + "".join(gone)))
+    equation = f"{','.join(labels for _, labels in factors)}->{dots}{letters}"
+    found = apply_op("Einsum", inputs=[one for one, _ in factors], equation=equation).outputs[0]
+    if not dots:
+        return found
+    count = rank - len(letters)
+    # The dots of the operand, then its letters: what the dots of others have more is summed.
+    numbers = new("Range", start=0, limit=rank, delta=1)
+    first = new("ConcatV2", values=[numbers[len(head) : len(head) + count], numbers[: len(head)],
+                                    numbers[len(head) + count :]], axis=0)  # fmt: skip
+    wanted = gather(shape_of(operand), first)
+    axes = apply_op("BroadcastGradientArgs", s0=wanted, s1=shape_of(found)).outputs[0]
+    summed = reshape(reduce_sum(found, axes), wanted)
+    return transpose(summed, new("InvertPermutation", x=first))
+
+
+def _axis(letter: str, head: str, tail: str, rank: Any) -> Any:
+    if letter in head:
+        return head.index(letter)
+    return rank - len(tail) + tail.index(letter)

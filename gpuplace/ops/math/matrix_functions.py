@@ -1,0 +1,504 @@
+"""Functions of square matrices, LU decompositions and least squares, in batches.
+
+Roots and logarithms go by eigenvectors where these are well apart; else by iterations that need none: a root by
+Newton's method in the form of Denman and Beavers, a logarithm by roots until the matrix is near the identity, and a
+series there.
+
+Source: tensorflow/core/kernels/lu_op.cc, matrix_square_root_op.cc, matrix_logarithm_op.cc, matrix_solve_ls_op_impl.h,
+tensorflow/python/ops/linalg_ops.py, linalg_grad.py and linalg/linalg_impl.py, release 1.15 (arguments, messages).
+N. J. Higham, Functions of Matrices, 2008, chapters 6 and 11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.dtypes import int32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import eye, zeros_like
+from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose, reshape
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.flow.while_loops import while_loop
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.factorization import svd
+from gpuplace.ops.math.linalg import cholesky, cholesky_solve, matrix_solve
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.reduction import reduce_max, reduce_sum
+from gpuplace.ops.support import like, new
+from gpuplace.typing import TensorLike
+
+__all__ = ["matrix_solve_ls", "matrix_square_root"]
+
+
+class Lu(NamedTuple):
+    """The result of ``tf.linalg.lu``."""
+
+    lu: Tensor
+    """The upper triangle, and below it the lower one without its diagonal of ones."""
+    p: Tensor
+    """The row of the matrix that each row of the product is."""
+
+
+def lu(input: TensorLike, output_idx_type: Any = int32, name: str | None = None) -> Lu:
+    """Returns the LU decompositions of square matrices, with rows exchanged.
+
+    >>> import gpuplace as tf
+    >>> both = tf.linalg.lu([[1.0, 2.0], [4.0, 2.0]])
+    >>> lu, p = tf.Session().run(both)
+    >>> lu.tolist(), p.tolist()
+    ([[4.0, 2.0], [0.25, 1.5]], [1, 0])
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex.
+        output_idx_type: type of the numbers of rows: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``lu``, like ``input``, and ``p``, ``[..., n]``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a matrix is singular, or not square.
+    """
+    return Lu(*apply_op("Lu", name, input=input, output_idx_type=output_idx_type).outputs)
+
+
+@compute("Lu", fresh=True, slow=True)
+def _lu(xp: Any, matrices: Any, *, output_idx_type: Any) -> tuple[Any, Any]:
+    _check_square(matrices)
+    size = matrices.shape[-1]
+    work = matrices.reshape(-1, size, size).copy()
+    every = xp.arange(len(work))
+    rows = xp.tile(xp.arange(size, dtype=output_idx_type.as_numpy_dtype), (len(work), 1))
+    for step in range(size):
+        pivot = xp.argmax(abs(work[:, step:, step]), axis=1) + step
+        for table in (work, rows):
+            kept = table[:, step].copy()
+            table[:, step] = table[every, pivot]
+            table[every, pivot] = kept
+        if not work[:, step, step].all():
+            raise InvalidArgumentError.of("Input is not invertible.")
+        work[:, step + 1 :, step] /= work[:, step, None, step]
+        work[:, step + 1 :, step + 1 :] -= work[:, step + 1 :, step, None] * work[:, step, None, step + 1 :]
+    return work.reshape(matrices.shape), rows.reshape(matrices.shape[:-1])
+
+
+def _check_square(x: Any) -> None:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise InvalidArgumentError.of(
+            f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
+        )
+
+
+def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the principal square roots of matrices: ``root @ root = input``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.matrix_square_root([[4.0, 0.0], [0.0, 9.0]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex, without negative eigenvalues where it is real.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a matrix is not square.
+    """
+    return new("MatrixSquareRoot", name, input=input)
+
+
+@compute("MatrixSquareRoot", fresh=True, slow=True)
+def _matrix_square_root(xp: Any, matrices: Any) -> Any:
+    return _each(xp, matrices, lambda matrix: _root(xp, matrix))
+
+
+def _each(xp: Any, matrices: Any, function: Any) -> Any:
+    """A function of each matrix, computed in double precision; of a real matrix the real part."""
+    _check_square(matrices)
+    size = matrices.shape[-1]
+    result = xp.empty_like(matrices)
+    flat, out = matrices.reshape(-1, size, size), result.reshape(-1, size, size)
+    for index in range(len(flat) if size else 0):
+        value = function(flat[index].astype("complex128"))
+        out[index] = value if matrices.dtype.kind == "c" else value.real
+    return result
+
+
+def _by_eigenvectors(xp: Any, matrix: Any, function: Any) -> Any:
+    """``function`` of the eigenvalues, or None where the eigenvectors are too near each other."""
+    values, vectors = xp.linalg.eig(matrix)
+    if xp.linalg.cond(vectors) > 1e6:
+        return None
+    return xp.linalg.solve(vectors.T, (vectors * function(values)).T).T
+
+
+def _root(xp: Any, matrix: Any) -> Any:
+    found = _by_eigenvectors(xp, matrix, xp.sqrt)
+    return _root_by_iteration(xp, matrix) if found is None else found
+
+
+def _root_by_iteration(xp: Any, matrix: Any) -> Any:
+    root, inverse = matrix, xp.eye(len(matrix), dtype=matrix.dtype)
+    for _ in range(60):
+        try:
+            inverses = xp.linalg.inv(root), xp.linalg.inv(inverse)
+        except xp.linalg.LinAlgError:
+            return xp.full_like(matrix, xp.nan)
+        root, inverse, before = (root + inverses[1]) / 2, (inverse + inverses[0]) / 2, root
+        if abs(root - before).max() <= 1e-15 * abs(root).max():
+            break
+    return root
+
+
+@gradient("MatrixSquareRoot")
+def _matrix_square_root_grad(op: Operation, grad: Tensor) -> Tensor:
+    """The solution ``x`` of ``root^T x + x root^T = grad``, as one system of ``n * n`` equations."""
+    root = matrix_transpose(op.outputs[0])  # TensorFlow conjugates nothing
+    size = shape_of(root)[-1]
+    one = eye(size, dtype=root.dtype)
+    both = _with_last(root, [size * size, size * size])
+    left = _kronecker(one, root, both)
+    right = _kronecker(matrix_transpose(root), one, both)
+    columns = reshape(matrix_transpose(grad), _with_last(grad, [size * size, 1]))
+    found = matrix_solve(left + right, columns)
+    return matrix_transpose(reshape(found, shape_of(grad)))
+
+
+def _with_last(x: Tensor, sizes: list[Any]) -> Tensor:
+    """The shape of ``x`` with other sizes of its matrices."""
+    last = new("Pack", values=sizes)
+    return new("ConcatV2", values=[shape_of(x)[:-2], last], axis=0)
+
+
+def _kronecker(a: Tensor, b: Tensor, shape: Tensor) -> Tensor:
+    """The Kronecker product of matrices, of which one may lack the batch, in a given shape."""
+    rows = expand_dims(expand_dims(a, -1), -3)
+    columns = expand_dims(expand_dims(b, -2), -4)
+    return reshape(rows * columns, shape)
+
+
+def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the principal logarithms of matrices: ``tf.linalg.expm`` gives the matrices back.
+
+    Args:
+        input: ``[..., n, n]``, complex64 or complex128.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a matrix is not square.
+    """
+    return new("MatrixLogarithm", name, input=input)
+
+
+@compute("MatrixLogarithm", fresh=True, slow=True)
+def _matrix_logarithm(xp: Any, matrices: Any) -> Any:
+    return _each(xp, matrices, lambda matrix: _logarithm(xp, matrix))
+
+
+def _logarithm(xp: Any, matrix: Any) -> Any:
+    found = _by_eigenvectors(xp, matrix, xp.log)
+    if found is not None:
+        return found
+    one = xp.eye(len(matrix), dtype=matrix.dtype)
+    roots = 0
+    while abs(matrix - one).max() > 0.1 and roots < 60:
+        matrix, roots = _root_by_iteration(xp, matrix), roots + 1
+    ratio = xp.linalg.solve(matrix + one, matrix - one)  # log(a) = 2 artanh((a + 1)^-1 (a - 1))
+    square, power, total = ratio @ ratio, ratio, ratio.copy()
+    for odd in range(3, 31, 2):
+        power = power @ square
+        total += power / odd
+    return total * (2.0 * 2.0**roots)
+
+
+_PADE = (
+    *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0),
+    *(
+        10559470521600.0,
+        670442572800.0,
+        33522128640.0,
+        1323241920.0,
+        40840800.0,
+        960960.0,
+        16380.0,
+        182.0,
+        1.0,
+    ),
+)
+"""Coefficients of the approximation of degree 13."""
+
+
+def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the exponentials of matrices, by a Padé approximation of halved matrices, squared as often.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.linalg.expm([[0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+
+    Args:
+        input: ``[..., n, n]``, half, float32, float64 or complex.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        ValueError: the rank is known to be below 2, or the matrices are known not to be square.
+        InvalidArgumentError: when it runs: a matrix is not square.
+    """
+    with name_scope(name, "matrix_exponential", [input]):
+        matrix = convert_to_tensor(input, name="input")
+        if matrix.shape.ndims is not None and matrix.shape.ndims < 2:
+            raise ValueError(f"Shape must be at least rank 2 but is rank {matrix.shape.ndims}")
+        matrix.shape[-2:-1].assert_is_compatible_with(matrix.shape[-1:]) if matrix.shape.ndims else None
+        if matrix.shape.is_fully_defined() and matrix.shape.num_elements() == 0:
+            return matrix
+        norm = reduce_max(reduce_sum(abs(matrix), axis=-2, keepdims=True), axis=-1, keepdims=True)
+        real = norm.dtype
+        halvings = new("Maximum", x=cast(0, real), y=new("Ceil", x=new("Log", x=norm / 5.37) / math.log(2)))
+        scaled = matrix / cast(new("Pow", x=cast(2, real), y=halvings), matrix.dtype)
+        one = eye(shape_of(matrix)[-1], dtype=matrix.dtype)
+        second = matmul(scaled, scaled)
+        fourth = matmul(second, second)
+        sixth = matmul(second, fourth)
+        b = [like(value, matrix) for value in _PADE]
+        high = matmul(sixth, b[13] * sixth + b[11] * fourth + b[9] * second)
+        odd = matmul(scaled, high + b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * one)
+        high = matmul(sixth, b[12] * sixth + b[10] * fourth + b[8] * second)
+        even = high + b[6] * sixth + b[4] * fourth + b[2] * second + b[0] * one
+        found = matrix_solve(even - odd, even + odd)
+        most = reduce_max(halvings)
+
+        def squared(done: Any, value: Any) -> Any:
+            again = new("Tile", input=halvings > done, multiples=_ones_but_last(matrix))
+            return done + 1, where(again, matmul(value, value), value)
+
+        found = while_loop(lambda done, value: done < most, squared, [cast(0, real), found])[1]
+        found.set_shape(matrix.shape)
+        return found
+
+
+def _ones_but_last(matrix: Tensor) -> Tensor:
+    """How often ``[..., 1, 1]`` is repeated to be like a tensor of matrices."""
+    shape = shape_of(matrix)
+    return new("ConcatV2", values=[new("OnesLike", x=shape[:-2]), shape[-2:]], axis=0)
+
+
+def matrix_solve_ls(
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: float = 0.0,
+    fast: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the ``x`` for which ``matrix @ x`` is nearest to ``rhs``; of several the shortest.
+
+    >>> import gpuplace as tf
+    >>> found = tf.matrix_solve_ls([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [[1.0], [2.0], [4.0]])
+    >>> tf.Session().run(found).round(4).tolist()
+    [[1.0], [3.0]]
+
+    Args:
+        matrix: ``[..., m, n]``, float32, float64 or complex.
+        rhs: ``[..., m, k]``, of the same type.
+        l2_regularizer: weight of the squares of ``x``; with ``fast`` only.
+        fast: by the Cholesky decomposition of the normal equations; else by singular values, for matrices that are
+            almost of lower rank.
+        name: name of the op.
+
+    Returns:
+        ``[..., n, k]`` of that type.
+
+    Raises:
+        InvalidArgumentError: when it runs: the shapes do not fit, or with ``fast`` a matrix has not the full rank.
+    """
+    matrix = convert_to_tensor(matrix, name="matrix")
+    if matrix.dtype.name == "complex128" and l2_regularizer != 0:
+        raise NotImplementedError(
+            "matrix_solve_ls is currently disabled for complex128 and l2_regularizer != 0 due to poor accuracy."
+        )
+    if not fast or _is_one_kernel_quicker(matrix):
+        weight = convert_to_tensor(l2_regularizer, "float64")
+        return new("MatrixSolveLs", name, matrix=matrix, rhs=rhs, l2_regularizer=weight, fast=fast)
+    with name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
+        weight = cast(convert_to_tensor(l2_regularizer), matrix.dtype)
+        return _by_shape(matrix, lambda tall: _solution(matrix, rhs, weight, tall))
+
+
+_CACHE_BYTES = 256000
+"""Where many small matrices are larger than this, one kernel for all is quicker."""
+
+
+def _is_one_kernel_quicker(matrix: Tensor) -> bool:
+    if not matrix.shape.is_fully_defined():
+        return False
+    sizes: list[Any] = matrix.shape.as_list()
+    total = math.prod(sizes) * matrix.dtype.size
+    return total > _CACHE_BYTES and math.prod(sizes[:-2]) > min(sizes[-2:])
+
+
+def _by_shape(matrix: Tensor, make: Callable[[bool], Any]) -> Any:
+    """What is made for tall matrices (or square ones) or for wide ones: decided when it runs, if need be."""
+    sizes = (None, None) if matrix.shape.sizes is None else matrix.shape.sizes[-2:]
+    if sizes[0] is not None and sizes[1] is not None:
+        return make(sizes[0] >= sizes[1])
+    given = shape_of(matrix)
+    return cond(given[-2] >= given[-1], lambda: make(True), lambda: make(False))
+
+
+def _gram_root(matrix: Tensor, weight: Tensor, tall: bool) -> Tensor:
+    """The Cholesky root of ``matrix^H matrix`` or ``matrix matrix^H``, with a weight on the diagonal."""
+    gram = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
+    return cholesky(gram + weight * eye(shape_of(gram)[-1], dtype=gram.dtype))
+
+
+def _solution(matrix: Tensor, rhs: Any, weight: Tensor, tall: bool) -> Tensor:
+    root = _gram_root(matrix, weight, tall)
+    if tall:
+        return cholesky_solve(root, matmul(matrix, rhs, adjoint_a=True))
+    return matmul(matrix, cholesky_solve(root, rhs), adjoint_a=True)
+
+
+@compute("MatrixSolveLs", fresh=True)
+def _matrix_solve_ls(xp: Any, matrix: Any, rhs: Any, l2_regularizer: Any, *, fast: bool) -> Any:
+    if rhs.ndim != matrix.ndim or rhs.shape[:-1] != matrix.shape[:-1]:
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")
+    rows, columns = matrix.shape[-2:]
+    shape = (*matrix.shape[:-2], columns, rhs.shape[-1])
+    if 0 in shape or not rows:
+        return xp.zeros(shape, matrix.dtype)
+    if not fast:
+        return xp.linalg.pinv(matrix) @ rhs
+    adjoint_matrix = xp.conjugate(xp.swapaxes(matrix, -1, -2))
+    tall = rows >= columns
+    gram = adjoint_matrix @ matrix if tall else matrix @ adjoint_matrix
+    gram = gram + xp.eye(min(rows, columns), dtype=gram.dtype) * l2_regularizer.astype(gram.dtype)
+    try:
+        xp.linalg.cholesky(gram)
+        found = xp.linalg.solve(gram, adjoint_matrix @ rhs if tall else rhs)
+    except xp.linalg.LinAlgError:
+        raise InvalidArgumentError.of(
+            "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
+            "l2_regularizer > 0."
+        ) from None
+    return (found if tall else adjoint_matrix @ found).astype(matrix.dtype, copy=False)
+
+
+@gradient("MatrixSolveLs")
+def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
+    """The derivatives of the solutions of the normal equations."""
+    if not op.attrs["fast"]:
+        raise ValueError("Gradient not defined for fast=False")
+    matrix, rhs, weight = op.inputs
+    weight = cast(weight, matrix.dtype)
+
+    def of_tall() -> list[Tensor]:
+        solution = op.outputs[0]
+        inner = cholesky_solve(_gram_root(matrix, weight, True), grad)
+        both = matmul(solution, inner, adjoint_b=True)
+        both = both + matrix_transpose(both)  # TensorFlow conjugates nothing here
+        return [matmul(rhs, inner, adjoint_b=True) - matmul(matrix, both), matmul(matrix, inner)]
+
+    def of_wide() -> list[Tensor]:
+        root = _gram_root(matrix, weight, False)
+        of_rhs = cholesky_solve(root, matmul(matrix, grad))
+        inner = cholesky_solve(root, rhs)
+        solution = matmul(matrix, inner, adjoint_a=True)
+        rest = grad - matmul(matrix, of_rhs, adjoint_a=True)
+        return [matmul(inner, rest, adjoint_b=True) - matmul(of_rhs, solution, adjoint_b=True), of_rhs]
+
+    return [*_by_shape(matrix, lambda tall: of_tall() if tall else of_wide()), None]
+
+
+def _largest_ratio(a: Tensor) -> float:
+    """Ten times the larger size of the matrices, in units of the last place."""
+    sizes: list[Any] = a.shape.as_list()
+    rows, columns = sizes[-2:]
+    return 10.0 * max(rows, columns) * float(np.finfo(a.dtype.as_numpy_dtype).eps)
+
+
+def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Returns the pseudo-inverses of matrices.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+
+    Args:
+        a: ``[..., m, n]``, float32 or float64, of known sizes.
+        rcond: singular values below this share of the largest count as zeros; None: by sizes and type.
+        validate_args: kept for TensorFlow's arguments: shapes are checked either way.
+        name: name of the scope.
+
+    Returns:
+        ``[..., n, m]`` of that type.
+
+    Raises:
+        TypeError: another type.
+        ValueError: the rank is below 2.
+    """
+    with name_scope(name, "pinv", [a, rcond]):
+        matrix = _floating_matrix(a)
+        share = convert_to_tensor(
+            _largest_ratio(matrix) if rcond is None else rcond, matrix.dtype, name="rcond"
+        )
+        values, left, right = svd(matrix, full_matrices=False)
+        limit = expand_dims(share, -1) * reduce_max(values, axis=-1, keepdims=True)
+        inverses = where(values > limit, 1 / values, zeros_like(values))
+        return matmul(right * expand_dims(inverses, -2), left, adjoint_b=True)
+
+
+def matrix_rank(
+    a: TensorLike, tol: Any = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the ranks of matrices: how many singular values are above a limit.
+
+    >>> import gpuplace as tf
+    >>> int(tf.Session().run(tf.linalg.matrix_rank([[2.0, 0.0], [0.0, 0.0]])))
+    1
+
+    Args:
+        a: ``[..., m, n]``, float32 or float64, of known sizes.
+        tol: the limit; None: the largest singular value in units of the last place, times the larger size.
+        validate_args: kept for TensorFlow's arguments: shapes are checked either way.
+        name: name of the scope.
+
+    Returns:
+        ``[...]``, int32.
+
+    Raises:
+        TypeError: another type.
+        ValueError: the rank of the tensor is below 2.
+    """
+    with name_scope(name, "matrix_rank", [a, tol]):
+        matrix = _floating_matrix(a)
+        values = svd(matrix, compute_uv=False)
+        if tol is None:
+            tol = reduce_max(values, axis=-1, keepdims=True) * (_largest_ratio(matrix) / 10.0)
+        return reduce_sum(cast(values > tol, "int32"), axis=-1)
+
+
+def _floating_matrix(a: TensorLike) -> Tensor:
+    matrix = convert_to_tensor(a, name="a")
+    if not matrix.dtype.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {matrix.dtype.name}).")
+    if matrix.shape.ndims is not None and matrix.shape.ndims < 2:
+        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {matrix.shape.ndims}).")
+    return matrix

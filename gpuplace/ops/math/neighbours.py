@@ -1,0 +1,70 @@
+"""Neighbouring numbers, bits, and buckets of numbers.
+
+Source: tensorflow/core/kernels/cwise_ops.h (``next_after_op``), population_count_op.cc, bucketize_op.cc and
+tensorflow/python/ops/math_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import broadcast_gradients, new
+from gpuplace.typing import TensorLike
+
+
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the numbers next to ``x1`` on the way to ``x2``.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.math.nextafter(tf.constant(1.0, tf.float64), 2.0)) - 1)
+    2.220446049250313e-16
+
+    Args:
+        x1: float32 or float64.
+        x2: of the same type; both are broadcast.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type.
+    """
+    return new("NextAfter", name, x1=x1, x2=x2)
+
+
+@compute("NextAfter", fresh=True)
+def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
+    try:
+        return xp.nextafter(x1, x2)
+    except ValueError:
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (x1, x2)))
+        raise InvalidArgumentError.of(f"Incompatible shapes: {shapes}") from None
+
+
+@gradient("NextAfter")
+def _next_after_grad(op: Operation, grad: Tensor) -> Any:
+    """All of it to the first."""
+    return broadcast_gradients(op, lambda: (grad, new("ZerosLike", x=grad)))
+
+
+@compute("PopulationCount", fresh=True)
+def _population_count(xp: Any, x: Any) -> Any:
+    bits = x.view(f"uint{8 * x.dtype.itemsize}").astype("uint64")
+    result = xp.zeros(x.shape, "uint8")
+    for shift in range(8 * x.dtype.itemsize):
+        result += (bits >> xp.asarray(shift, "uint64") & xp.asarray(1, "uint64")).astype("uint8")
+    return result
+
+
+@compute("Bucketize", fresh=True)
+def _bucketize(xp: Any, input: Any, *, boundaries: Any) -> Any:
+    limits = xp.asarray([float(one) for one in boundaries], "float32")
+    if (limits[1:] < limits[:-1]).any():
+        raise InvalidArgumentError.of("Expected sorted boundaries")
+    wide = input.astype("float64")
+    return xp.searchsorted(limits.astype("float64"), wide, side="right").astype("int32").reshape(input.shape)
+
+
+not_differentiable("PopulationCount", "Bucketize")

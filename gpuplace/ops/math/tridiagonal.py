@@ -1,0 +1,314 @@
+"""Matrices of three diagonals: products with them, and systems of equations.
+
+    diagonals, in the compact form           the matrix
+    [[b0, b1, b2,  * ],   above              [[a0, b0,  0,  0],
+     [a0, a1, a2, a3],                        [c1, a1, b1,  0],
+     [ *, c1, c2, c3]]   below                [ 0, c2, a2, b2],
+                                              [ 0,  0, c3, a3]]
+
+Source: tensorflow/core/kernels/tridiagonal_solve_op.cc, tridiagonal_matmul_op.cc and
+tensorflow/python/ops/linalg/linalg_impl.py, release 1.15 (arguments, messages).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.padding import pad
+from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose, squeeze
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.matrix import matrix_diag_part
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.support import conjugate, new
+from gpuplace.release import rules
+from gpuplace.typing import TensorLike
+
+
+def _above_and_below(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The diagonals of a full matrix, each with a zero where the others are longer."""
+    front, back = ([[0, 0]] * (len(matrix.shape) - 2) for _ in range(2))
+    above = matrix_diag_part(matrix[..., :-1, 1:])
+    below = matrix_diag_part(matrix[..., 1:, :-1])
+    return pad(above, [*back, [0, 1]]), matrix_diag_part(matrix), pad(below, [*front, [1, 0]])
+
+
+def _check_matrix(diagonals: Tensor, what: str) -> None:
+    rows, columns = diagonals.shape.as_list()[-2:]
+    if rows is not None and columns is not None and rows != columns:
+        raise ValueError(f"Expected last two dimensions of diagonals to be same, got {rows} and {columns}")
+    if (rows or columns) is None:
+        raise ValueError(f'The size of the matrix needs to be known for diagonals_format="{what}"')
+
+
+def _of_length(diagonal: Tensor, length: int, name: str, zero_first: bool) -> Tensor:
+    """A diagonal as long as the middle one."""
+    given = diagonal.shape.as_list()[-1]
+    if given is None or given == length:
+        return diagonal
+    if given != length - 1:
+        raise ValueError(f"Expected {name} to be have length {length} or {length - 1}, got {given}.")
+    none = [[0, 0]] * (len(diagonal.shape) - 1)
+    return pad(diagonal, [*none, [1, 0] if zero_first else [0, 1]])
+
+
+def tridiagonal_solve(
+    diagonals: Any,
+    rhs: TensorLike,
+    diagonals_format: str = "compact",
+    transpose_rhs: bool = False,
+    conjugate_rhs: bool = False,
+    name: str | None = None,
+    partial_pivoting: bool = True,
+) -> Tensor:
+    """Returns ``x`` with ``matrix @ x = rhs``, for a matrix of three diagonals.
+
+    >>> import gpuplace as tf
+    >>> x = tf.linalg.tridiagonal_solve([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [3.0, 3.0])
+    >>> tf.Session().run(x).tolist()
+    [1.0, 1.0]
+
+    Args:
+        diagonals: in the form that ``diagonals_format`` says: ``[..., 3, m]``, three tensors (above, middle, below), or
+            ``[..., m, m]``.
+        rhs: ``[..., m]`` or ``[..., m, k]``, of the same type.
+        diagonals_format: ``"compact"``, ``"sequence"`` or ``"matrix"``.
+        transpose_rhs: take the right side transposed; not where it is a vector.
+        conjugate_rhs: take it conjugated.
+        name: name of the op.
+        partial_pivoting: exchange rows where that makes the result more exact; without it, it is quicker on a GPU.
+
+    Returns:
+        A tensor like ``rhs``.
+
+    Raises:
+        ValueError: the shapes do not fit, or ``diagonals_format`` is another one.
+        InvalidArgumentError: when it runs: a matrix is singular.
+    """
+    if diagonals_format == "compact":
+        compact = convert_to_tensor(diagonals, name="diagonals")
+    elif diagonals_format == "sequence":
+        if not isinstance(diagonals, (tuple, list)) or len(diagonals) != 3:
+            raise ValueError("Expected diagonals to be a sequence of length 3.")
+        above, middle, below = (convert_to_tensor(one) for one in diagonals)
+        if not middle.shape[:-1].is_compatible_with(above.shape[:-1]) or not middle.shape[
+            :-1
+        ].is_compatible_with(below.shape[:-1]):
+            raise ValueError(
+                "Tensors representing the three diagonals must have the same shape,except for the last dimension, got "
+                f"{above.shape}, {middle.shape}, {below.shape}"
+            )
+        length = middle.shape.as_list()[-1]
+        if length is not None:
+            above = _of_length(above, length, "superdiagonal", False)
+            below = _of_length(below, length, "subdiagonal", True)
+        compact = stack([above, middle, below], axis=-2)
+    elif diagonals_format == "matrix":
+        matrix = convert_to_tensor(diagonals, name="diagonals")
+        _check_matrix(matrix, "matrix")
+        compact = stack(list(_above_and_below(matrix)), axis=-2)
+    else:
+        raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
+    right = convert_to_tensor(rhs, name="rhs")
+    return _solved(compact, right, transpose_rhs, conjugate_rhs, partial_pivoting, name)
+
+
+def _solved(
+    diagonals: Tensor, rhs: Tensor, transposed: bool, conjugated: bool, pivoting: bool, name: str | None
+) -> Tensor:
+    rank = len(diagonals.shape)
+    if rank < 2:
+        raise ValueError(f"Expected diagonals to have rank at least 2, got {rank}")
+    if len(rhs.shape) not in (rank, rank - 1):
+        raise ValueError(f"Expected the rank of rhs to be {rank - 1} or {rank}, got {len(rhs.shape)}")
+    if diagonals.shape.as_list()[-2] not in (None, 3):
+        raise ValueError(f"Expected 3 diagonals got {diagonals.shape[-2]}")
+    if not diagonals.shape[:-2].is_compatible_with(rhs.shape[: rank - 2]):
+        raise ValueError(f"Batch shapes {diagonals.shape[:-2]} and {rhs.shape[: rank - 2]} are incompatible")
+    is_vector = len(rhs.shape) == rank - 1
+    if conjugated:
+        rhs = conjugate(rhs)
+    if is_vector:
+        rhs = expand_dims(rhs, -1)
+    elif transposed:
+        rhs = matrix_transpose(rhs)
+    sizes = diagonals.shape.as_list()[-1], rhs.shape.as_list()[-2]
+    if None not in sizes and sizes[0] != sizes[1]:
+        raise ValueError(
+            f"Expected number of left-hand sided and right-hand sides to be equal, got {sizes[0]} and {sizes[1]}"
+        )
+    solution = new("TridiagonalSolve", name, diagonals=diagonals, rhs=rhs, partial_pivoting=pivoting)
+    if is_vector:
+        return squeeze(solution, -1)
+    return matrix_transpose(solution) if transposed and not is_vector else solution
+
+
+@compute("TridiagonalSolve", fresh=True, slow=True)
+def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any, *, partial_pivoting: bool) -> Any:
+    if diagonals.ndim < 2 or rhs.ndim != diagonals.ndim or diagonals.shape[-2] != 3:
+        raise InvalidArgumentError.of(
+            f"Expected diagonals and right-hand side to have same rank: got {diagonals.shape} and {rhs.shape}"
+        )
+    size = diagonals.shape[-1]
+    if rhs.shape[:-2] != diagonals.shape[:-2] or rhs.shape[-2] != size:
+        raise InvalidArgumentError.of(
+            f"Expected the same number of left-hand sides and right-hand sides, got {size} and {rhs.shape[-2]}."
+        )
+    if not size:
+        return xp.zeros(rhs.shape, rhs.dtype)
+    # Rows first, so that a step takes whole batches: [size, ..., 1].
+    above, middle, below = (
+        xp.moveaxis(diagonals[..., number, :], -1, 0)[..., None].copy() for number in range(3)
+    )
+    right = xp.moveaxis(rhs, -2, 0).copy()
+    second = xp.zeros_like(above)
+    for row in range(size - 1):
+        if partial_pivoting:
+            swap = abs(below[row + 1]) > abs(middle[row])
+            _exchange(xp, swap, middle[row], below[row + 1])
+            _exchange(xp, swap, above[row], middle[row + 1])
+            _exchange(xp, swap, second[row], above[row + 1] if row + 2 < size else second[row].copy())
+            _exchange(xp, swap, right[row], right[row + 1])
+        if not middle[row].all():
+            return _without_solution(xp, rhs, partial_pivoting)
+        factor = below[row + 1] / middle[row]
+        middle[row + 1] -= factor * above[row]
+        if row + 2 < size:
+            above[row + 1] -= factor * second[row]
+        right[row + 1] -= factor * right[row]
+    if not middle[size - 1].all():
+        return _without_solution(xp, rhs, partial_pivoting)
+    for row in reversed(range(size)):
+        if row + 1 < size:
+            right[row] -= above[row] * right[row + 1]
+        if row + 2 < size:
+            right[row] -= second[row] * right[row + 2]
+        right[row] /= middle[row]
+    return xp.ascontiguousarray(xp.moveaxis(right, 0, -2))
+
+
+def _without_solution(xp: Any, rhs: Any, partial_pivoting: bool) -> Any:
+    """What there is instead: release 1.15 has an error, 2.21 no numbers."""
+    if rules() != "1.15":
+        return xp.full(rhs.shape, xp.nan, rhs.dtype)
+    raise InvalidArgumentError.of(
+        "The matrix is not invertible."
+        if partial_pivoting
+        else "The matrix is either not invertible, or requires pivoting. Try setting partial_pivoting = True."
+    )
+
+
+def _exchange(xp: Any, where: Any, first: Any, second: Any) -> None:
+    """Exchanges what two arrays hold, in some places."""
+    kept = first.copy()
+    first[...] = xp.where(where, second, first)
+    second[...] = xp.where(where, kept, second)
+
+
+@gradient("TridiagonalSolve")
+def _tridiagonal_solve_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    diagonals, solution = op.inputs[0], op.outputs[0]
+    above, middle, below = (diagonals[..., number, :] for number in range(3))
+    transposed = stack([_moved(below, -1), middle, _moved(above, 1)], axis=-2)
+    of_rhs = new(
+        "TridiagonalSolve",
+        diagonals=transposed,  # TensorFlow conjugates nothing here
+        rhs=grad,
+        partial_pivoting=op.attrs["partial_pivoting"],
+    )
+    parts = _products(of_rhs, solution)
+    return [-stack(list(parts), axis=-2), of_rhs]
+
+
+def _moved(x: Tensor, by: int) -> Tensor:
+    """Elements of the last dimension, moved on by one place, with a zero where there is none (``by``: 1 or -1)."""
+    if by > 0:
+        return concat([zeros_like(x[..., :1]), x[..., :-1]], -1)
+    return concat([x[..., 1:], zeros_like(x[..., :1])], -1)
+
+
+def _moved_rows(x: Tensor, by: int) -> Tensor:
+    if by > 0:
+        return concat([zeros_like(x[..., :1, :]), x[..., :-1, :]], -2)
+    return concat([x[..., 1:, :], zeros_like(x[..., :1, :])], -2)
+
+
+def _products(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The three diagonals of ``rows @ columns^T``: above, middle, below."""
+    return (
+        reduce_sum(rows * _moved_rows(columns, -1), axis=-1),
+        reduce_sum(rows * columns, axis=-1),
+        reduce_sum(rows * _moved_rows(columns, 1), axis=-1),
+    )
+
+
+def tridiagonal_matmul(
+    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
+) -> Tensor:
+    """Returns the product of a matrix of three diagonals with another matrix.
+
+    >>> import gpuplace as tf
+    >>> product = tf.linalg.tridiagonal_matmul([[1.0, 0.0], [2.0, 2.0], [0.0, 1.0]], [[1.0], [1.0]])
+    >>> tf.Session().run(product).tolist()
+    [[3.0], [3.0]]
+
+    Args:
+        diagonals: in the form that ``diagonals_format`` says: ``[..., 3, m]``, three tensors of ``[..., m]`` (above,
+            middle, below), or ``[..., m, m]``.
+        rhs: ``[..., m, n]`` of the same type.
+        diagonals_format: ``"compact"``, ``"sequence"`` or ``"matrix"``.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``rhs``.
+
+    Raises:
+        ValueError: a matrix is not square, or ``diagonals_format`` is another one.
+    """
+    parts: tuple[Tensor, ...]
+    if diagonals_format == "compact":
+        whole = convert_to_tensor(diagonals, name="diagonals")
+        parts = tuple(whole[..., number, :] for number in range(3))
+    elif diagonals_format == "sequence":
+        parts = tuple(convert_to_tensor(one) for one in diagonals)
+    elif diagonals_format == "matrix":
+        matrix = convert_to_tensor(diagonals, name="diagonals")
+        _check_matrix(matrix, "matrix")
+        parts = _above_and_below(matrix)
+    else:
+        raise ValueError(f"Unrecognized diagonals_format: {diagonals_format}")
+    above, middle, below = (expand_dims(one, -2) for one in parts)
+    return new("TridiagonalMatMul", name, superdiag=above, maindiag=middle, subdiag=below, rhs=rhs)
+
+
+@compute("TridiagonalMatMul", fresh=True)
+def _tridiagonal_matmul(xp: Any, superdiag: Any, maindiag: Any, subdiag: Any, rhs: Any) -> Any:
+    for one, what in ((superdiag, "superdiag"), (maindiag, "maindiag"), (subdiag, "subdiag")):
+        if one.shape != (*rhs.shape[:-2], 1, rhs.shape[-2]):
+            raise InvalidArgumentError.of(
+                f"{what} must have shape [..., 1, m], got {one.shape} for {rhs.shape}"
+            )
+    above, middle, below = (xp.swapaxes(one, -1, -2) for one in (superdiag, maindiag, subdiag))
+    result = middle * rhs
+    result[..., :-1, :] += above[..., :-1, :] * rhs[..., 1:, :]
+    result[..., 1:, :] += below[..., 1:, :] * rhs[..., :-1, :]
+    return result
+
+
+@gradient("TridiagonalMatMul")
+def _tridiagonal_matmul_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    above, middle, below, rhs = op.inputs
+    parts = [expand_dims(one, -2) for one in _products(grad, conjugate(rhs))]
+    of_rhs = new(
+        "TridiagonalMatMul",
+        superdiag=conjugate(_moved(below, -1)),
+        maindiag=conjugate(middle),
+        subdiag=conjugate(_moved(above, 1)),
+        rhs=grad,
+    )
+    return [*parts, of_rhs]

@@ -60,7 +60,7 @@ def stack(layers=3, steps=3, units=512, cell=True):
     return build
 
 
-def large(layers=5, width=8192):
+def large(layers=5, width=8192, has_slots=True):
     """A chain of layers whose variables do not fit on one small GPU; returns a function that builds it."""
 
     def build():
@@ -69,7 +69,10 @@ def large(layers=5, width=8192):
             with tf.variable_scope(f"layer_{layer}"):
                 weights = tf.get_variable("weights", [width, width])
                 found = tf.nn.relu(tf.matmul(found, weights))
-        tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_mean(found), name="train")
+        optimizer = (
+            tf.train.MomentumOptimizer(0.1, 0.9) if has_slots else tf.train.GradientDescentOptimizer(0.1)
+        )
+        optimizer.minimize(tf.reduce_mean(found), name="train")
 
     return build
 

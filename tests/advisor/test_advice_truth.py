@@ -6,6 +6,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.advisor.steps.judge import judged
 from tests.advisor.step_graphs import branches, graph_of, large, stack, towers
+from tests.benchmarks.advised_nets import gnmt
 from tests.support.advised_programs import build_as_advised, comparable_nodes, is_part
 
 SOFT = tf.ConfigProto(allow_soft_placement=True)
@@ -39,16 +40,25 @@ def loops():
     tf.train.RMSPropOptimizer(0.1).minimize(tf.reduce_mean(found), name="train")
 
 
+def unrolled():
+    """Recurrent layers written out, with attention: sums of sums of gradients, and gates that follow them."""
+    with tf.control_dependencies([gnmt(layers=4, units=8, length=2, batch=4, words=50)(tf, 2)]):
+        tf.no_op(name="train")
+
+
 def scattered(build, machine, seed):
     """An advice whose choice is random, so that ops of all kinds are parted."""
     advice = tf.advise(graph_of(build), "train", machine=machine, config=SOFT, steps=1)
     case, rng = advice._case, np.random.default_rng(seed)
-    choice = rng.integers(-1, len(case.asked.device_set), len(case.rehearsal.units.names))
+    count = len(case.rehearsal.units.names)
+    choice = rng.integers(-1, len(case.asked.device_set), count)
+    if seed % 2:  # what is made one after the other is together now and then
+        choice = np.repeat(choice, rng.integers(1, 5, count))[:count]
     return type(advice)(case, judged(case, choice), "step_time", 0.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("build", [towers(), branches(blocks=1), stack(2, 2, 64), sums, loops])
+@pytest.mark.parametrize("build", [towers(), branches(blocks=1), stack(2, 2, 64), sums, loops, unrolled])
 def test_python_gives_the_placement_however_the_nodes_are_parted(build, seed):
     advice = scattered(build, "2x V100", seed)
     with tf.Graph().as_default() as graph:

@@ -157,6 +157,15 @@ def test_what_does_not_fit_anywhere_is_said():
     assert not advice.estimate.memory.fits
 
 
+def test_room_is_found_where_there_is_hardly_any():
+    # Three layers and their gradients need 99.9 % of a GPU; with two layers on the CPU a step takes twice as long.
+    graph = graph_of(large(layers=6, width=8512, has_slots=False))
+    advice = advise(graph, machine="2x GTX 1050", steps=20)
+    devices = [advice.placement[f"layer_{number}/weights"][-5:] for number in range(6)]
+    assert advice.fits and sorted(devices) == ["GPU:0"] * 3 + ["GPU:1"] * 3
+    assert all(use.peak > 0.99 * use.limit for use in advice.estimate.memory.devices)
+
+
 def test_memory_that_is_not_foretold_is_counted_roughly():
     with tf.Graph().as_default() as graph:
         rows = tf.raw_ops.VariableV2(

@@ -12,11 +12,13 @@ from gpuplace.advisor.chains import Ground
 from gpuplace.advisor.search import Progress
 from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.advise import _case
+from gpuplace.advisor.steps.judge import judged
 from gpuplace.advisor.steps.levels import is_split_of, levels_of
 from gpuplace.advisor.steps.quick_clock import QuickClock
 from gpuplace.advisor.steps.step_problem import step_problem
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.errors import ResourceExhaustedError
+from tests.advisor.step_graphs import graph_of, large
 
 
 def layers(count=4, width=2048):
@@ -137,11 +139,22 @@ def test_what_is_there_at_the_peak_of_the_fullest_device(layered):
     units, random = len(rehearsal.units.names), np.random.default_rng(4)
     for choice in (np.ones(units, np.int64), random.integers(0, 3, units)):
         fullest, nbytes, peaks = rehearsal.at_the_peak(choice)
-        _, flow, times = rehearsal.tried_out(choice)
-        assert peaks.tolist() == rehearsal.peaks(rehearsal.node_devices(choice), flow, times).tolist()
+        _, flow, _ = rehearsal.tried_out(choice)
+        assert peaks.tolist() == rehearsal.peaks(rehearsal.node_devices(choice), flow).tolist()
         assert fullest == peaks.argmax() and nbytes.sum() * rehearsal.scale == pytest.approx(peaks[fullest])
     moved = StepSearch(_with(rehearsal, "memory"), Budget(10.0, 5))._waits(np.ones(units, np.int64))
     assert moved and all(device != 1 for _, device, _ in moved)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rough_count_of_memory_is_nearly_the_allocators(seed):
+    case = case_of(graph_of(large(layers=6, width=512, has_slots=False)), "4x K80")
+    units = len(case.rehearsal.units.names)
+    choice = np.random.default_rng(seed).integers(1, 5, units)
+    found = judged(case, choice).estimate
+    rough = case.rehearsal.peaks(found.part.device, found.flow)
+    real = [found.peak_memory[name] for name in found.device_names]
+    assert rough[1:] == pytest.approx(real[1:], rel=0.03)
 
 
 def _with(rehearsal, objective):

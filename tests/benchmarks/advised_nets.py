@@ -81,8 +81,16 @@ def _lstm(tf: Any, name: str, steps: list[Any], units: int) -> list[Any]:
     return found
 
 
-def _gnmt(layers: int, units: int, length: int, batch: int, words: int) -> Callable[[Any, int], Any]:
-    """Encoder and decoder of stacked LSTMs, attention, and a softmax over the words for all steps together."""
+def gnmt(layers: int, units: int, length: int, batch: int, words: int) -> Callable[[Any, int], Any]:
+    """Encoder and decoder of stacked LSTMs, attention, and a softmax over the words for all steps together.
+
+    Args:
+        layers: of each of the two, from 2 on.
+        units: of a layer.
+        length: steps.
+        batch: sentences.
+        words: of the vocabulary.
+    """
 
     def build(tf: Any, gpus: int) -> Any:
         table = _matrix(tf, "embedding", words, units)
@@ -227,8 +235,8 @@ ADVISED: dict[str, Callable[[Any, int], Any]] = {
     "ResNet-50 towers": _towers("ResNet-50"),
     "InceptionV3": _single("InceptionV3", 64),
     "ResNet-50": _single("ResNet-50", 64),
-    "GNMT, 4 layers": _gnmt(4, 1024, 12, 128, 32000),
-    "GNMT, 8 layers": _gnmt(8, 1024, 8, 128, 32000),
+    "GNMT, 4 layers": gnmt(4, 1024, 12, 128, 32000),
+    "GNMT, 8 layers": gnmt(8, 1024, 8, 128, 32000),
     "BERT base": _bert(12, 768, 12, 128, 32),
     "BERT large": _bert(24, 1024, 16, 128, 8),
     "wide embedding": _wide_embedding(50_000, 64, 8192),
@@ -243,8 +251,8 @@ SMALL: dict[str, Callable[[Any, int], Any]] = {
     "ResNet-50 towers": _towers("ResNet-50", 1),
     "InceptionV3": _single("InceptionV3", 1),
     "ResNet-50": _single("ResNet-50", 1),
-    "GNMT, 4 layers": _gnmt(4, 128, 12, 16, 2000),
-    "GNMT, 8 layers": _gnmt(8, 128, 8, 16, 2000),
+    "GNMT, 4 layers": gnmt(4, 128, 12, 16, 2000),
+    "GNMT, 8 layers": gnmt(8, 128, 8, 16, 2000),
     "BERT base": _bert(12, 192, 12, 32, 4),
     "BERT large": _bert(24, 256, 16, 32, 2),
     "wide embedding": _wide_embedding(5000, 16, 512),

@@ -59,20 +59,26 @@ def requesting(graph: PlacementGraph, requests: Sequence[str]) -> PlacementGraph
     return graph.changed(devices=tuple(number), device=device)
 
 
-def placed_asking(placement: Placement, requests: Sequence[str], on_error: str = "raise") -> Placement:
-    """A placement of the same graph on the same machine with other requests.
+def placed_asking(
+    placement: Placement,
+    requests: Sequence[str],
+    on_error: str = "raise",
+    graph: PlacementGraph | None = None,
+) -> Placement:
+    """A placement of the same nodes on the same machine with other requests.
 
     Args:
         placement: as it is.
         requests: [nodes] what each asks for; ``""`` for nothing.
         on_error: as of `gpuplace.place`.
+        graph: the nodes in other groups; None: as they are.
 
     Raises:
         InvalidArgumentError: it cannot be placed.
     """
     old = placement.placer
     placer = Placer(
-        requesting(placement.graph, requests), old.catalogue, rules=old.rules, release=old.release
+        requesting(graph or placement.graph, requests), old.catalogue, rules=old.rules, release=old.release
     )
     return place_again(
         placer,

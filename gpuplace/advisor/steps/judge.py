@@ -98,7 +98,7 @@ def is_foretold(rehearsal: Rehearsal, step: StepEstimate) -> bool:
 
 def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
     total = step.step_time
-    peaks = rehearsal.peaks(step.part.device, step.flow, step.times)
+    peaks = rehearsal.peaks(step.part.device, step.flow)
     is_full = any(peaks[device] > _FAR * limit for device, limit in rehearsal.limits.items())
     missing, most = 0.0, 0.0
     if is_full or rehearsal.objective == "memory":

@@ -9,6 +9,8 @@ sums of the devices, in no group. So there can be more of them, and those that f
     c on GPU:1      gradients/AddN_1     of AddN and c        where it is told to be
                     gradients/AddN_2     of d, e
 
+What is made in a group with a sum, as what follows its gate, goes with the sum.
+
 Gates, the NoOps by which an op's gradients wait for each other: they ask for the device that all of what they wait for
 asks for, for none if those are several, and no function of ``tf.device`` is asked about them.
 
@@ -23,7 +25,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,18 +108,24 @@ def with_the_untold(freedom: Freedom, devices: Ints, chosen: Bools) -> Ints:
     return found
 
 
-def rebuilt_requests(
-    graph: PlacementGraph, own: Sequence[bool], told: Callable[[str], str | None]
-) -> tuple[list[str], dict[int, str]]:
-    """What nodes ask for when the program is built within a function of devices, and the names of sums in no group.
+class Rebuilt(NamedTuple):
+    """A program as it is when it is built within a function of devices."""
+
+    requests: list[str]
+    """[nodes] what each asks for."""
+    graph: PlacementGraph
+    """Its nodes in the groups that they are in then."""
+    names: dict[int, str]
+    """Sum of what several devices have -> its name then."""
+
+
+def rebuilt(graph: PlacementGraph, own: Sequence[bool], told: Callable[[str], str | None]) -> Rebuilt:
+    """What nodes ask for, and what they are in one group with, when the program is built within a function of devices.
 
     Args:
         graph: of the program as it is.
         own: [nodes] whether it is of the program.
         told: what the function gives for a name; None or ``""``: what the program asks for.
-
-    Returns:
-        [nodes] what each asks for; and sum of what several devices have -> its name then.
     """
     asked = [graph.requested_device(node) for node in range(len(graph))]
     found = [
@@ -127,11 +136,13 @@ def rebuilt_requests(
     sums, gates = sums_of_gradients(graph), gates_of_gradients(graph)
     for node in untold_nodes(graph):
         found[node] = asked[node]
-    leader_of: dict[int, int] = {}
-    for node, group in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True):
-        leader = int(graph.group_node[group])
-        if leader >= 0 and leader != node and not (makes_state[graph.signature[node]] and found[node]):
-            leader_of[node] = leader
+    leaders = _leaders(graph)
+    with_sums = _made_with_sums(graph, leaders, sums)
+    leader_of = {
+        node: leader
+        for node, leader in (leaders | with_sums).items()
+        if node not in sums and not (makes_state[graph.signature[node]] and found[node])
+    }
     names: dict[int, str] = {}
     for _ in range(len(sums) + 2):  # a sum may be of sums, and what is in a group with one asks for the same
         before, names = list(found), {}
@@ -152,7 +163,70 @@ def rebuilt_requests(
             found[gate] = next(iter(devices)) if len(devices) == 1 else ""
         if found == before:
             break
-    return found, names
+    root = dict(leaders)
+    for node in sorted({*sums, *with_sums}):  # sums first, as they are made first
+        if node in sums:
+            first = sums[node][1][0]
+            root[node] = node if node in names else root.get(first, first)
+        else:
+            root[node] = root[with_sums[node]]
+    return Rebuilt(found, _grouped(graph, {node: root[node] for node in (*sums, *with_sums)}), names)
+
+
+def _leaders(graph: PlacementGraph) -> dict[int, int]:
+    """Node -> the other node whose group it is in."""
+    found = {}
+    for node, group in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True):
+        leader = int(graph.group_node[group])
+        if leader >= 0 and leader != node:
+            found[node] = leader
+    return found
+
+
+def _made_with_sums(
+    graph: PlacementGraph, leaders: Mapping[int, int], sums: Mapping[int, Any]
+) -> dict[int, int]:
+    """Node -> the sum in whose group it was made, though that has another's name while all is on one device."""
+    has_sum = {leaders.get(node, node) for node in sums}
+    found: dict[int, int] = {}
+    for node in sorted(leaders):
+        if node in sums or leaders[node] not in has_sum:
+            continue
+        for edge in graph.in_edges(node):
+            source = int(graph.src[edge])
+            of_sum = source if source in sums else found.get(source)
+            is_together = leaders[node] in (source, leaders.get(source))
+            if graph.dst_input[edge] != CONTROL and of_sum is not None and is_together:
+                found[node] = of_sum
+                break
+    return found
+
+
+def _grouped(graph: PlacementGraph, root: Mapping[int, int]) -> PlacementGraph:
+    """The graph with some nodes in other groups: each in that of another node, or in none where that is itself."""
+    names, leader = list(graph.groups), graph.group_node.tolist()
+    number = {node: group for group, node in enumerate(leader) if node >= 0}
+    entries = [
+        entry
+        for entry in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True)
+        if entry[0] not in root
+    ]
+    for node, other in root.items():
+        if node == other:
+            continue
+        if other not in number:
+            number[other] = len(names)
+            names.append(graph.names[other])
+            leader.append(other)
+        entries.append((node, number[other]))
+    entries.sort(key=lambda entry: entry[0])
+    nodes, groups = [node for node, _ in entries], [group for _, group in entries]
+    return graph.changed(
+        groups=tuple(names),
+        group_node=np.array(leader, dtype=np.int32),
+        class_node=np.array(nodes, dtype=np.int32),
+        class_group=np.array(groups, dtype=np.int32),
+    )
 
 
 def _around(graph: PlacementGraph, asked: Sequence[str], node: int) -> str:

@@ -1,7 +1,8 @@
 """What a step comes to when units have other devices: the estimate's own flow and clock, without what it tells.
 
-Memory is counted roughly: variables, and every tensor from the begin of its node to the end of the last that takes it,
-by the foretold times. The allocator itself has the last word, on what the search proposes.
+Memory is counted roughly: variables, and every tensor from its node to the last that takes it, in the order in which a
+session's plan has them, which is the graph's own wherever they are. The allocator itself has the last word, on what
+the search proposes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from gpuplace.placer.placement_graph import CONTROL
 Ints = NDArray[np.int64]
 OBJECTIVES = ("step_time", "throughput", "memory")
 """What can be asked for."""
-MARGIN = 0.05
+MARGIN = 0.01
 """Part of each GPU's memory that the rough count leaves free."""
 _KEPT = 4096
+_BEFORE, _AFTER = 0.5, 0.25
+"""When, in places of the plan, a copy is made before what takes it, and what nothing takes any more is freed."""
 _ALIASES = 3
 """How many ops in a row that hand a tensor on are looked through."""
 
@@ -55,7 +58,7 @@ class _Made(NamedTuple):
     size: NDArray[np.float64]
     """Bytes."""
     first: NDArray[np.float64]
-    """From when on."""
+    """From when on, by the places of nodes in the plan."""
     last: NDArray[np.float64]
     """Until when."""
 
@@ -146,7 +149,7 @@ class Rehearsal:
         devices = self.node_devices(device_of)
         flow = self._flow_of(devices)
         times = run(flow.flow, self.threads)
-        peaks = self.peaks(devices, flow, times)
+        peaks = self.peaks(devices, flow)
         missing = sum(max(peaks[device] - room, 0.0) for device, room in self.room.items())
         total = times.total
         if self.objective == "throughput":
@@ -169,7 +172,7 @@ class Rehearsal:
             return False
         self._is_measured = True
         step = self.step
-        rough = self.peaks(step.part.device, step.flow, step.times)
+        rough = self.peaks(step.part.device, step.flow)
         smallest = min(self.limits.values())
         if rough[list(self.limits)].sum() < smallest / 2:
             return False
@@ -214,10 +217,11 @@ class Rehearsal:
         self._src, self._dst = graph.src[data].astype(np.int64), graph.dst[data].astype(np.int64)
         self._output = graph.src_output[data].astype(np.int64)
         self._is_alias = is_alias
+        self._rank = graph.rank.astype(np.float64)
 
-    def peaks(self, devices: Ints, flow: StepFlow, times: Times) -> NDArray[np.float64]:
+    def peaks(self, devices: Ints, flow: StepFlow) -> NDArray[np.float64]:
         """[devices] most bytes in use."""
-        kept, made = self._in_memory(devices, flow, times)
+        kept, made = self._in_memory(devices, flow)
         found = kept.copy()
         for number in range(len(found)):
             found[number] += _peak(made, number)[0]
@@ -229,9 +233,9 @@ class Rehearsal:
         Args:
             device_of: [units] positions of devices.
         """
-        _, flow, times = self.tried_out(device_of)
         devices = self.node_devices(device_of)
-        kept, made = self._in_memory(devices, flow, times)
+        flow = self._flow_of(devices)
+        kept, made = self._in_memory(devices, flow)
         peaks = np.array([keeps + _peak(made, number)[0] for number, keeps in enumerate(kept.tolist())])
         fullest = int(peaks.argmax())
         _, moment = _peak(made, fullest)
@@ -242,50 +246,44 @@ class Rehearsal:
         of_unit = np.bincount(self.units.of_group[runs], of_group[runs], len(self.units.names))
         return fullest, of_unit.astype(np.float64), peaks * self.scale
 
-    def _in_memory(self, devices: Ints, flow: StepFlow, times: Times) -> tuple[NDArray[np.float64], _Made]:
+    def _in_memory(self, devices: Ints, flow: StepFlow) -> tuple[NDArray[np.float64], _Made]:
         """[devices] bytes that are kept, and what is there for a time."""
-        count = len(devices)
-        start, end = np.full(count, np.inf), np.zeros(count)
-        items = np.flatnonzero(flow.item_node < count)
-        nodes = flow.item_node[items]
-        began, ended = np.array(times.host_start), np.array(times.end)
-        np.minimum.at(start, nodes, began[items])
-        np.maximum.at(end, nodes, ended[items])
-        until = end.copy()
+        count, tasks = len(devices), len(self.freedom.placement.device_set)
+        src, dst, rank = self._src, self._dst, self._rank
+        crosses = devices[src] != devices[dst]
+        pairs, copy_of = np.unique(src[crosses] * tasks + devices[dst[crosses]], return_inverse=True)
+        taken = np.full(len(pairs), np.inf)  # a copy is made when it is first taken
+        np.minimum.at(taken, copy_of, rank[dst[crosses]])
+        until, over = rank.copy(), taken.copy()
+        np.maximum.at(until, src[~crosses], rank[dst[~crosses]])
+        np.maximum.at(until, pairs // tasks, taken)
         for _ in range(_ALIASES + 1):
-            reached = np.where(self._is_alias[self._dst], until[self._dst], end[self._dst])
-            np.maximum.at(until, self._src, reached)
-        kept = np.bincount(
-            self.homes_of_groups(devices), self._kept_of_group, len(self.freedom.placement.device_set)
-        )
-        on = np.flatnonzero((self._own > 0) & np.isfinite(start))
-        where, size, first, last, node = devices[on], self._own[on], start[on], until[on], on
+            reached = np.where(self._is_alias[dst], until[dst], rank[dst])
+            np.maximum.at(until, src[~crosses], reached[~crosses])
+            np.maximum.at(over, copy_of, reached[crosses])
+        kept = np.bincount(self.homes_of_groups(devices), self._kept_of_group, tasks)
+        runs = np.zeros(count, dtype=bool)
+        runs[flow.item_node[flow.item_node < count]] = True
+        on = np.flatnonzero((self._own > 0) & runs)
+        where, size, first, last, node = devices[on], self._own[on], rank[on], until[on], on
         table = flow.copies
-        if len(table):
-            sent = np.array(table.source, dtype=np.int64)
+        if len(table) and len(pairs):
+            sent, receiver = np.array(table.source, dtype=np.int64), np.array(table.receiver, dtype=np.int64)
             is_copy = np.array(table.output) != CONTROL
             is_copy &= ~np.array(table.to_host) & (sent < count)
-            if is_copy.any():
-                receiver = np.array(table.receiver)[is_copy]
-                at = end[sent[is_copy]]
-                # until the last on that device that takes it
-                key = {
-                    pair: place
-                    for place, pair in enumerate(zip(sent[is_copy].tolist(), receiver.tolist(), strict=True))
-                }
-                over = at.copy()
-                crosses = devices[self._src] != devices[self._dst]
-                for source, reader in zip(
-                    self._src[crosses].tolist(), self._dst[crosses].tolist(), strict=True
-                ):
-                    place = key.get((source, int(devices[reader])))
-                    if place is not None and until[reader] > over[place]:
-                        over[place] = until[reader] if self._is_alias[reader] else end[reader]
-                where = np.concatenate((where, receiver))
-                size = np.concatenate((size, np.array(table.nbytes, dtype=np.float64)[is_copy]))
-                first, last = np.concatenate((first, at)), np.concatenate((last, over))
-                node = np.concatenate((node, sent[is_copy]))
-        return kept.astype(np.float64), _Made(where, node, size, first, last)
+            sent, receiver = sent[is_copy], receiver[is_copy]
+            key = sent * tasks + receiver
+            place = np.minimum(np.searchsorted(pairs, key), len(pairs) - 1)
+            is_taken = pairs[place] == key
+            at, end = (
+                np.where(is_taken, taken[place], rank[sent]),
+                np.where(is_taken, over[place], rank[sent]),
+            )
+            where = np.concatenate((where, receiver))
+            size = np.concatenate((size, np.array(table.nbytes, dtype=np.float64)[is_copy]))
+            first, last = np.concatenate((first, at - _BEFORE)), np.concatenate((last, end))
+            node = np.concatenate((node, sent))
+        return kept.astype(np.float64), _Made(where, node, size, first, last + _AFTER)
 
     @cached_property
     def host_arguments(self) -> list[tuple[frozenset[int], frozenset[int]]]:
@@ -298,13 +296,14 @@ class Rehearsal:
         return self._kept_of_group * self.scale
 
     def node_bytes(self) -> NDArray[np.float64]:
-        """[nodes of the step] bytes of a device: variables, and its share of what is there at the peak."""
-        _, flow, times = self.tried_out(np.full(len(self.units.names), -1, dtype=np.int64))
-        peaks = self.peaks(self.node_devices(np.full(len(self.units.names), -1, dtype=np.int64)), flow, times)
+        """[nodes of the step] bytes of a device: variables, and what is there when most is, on all devices together."""
+        devices = self.node_devices(np.full(len(self.units.names), -1, dtype=np.int64))
+        _, made = self._in_memory(devices, self._flow_of(devices))
+        _, moment = _peak(made)
+        is_there = (made.first <= moment) & (made.last > moment)
+        nbytes = np.bincount(made.node[is_there], made.size[is_there], len(devices)).astype(np.float64)
+        found: NDArray[np.float64] = nbytes * self.scale
         kept = self.kept_bytes
-        made = self._own.sum()
-        share = min(1.0, max(0.0, float(peaks.sum() - kept.sum())) / made) if made else 0.0
-        found = self._own * share
         first = np.full(len(kept), -1, dtype=np.int64)
         first[self._group[::-1]] = np.arange(len(self._group))[::-1]
         keeps = np.flatnonzero(kept)
@@ -325,9 +324,9 @@ class Rehearsal:
         return found
 
 
-def _peak(made: _Made, device: int) -> tuple[float, float]:
-    """The most bytes that are made at a time on a device, and when that is."""
-    mine = np.flatnonzero(made.where == device)
+def _peak(made: _Made, device: int | None = None) -> tuple[float, float]:
+    """The most bytes that are made at a time on a device, or on all, and when that is."""
+    mine = np.arange(len(made.where)) if device is None else np.flatnonzero(made.where == device)
     if not len(mine):
         return 0.0, 0.0
     time = np.concatenate((made.first[mine], made.last[mine]))

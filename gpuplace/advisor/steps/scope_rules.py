@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import own_nodes, placed_asking, short_names
 from gpuplace.advisor.steps.rebuilt import (
+    Rebuilt,
     gates_of_gradients,
-    rebuilt_requests,
+    rebuilt,
     sums_of_gradients,
     untold_nodes,
 )
@@ -67,8 +68,8 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
     own = own_nodes(graph).tolist()
     of_sums: Rules = {}
     for _ in range(_ROUNDS):
-        requests, new_names = rebuilt_requests(graph, own, partial(device_by, rules | of_sums))
-        wrong = _wrong(asked, requests, wanted)
+        made = rebuilt(graph, own, partial(device_by, rules | of_sums))
+        wrong = _wrong(asked, made, wanted)
         wrong += [other for node in wrong if node in gates for other in gates[node]]
         added = {graph.names[node]: names[int(wanted[node])] for node in wrong if tells[node]}
         added = {name: device for name, device in added.items() if rules.get(name) != device}
@@ -76,7 +77,7 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
         before = of_sums
         of_sums = {
             name: device
-            for node, name in new_names.items()
+            for node, name in made.names.items()
             if device_by(rules, name) != (device := names[int(wanted[node])])
         }
         if not added and of_sums == before:
@@ -188,12 +189,12 @@ class _Scope:
         return int(self.cost.argmin())
 
 
-def _wrong(asked: Placement, requests: list[str], wanted: NDArray[np.int64]) -> list[int]:
+def _wrong(asked: Placement, made: Rebuilt, wanted: NDArray[np.int64]) -> list[int]:
     """Nodes that would be elsewhere."""
     try:
-        placed = placed_asking(asked, requests)
+        placed = placed_asking(asked, made.requests, graph=made.graph)
     except OpError:
-        return np.flatnonzero([text != "" for text in requests]).tolist()
+        return np.flatnonzero([text != "" for text in made.requests]).tolist()
     return np.flatnonzero(placed.devices != wanted).tolist()
 
 

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from gpuplace import tf_logging
@@ -27,6 +28,7 @@ from gpuplace.clusters.connections import connection_pool, full_address, is_refu
 from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.dividing import Part, divided, feeds_of
 from gpuplace.clusters.server import running_task
+from gpuplace.clusters.step_traces import PartTrace, clock_ahead, fill_step_stats, on_one_clock
 from gpuplace.clusters.task import unknown_session
 from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_device, unpacked_error
 from gpuplace.device.device_set import DeviceSet
@@ -42,6 +44,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
+from gpuplace.graphdef.messages import ConfigProto, GraphDef, StepStats
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
@@ -265,7 +268,7 @@ class ClusterSession:
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
-            options: those of plans in one process; parts are made without any.
+            options: those of plans in one process; of them parts can be traced.
             done: what has run already: nothing.
 
         Raises:
@@ -273,29 +276,34 @@ class ClusterSession:
             UnavailableError: a task is gone.
         """
         parts = divided(signature, device_of)
-        number = next(self._parts)
-        event_loop.wait_for(self._register(number, parts.values()))
-        return ClusterPlan(self, signature, number, parts)
+        plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
+        event_loop.wait_for(self._register(plan, parts.values()))
+        return plan
 
-    async def _register(self, number: int, parts: Collection[Part]) -> None:
-        answers = await asyncio.gather(*(self._register_on(number, part) for part in parts))
+    async def _register(self, plan: ClusterPlan, parts: Collection[Part]) -> None:
+        answers = await asyncio.gather(*(self._register_on(plan, part) for part in parts))
         for answer in answers:
             if answer is not None:
                 raise self.with_lines(answer)
 
-    async def _register_on(self, number: int, part: Part) -> OpError | None:
-        names = list(part.feeds.values()), list(part.fetches.values()), part.targets
+    async def _register_on(self, plan: ClusterPlan, part: Part) -> OpError | None:
+        message = {
+            "number": plan.number,
+            "feeds": {name: plan.feeds[position] for position, name in part.feeds.items()},
+            "fetches": list(part.fetches.values()),
+            "targets": part.targets,
+            "is_traced": plan.is_traced,
+        }
         if self.is_local(part.task):
             assert self._local is not None
-            task = self._local.task
+            work = partial(self._local.task.register, self._handle, graph_def=part.graph_def, **message)
             try:
-                await asyncio.to_thread(task.register, self._handle, number, part.graph_def, *names)
+                await asyncio.to_thread(work)
             except OpError as error:
                 return error
             return None
-        message = {"number": number, "graph_def": part.graph_def.SerializeToString()}
-        message |= dict(zip(("feeds", "fetches", "targets"), names, strict=True))
-        return (await self.ask(part.task, "register", **message))[1]
+        serialized = part.graph_def.SerializeToString()
+        return (await self.ask(part.task, "register", graph_def=serialized, **message))[1]
 
     def is_local(self, task: str) -> bool:
         """Whether a task is in this process, and this session's own."""
@@ -363,8 +371,16 @@ class ClusterSession:
 
     # Steps
 
-    def run(self, plan: ClusterPlan, feeds: Sequence[Any]) -> list[Any]:
-        """Runs a step; see ``ClusterPlan.run``."""
+    def run(
+        self, plan: ClusterPlan, feeds: Sequence[Any], traces: list[PartTrace] | None = None
+    ) -> list[Any]:
+        """Runs a step; see ``ClusterPlan.run``.
+
+        Args:
+            plan: what runs.
+            feeds: fed arrays.
+            traces: is filled with what each part's task noted, in the order of ``plan.parts``; None: nothing is noted.
+        """
         lost = self._lost.get(self._own)
         if lost is not None:
             raise event_loop.wait_for(self._why_lost(self._own, lost))
@@ -372,15 +388,62 @@ class ClusterSession:
         with self._lock:
             self._under_way[step.number] = step
         try:
-            return step.run(feeds, step_limits())
+            fetched = step.run(feeds, step_limits())
         finally:
             with self._lock:
                 del self._under_way[step.number]
+        if traces is not None:
+            traces += event_loop.wait_for(self._on_one_clock(step))
+        return fetched
 
-    def run_local(self, plan: ClusterPlan, step: int, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
+    async def _on_one_clock(self, step: _Step) -> list[PartTrace]:
+        """What the parts' tasks noted, by this process's clock."""
+        return list(await asyncio.gather(*(self._by_own_clock(step, part.task) for part in step.plan.parts)))
+
+    async def _by_own_clock(self, step: _Step, task: str) -> PartTrace:
+        if self.is_local(task):
+            return step.traces[task]
+
+        async def ask() -> int:
+            theirs, error = await self.ask(task, "time")
+            if error is not None:
+                raise error
+            return int(theirs)
+
+        return on_one_clock(step.traces[task], await clock_ahead(ask))
+
+    def run_local(self, plan: ClusterPlan, step: _Step, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
         """Runs the part of a step on this process's task, in this thread."""
         assert self._local is not None
-        return self._local.task.run(self._handle, plan.number, step, feeds, limits)
+        task = self._local.task
+        if not plan.is_traced:
+            return task.run(self._handle, plan.number, step.number, feeds, limits)
+        values, step.traces[task.name] = task.trace(self._handle, plan.number, step.number, feeds, limits)
+        return values
+
+    def partition_graphs(self, plan: ClusterPlan) -> list[Any]:
+        """The graphs of a step's parts, one for each device.
+
+        Args:
+            plan: the step's.
+
+        Raises:
+            UnavailableError: a task is gone.
+        """
+        return list(event_loop.wait_for(self._partition_graphs(plan)))
+
+    async def _partition_graphs(self, plan: ClusterPlan) -> list[Any]:
+        found: list[Any] = []
+        for part in plan.parts:
+            if self.is_local(part.task):
+                assert self._local is not None
+                found += self._local.task.partition_graphs(self._handle, plan.number)
+                continue
+            graphs, error = await self.ask(part.task, "partitions", number=plan.number)
+            if error is not None:
+                raise self.with_lines(error)
+            found += map(GraphDef.FromString, graphs)
+        return found
 
     def abort_local(self, step: int, error: OpError) -> None:
         """Ends a step on this process's task."""
@@ -416,13 +479,22 @@ class ClusterPlan:
         signature: what is fetched, run and fed.
         number: by which the tasks know it.
         parts: name of a task -> its part.
+        is_traced: whether its steps leave statistics.
     """
 
     def __init__(
-        self, session: ClusterSession, signature: Signature, number: int, parts: Mapping[str, Part]
+        self,
+        session: ClusterSession,
+        signature: Signature,
+        number: int,
+        parts: Mapping[str, Part],
+        is_traced: bool,
     ) -> None:
         self._session = session
         self.number = number
+        self.is_traced = is_traced
+        self.parts = tuple(parts.values())
+        """What each task does."""
         self.local = next((part for part in parts.values() if session.is_local(part.task)), None)
         """The part of this process's task."""
         self.remote = [part for part in parts.values() if part is not self.local]
@@ -434,6 +506,8 @@ class ClusterPlan:
             position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
         }
         """Position of a fetch that is fed -> position of the feed."""
+        self.feeds = [tensor.name for tensor in feeds]
+        """Names of the tensors that are fed."""
         self.fetches = len(fetches)
         """How many there are."""
 
@@ -446,6 +520,26 @@ class ClusterPlan:
         """
         return self._session.run(self, feeds)
 
+    def run_with_metadata(self, feeds: Sequence[Any], run_metadata: Any, wants_graphs: bool) -> list[Any]:
+        """As ``run``, and fills in what the step leaves: statistics where it is traced.
+
+        Args:
+            feeds: fed arrays.
+            run_metadata: the ``RunMetadata``.
+            wants_graphs: whether the partition graphs are wanted.
+
+        Raises:
+            OpError: as for ``run``.
+        """
+        run_metadata.Clear()
+        traces: list[PartTrace] | None = [] if self.is_traced else None
+        fetched = self._session.run(self, feeds, traces)
+        if traces is not None:
+            fill_step_stats(run_metadata.step_stats, self.parts, traces)
+        if wants_graphs:
+            run_metadata.partition_graphs.extend(self._session.partition_graphs(self))
+        return fetched
+
 
 class _Step:
     """One step under way."""
@@ -456,6 +550,8 @@ class _Step:
         self.number = number
         self._lock = threading.Lock()
         self._error: OpError | None = None
+        self.traces: dict[str, PartTrace] = {}
+        """Task -> what it noted, by its own clock."""
 
     def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
         """Runs it."""
@@ -471,7 +567,7 @@ class _Step:
         try:
             if plan.local is not None:
                 try:
-                    values = session.run_local(plan, self.number, feeds_of(plan.local, feeds), limits)
+                    values = session.run_local(plan, self, feeds_of(plan.local, feeds), limits)
                     self._put(fetched, plan.local, values)
                 except OpError as error:
                     self.fail(_from(plan.local.task, error))
@@ -506,12 +602,18 @@ class _Step:
         except OpError as error:
             self.fail(error)
             return []
+        plan = self.plan
+        operation = "trace" if plan.is_traced else "run"
         found, failure = await self._session.ask(
-            part.task, "run", number=self.plan.number, step=self.number, feeds=sent
+            part.task, operation, number=plan.number, step=self.number, feeds=sent
         )
         if failure is not None:
             self.fail(_from(part.task, failure))
             return []
+        if plan.is_traced:
+            stats = StepStats.FromString(found["step_stats"])
+            self.traces[part.task] = PartTrace(stats, found["arrivals"])
+            found = found["values"]
         return [_fetched(unpacked(value)) for value in found]
 
     def fail(self, error: OpError) -> None:
@@ -593,6 +695,4 @@ def _serialised(config: Any) -> bytes:
 
 
 def _parsed(config: bytes) -> Any:
-    from gpuplace.graphdef.messages import ConfigProto
-
     return ConfigProto.FromString(config)

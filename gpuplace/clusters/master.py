@@ -287,7 +287,7 @@ class ClusterSession:
                 raise self.with_lines(answer)
 
     async def _register_on(self, plan: ClusterPlan, part: Part) -> OpError | None:
-        message = {
+        message: dict[str, Any] = {
             "number": plan.number,
             "feeds": {name: plan.feeds[position] for position, name in part.feeds.items()},
             "fetches": list(part.fetches.values()),
@@ -412,7 +412,9 @@ class ClusterSession:
 
         return on_one_clock(step.traces[task], await clock_ahead(ask))
 
-    def run_local(self, plan: ClusterPlan, step: _Step, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
+    def run_local(
+        self, plan: ClusterPlan, step: _Step, feeds: Sequence[Any], limits: StepLimits
+    ) -> list[Any]:
         """Runs the part of a step on this process's task, in this thread."""
         assert self._local is not None
         task = self._local.task

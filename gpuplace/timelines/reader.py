@@ -371,9 +371,7 @@ class _Links:
         self.events, self.begin = events, begin
         self.ports, self.arrivals = reader.ports, reader.arrivals
         self.between: dict[tuple[str, str], list[_Event]] = {}
-        self.signals = {
-            (event.device, source_name(event.name)) for event in events if event.op == "Identity"
-        }
+        self.signals = {(event.device, source_name(event.name)) for event in events if event.op == "Identity"}
         """Device and node of another one that something there only waits for."""
         self.by_node: dict[tuple[str, str], list[_Event]] = {}
         self.anywhere: dict[str, list[_Event]] = {}

@@ -44,6 +44,11 @@ class Lane(NamedTuple):
     kind: str
     """``"device"``, ``"stream"`` or ``"copies"``."""
 
+    @property
+    def task(self) -> str:
+        """The task of its device: ``/job:ps/replica:0/task:0``; ``""`` where the device is of none."""
+        return self.device.rpartition("/device:")[0]
+
 
 class Copy(NamedTuple):
     """A tensor that went from one device to another."""

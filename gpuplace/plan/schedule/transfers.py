@@ -15,7 +15,6 @@ import re
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Schedule, Slot
 
-
 _TRANSFER = re.compile(r"(.+?)(?:/ctrl)?(?:/_|_[SG])\d+")
 
 

@@ -226,7 +226,11 @@ function render({ model, el }) {
         ? `+${timeText(tick - span[0])}`
         : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
       pen.textAlign = at < step.labels + 16 ? "left" : "center";
-      pen.fillText(text, at < step.labels + 16 ? Math.max(at, step.labels) : Math.min(at, step.labels + room() - 12), 9);
+      pen.fillText(
+        text,
+        at < step.labels + 16 ? Math.max(at, step.labels) : Math.min(at, step.labels + room() - 12),
+        9,
+      );
     }
   }
 

@@ -26,12 +26,12 @@ from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
 from gpuplace.clusters.connections import connection_pool, full_address, is_refused, patience_s, security
 from gpuplace.clusters.dask_client import ON_DASK, target_of
+from gpuplace.clusters.described import devices_of
 from gpuplace.clusters.dividing import Part, divided, feeds_of
 from gpuplace.clusters.server import running_task
 from gpuplace.clusters.step_traces import PartTrace, clock_ahead, fill_step_stats, on_one_clock
 from gpuplace.clusters.task import unknown_session
-from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_device, unpacked_error
-from gpuplace.device.device_set import DeviceSet
+from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_error
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import (
     CancelledError,
@@ -122,7 +122,7 @@ class ClusterSession:
         except BaseException:
             self.close()
             raise
-        self.devices = DeviceSet([unpacked_device(device) for one in described for device in one["devices"]])
+        self.devices = devices_of(described, self.addresses, config)
 
     # Opening and closing
 

@@ -33,6 +33,7 @@ from gpuplace.graph.op_sets import RECEIVES, SENDS
 CLOCK_QUESTIONS = 8
 """How often a task is asked for its time."""
 _UNKNOWN_TIME = 0
+_MB = 1 << 20
 
 
 @dataclass
@@ -143,10 +144,9 @@ class _Ends:
             )
             if target not in lists:
                 lists[target] = step_stats.dev_stats.add(device=target)
-            rate = 8 * nbytes / took if took else 0.0
             made = lists[target].node_stats.add(
                 node_name="RecvTensor",
-                timeline_label=f"[{nbytes}B] [{rate:.6f}Mb/s] {edge} from {source} to {target}",
+                timeline_label=f"{_size_and_rate(nbytes, took)} {edge} from {source} to {target}",
                 all_start_micros=start // 1000,
                 op_end_rel_micros=took,
                 all_end_rel_micros=took,
@@ -157,6 +157,17 @@ class _Ends:
             memory = description.allocation_description
             memory.Clear()
             memory.requested_bytes = memory.allocated_bytes = nbytes
+
+
+def _size_and_rate(nbytes: int, took_us: int) -> str:
+    """As TensorFlow writes it.
+
+    >>> _size_and_rate(64, 110), _size_and_rate(400_000, 349), _size_and_rate(0, 0)
+    ('[64B] [4.654545Mb/s]', '[0.4MB] [9.2Gb/s]', '[0B] [0.000000Mb/s]')
+    """
+    rate = 8 * nbytes / took_us if took_us else 0.0
+    size = f"{nbytes / _MB:.1f}MB" if nbytes >= 0.1 * _MB else f"{nbytes}B"
+    return f"[{size}] " + (f"[{rate / 1000:.1f}Gb/s]" if rate >= 1000 else f"[{rate:.6f}Mb/s]")
 
 
 def _begin_at(stats: Any, begin: int, end: int) -> None:

@@ -154,7 +154,11 @@ class Task:
 
     def described(self) -> dict[str, Any]:
         """What a master has to know of it."""
-        return {"task": self.name, "devices": [packed_device(device) for device in self.devices]}
+        return {
+            "task": self.name,
+            "devices": [packed_device(device) for device in self.devices],
+            "machine": str(replace(self.devices.machine, is_local=False)),
+        }
 
     # Sessions
 

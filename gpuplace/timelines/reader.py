@@ -47,7 +47,7 @@ from gpuplace.timelines.step_timeline import Copy, Lane, StepTimeline
 _LABEL = re.compile(r"(.*?) = ([^(]*)\((.*)\)$", re.DOTALL)
 _TENSOR = re.compile(r"(\S+) @(\S+)$")
 _STREAM = re.compile(r"(.*/(?:device:)?[gG][pP][uU]:\d+)/(stream:.*|memcpy|sync)$")
-_BETWEEN_TASKS = re.compile(r"\[(\d+)B\].* (edge_\d+_(\S+)) from (\S+) to (\S+)$")
+_BETWEEN_TASKS = re.compile(r"(?:.* )?(edge_\d+_(\S+)) from (\S+) to (\S+)$")
 _ENDS = frozenset({"_SOURCE", "_SINK"})
 _UNKNOWN = -1
 _NEVER = -(1 << 80)
@@ -122,12 +122,11 @@ class _Reader:
         kept = []
         for event in self.found:
             told = _BETWEEN_TASKS.match(event.peer) if event.op == "RecvTensor" else None
-            if told is not None and (told[2], told[5]) in received:
-                self.arrivals[told[2], told[5]] = event.end
+            if told is not None and (told[1], told[4]) in received:
+                self.arrivals[told[1], told[4]] = event.end
                 continue
             if told is not None:
-                event.name, event.device, event.kind = told[3], told[5], "copies"
-                event.nbytes = min(int(told[1][:20]), _MOST_BYTES)
+                event.name, event.device, event.kind = told[2], told[4], "copies"
             kept.append(event)
         self.found = kept
 
@@ -442,7 +441,7 @@ class _Links:
         """A copy between tasks of which there is no send and no receive."""
         told = _BETWEEN_TASKS.match(event.peer)
         assert told is not None
-        source = self._last(self.by_node.get((told[4], event.name)), event)
+        source = self._last(self.by_node.get((told[3], event.name)), event)
         if source is not None:
             self._edge(source, event)
             self._copy(event.name, source, event, source, event.start, event.end)
@@ -481,7 +480,7 @@ class _Links:
         port = tensor.partition(":")[2]
         size: int | None
         if received.op == "RecvTensor":
-            size = received.nbytes
+            size = None if received.nbytes == _UNKNOWN else received.nbytes
         elif received.slots and received.op in RECEIVES:
             size = sum(received.slots.values())
         else:

@@ -177,7 +177,7 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
                     kernels[name] = kernels.get(name, 0.0) + seconds
             elif name in rows:
                 measured[name] = measured.get(name, 0.0) + seconds
-            elif name not in ("_SOURCE", "_SINK"):
+            elif name not in ("_SOURCE", "_SINK") and source_name(name) is None:
                 other[name] = None
     measured |= {name: max(seconds, measured.get(name, 0.0)) for name, seconds in kernels.items()}
     if not measured:

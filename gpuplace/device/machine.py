@@ -17,8 +17,8 @@ network between them can be said too, see `gpuplace.device.network`. The first t
 >>> cluster = Machine.parse("worker*2: 2x K80; ps: cpu; network 25GbE")
 >>> print(cluster)
 worker*2: 2x Tesla K80; ps: 1 CPU; network 25GbE
->>> cluster.device_set(environ={}).names[4:]
-['/job:worker/replica:0/task:1/device:GPU:0', '/job:worker/replica:0/task:1/device:GPU:1', '/job:ps/replica:0/task:0/device:CPU:0']
+>>> cluster.device_set(environ={}).names[5:]
+['/job:worker/replica:0/task:1/device:GPU:1', '/job:ps/replica:0/task:0/device:CPU:0']
 
 Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward
 on the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.

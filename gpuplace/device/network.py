@@ -13,10 +13,11 @@ servers send them over gRPC: their times add up.
 >>> [str(Network.parse(text)) for text in ("", "gbit=40 us=20", "gbit=25", "loopback")]
 ['10GbE', '40GbE us=20', '25GbE', 'loopback']
 
-Sources: IEEE Std 802.3-2018 (line rates, preamble and gap), RFC 791, RFC 9293 and RFC 7323 (headers of IP and TCP, with
-timestamps: 1,448 of the 1,538 bytes of a full frame are data). ``loopback`` is what a ``RecvTensor`` between two servers
-of TensorFlow 2.21 took on one machine with two cores: about 120 microseconds for 1 KB, 80 to 108 milliseconds for 100 MB.
-An Ethernet's latency is that of the two programs and 30 microseconds for interfaces, wires and a switch, at a guess.
+Sources: IEEE Std 802.3-2018 (line rates, preamble and gap), RFC 791, RFC 9293 and RFC 7323 (headers of IP and TCP,
+with timestamps: 1,448 of the 1,538 bytes of a full frame are data). ``loopback`` is what a ``RecvTensor`` between two
+servers of TensorFlow 2.21 took on one machine with two cores: about 120 microseconds for 1 KB, 80 to 108 milliseconds
+for 100 MB. An Ethernet's latency is that of the two programs and, at a guess, 30 microseconds for interfaces, wires and
+a switch.
 """
 
 from __future__ import annotations

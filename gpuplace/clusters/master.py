@@ -17,21 +17,21 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
+from gpuplace.clusters.cluster_plan import HEAD_2_21, ClusterPlan, ClusterStep
 from gpuplace.clusters.connections import connection_pool, full_address, is_refused, patience_s, security
 from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.described import devices_of
-from gpuplace.clusters.dividing import Part, divided, feeds_of
+from gpuplace.clusters.dividing import Part, divided
 from gpuplace.clusters.server import running_task
-from gpuplace.clusters.step_traces import PartTrace, clock_ahead, fill_step_stats, on_one_clock
+from gpuplace.clusters.step_traces import PartTrace, clock_ahead, on_one_clock
 from gpuplace.clusters.task import unknown_session
-from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_error
+from gpuplace.clusters.wire import unpacked_error
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import (
     CancelledError,
@@ -44,7 +44,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
-from gpuplace.graphdef.messages import ConfigProto, GraphDef, StepStats
+from gpuplace.graphdef.messages import ConfigProto, GraphDef
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
@@ -62,8 +62,6 @@ _IS_BACK_S = 0.5
 
 _AS_THE_TASK_SAYS = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
 """A node in an error of a task, which does not know the program's lines."""
-_HEAD_2_21 = re.compile(r"\AGraph execution error:\n\n(?:Detected at node.*?\nNode: '[^']*'\n)?", re.DOTALL)
-"""What 2.21 says above the sentence; the master says it with the program's lines."""
 
 
 class ClusterSession:
@@ -109,7 +107,7 @@ class ClusterSession:
         self._steps = itertools.count(1)
         self._parts = itertools.count(1)
         self._lock = threading.Lock()
-        self._under_way: dict[int, _Step] = {}
+        self._under_way: dict[int, ClusterStep] = {}
         self._lost: dict[str, OpError] = {}
         self._own = ""
         self._watches: list[asyncio.Task[None]] = []
@@ -358,7 +356,7 @@ class ClusterSession:
 
     def with_lines(self, error: OpError) -> OpError:
         """An error of a task, with the program's lines that made the nodes it names."""
-        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", _HEAD_2_21.sub("", error.message))
+        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", HEAD_2_21.sub("", error.message))
         op = node_named_in(message, self._graph)
         facts = dict(error.facts)
         if op is not None and op.source:
@@ -384,7 +382,7 @@ class ClusterSession:
         lost = self._lost.get(self._own)
         if lost is not None:
             raise event_loop.wait_for(self._why_lost(self._own, lost))
-        step = _Step(self, plan, next(self._steps))
+        step = ClusterStep(self, plan, next(self._steps))
         with self._lock:
             self._under_way[step.number] = step
         try:
@@ -396,11 +394,11 @@ class ClusterSession:
             traces += event_loop.wait_for(self._on_one_clock(step))
         return fetched
 
-    async def _on_one_clock(self, step: _Step) -> list[PartTrace]:
+    async def _on_one_clock(self, step: ClusterStep) -> list[PartTrace]:
         """What the parts' tasks noted, by this process's clock."""
         return list(await asyncio.gather(*(self._by_own_clock(step, part.task) for part in step.plan.parts)))
 
-    async def _by_own_clock(self, step: _Step, task: str) -> PartTrace:
+    async def _by_own_clock(self, step: ClusterStep, task: str) -> PartTrace:
         if self.is_local(task):
             return step.traces[task]
 
@@ -413,7 +411,7 @@ class ClusterSession:
         return on_one_clock(step.traces[task], await clock_ahead(ask))
 
     def run_local(
-        self, plan: ClusterPlan, step: _Step, feeds: Sequence[Any], limits: StepLimits
+        self, plan: ClusterPlan, step: ClusterStep, feeds: Sequence[Any], limits: StepLimits
     ) -> list[Any]:
         """Runs the part of a step on this process's task, in this thread."""
         assert self._local is not None
@@ -473,170 +471,6 @@ def open_session(target: str, config: Any, graph: Graph, release: str) -> Cluste
     return ClusterSession(target, config, graph, release)
 
 
-class ClusterPlan:
-    """A signature that is ready to run on several tasks.
-
-    Args:
-        session: the session.
-        signature: what is fetched, run and fed.
-        number: by which the tasks know it.
-        parts: name of a task -> its part.
-        is_traced: whether its steps leave statistics.
-    """
-
-    def __init__(
-        self,
-        session: ClusterSession,
-        signature: Signature,
-        number: int,
-        parts: Mapping[str, Part],
-        is_traced: bool,
-    ) -> None:
-        self._session = session
-        self.number = number
-        self.is_traced = is_traced
-        self.parts = tuple(parts.values())
-        """What each task does."""
-        self.local = next((part for part in parts.values() if session.is_local(part.task)), None)
-        """The part of this process's task."""
-        self.remote = [part for part in parts.values() if part is not self.local]
-        """The other ones."""
-        self.tasks = frozenset(parts)
-        """The names of the tasks that take part."""
-        fetches, _, feeds = signature
-        self.fed = {
-            position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
-        }
-        """Position of a fetch that is fed -> position of the feed."""
-        self.feeds = [tensor.name for tensor in feeds]
-        """Names of the tensors that are fed."""
-        self.fetches = len(fetches)
-        """How many there are."""
-
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """The fetched values, for fed arrays of the right type.
-
-        Raises:
-            OpError: a kernel failed on any task.
-            UnavailableError: a task is gone.
-        """
-        return self._session.run(self, feeds)
-
-    def run_with_metadata(self, feeds: Sequence[Any], run_metadata: Any, wants_graphs: bool) -> list[Any]:
-        """As ``run``, and fills in what the step leaves: statistics where it is traced.
-
-        Args:
-            feeds: fed arrays.
-            run_metadata: the ``RunMetadata``.
-            wants_graphs: whether the partition graphs are wanted.
-
-        Raises:
-            OpError: as for ``run``.
-        """
-        run_metadata.Clear()
-        traces: list[PartTrace] | None = [] if self.is_traced else None
-        fetched = self._session.run(self, feeds, traces)
-        if traces is not None:
-            fill_step_stats(run_metadata.step_stats, self.parts, traces)
-        if wants_graphs:
-            run_metadata.partition_graphs.extend(self._session.partition_graphs(self))
-        return fetched
-
-
-class _Step:
-    """One step under way."""
-
-    def __init__(self, session: ClusterSession, plan: ClusterPlan, number: int) -> None:
-        self._session = session
-        self.plan = plan
-        self.number = number
-        self._lock = threading.Lock()
-        self._error: OpError | None = None
-        self.traces: dict[str, PartTrace] = {}
-        """Task -> what it noted, by its own clock."""
-
-    def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
-        """Runs it."""
-        plan, session = self.plan, self._session
-        fetched: list[Any] = [None] * plan.fetches
-        for position, fed in plan.fed.items():
-            fetched[position] = feeds[fed]
-        remote: Future[list[list[Any]]] | None = None
-        if plan.remote:
-            remote = event_loop.start(
-                self._run_remote([(part, feeds_of(part, feeds)) for part in plan.remote])
-            )
-        try:
-            if plan.local is not None:
-                try:
-                    values = session.run_local(plan, self, feeds_of(plan.local, feeds), limits)
-                    self._put(fetched, plan.local, values)
-                except OpError as error:
-                    self.fail(_from(plan.local.task, error))
-            if remote is not None:
-                left = None if limits.deadline is None else max(limits.deadline - time.monotonic(), 0)
-                try:
-                    found = remote.result(left)
-                except TimeoutError:
-                    assert limits.late is not None
-                    self.fail(limits.late())
-                    found = remote.result()
-                for part, values in zip(plan.remote, found, strict=True):
-                    self._put(fetched, part, values)
-        except BaseException:  # the caller was interrupted
-            self.fail(CancelledError.of("Run call was cancelled"))
-            raise
-        if self._error is not None:
-            raise session.with_lines(self._error) from None
-        return fetched
-
-    @staticmethod
-    def _put(fetched: list[Any], part: Part, values: Sequence[Any]) -> None:
-        for position, value in zip(part.fetches, values, strict=False):
-            fetched[position] = value
-
-    async def _run_remote(self, parts: Sequence[tuple[Part, list[Any]]]) -> list[list[Any]]:
-        return list(await asyncio.gather(*(self._run_on(part, feeds) for part, feeds in parts)))
-
-    async def _run_on(self, part: Part, feeds: Sequence[Any]) -> list[Any]:
-        try:
-            sent = [packed(value) for value in feeds]
-        except OpError as error:
-            self.fail(error)
-            return []
-        plan = self.plan
-        operation = "trace" if plan.is_traced else "run"
-        found, failure = await self._session.ask(
-            part.task, operation, number=plan.number, step=self.number, feeds=sent
-        )
-        if failure is not None:
-            self.fail(_from(part.task, failure))
-            return []
-        if plan.is_traced:
-            stats = StepStats.FromString(found["step_stats"])
-            self.traces[part.task] = PartTrace(stats, found["arrivals"])
-            found = found["values"]
-        return [_fetched(unpacked(value)) for value in found]
-
-    def fail(self, error: OpError) -> None:
-        """Ends the step on all tasks, from any thread; the first error counts."""
-        with self._lock:
-            if self._error is not None:
-                return
-            self._error = error
-        self._session.abort_local(self.number, error)
-        for part in self.plan.remote:
-            event_loop.start(self._abort_on(part.task, error))
-
-    async def _abort_on(self, task: str, error: OpError) -> None:
-        await self._session.tell(task, "abort", step=self.number, error=packed_error(error))
-
-
-def _fetched(value: Any) -> Any:
-    """A value as a session returns it: scalars are no arrays."""
-    return value[()] if getattr(value, "ndim", None) == 0 else value
-
-
 def passes(task: str, filters: Sequence[str]) -> bool:
     """Whether a task has devices that ``device_filters`` leave: all have where there are none.
 
@@ -663,16 +497,6 @@ def passes(task: str, filters: Sequence[str]) -> bool:
         if all(getattr(wanted, part) in (None, getattr(own, part)) for part in ("job", "replica", "task")):
             return True
     return False
-
-
-def _from(task: str, error: OpError) -> OpError:
-    """A task's error as its master passes it on: it says whose it is; the end of a step's time is nobody's."""
-    if isinstance(error, DeadlineExceededError):
-        return error
-    cls: Any = type(error)
-    message = f"From {task}:\n{_HEAD_2_21.sub('', error.message)}"
-    made: OpError = cls(error.node_def, error.op, message, facts=error.facts, hint=error.hint)
-    return made
 
 
 def _unavailable(task: str, error: BaseException) -> UnavailableError:

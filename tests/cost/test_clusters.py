@@ -1,4 +1,4 @@
-"""Steps on several tasks foretold: copies over the network, hosts that compute at the same time, and what was measured."""
+"""Steps on several tasks foretold: copies over the network, hosts that compute at a time, and what was measured."""
 
 import numpy as np
 import pytest

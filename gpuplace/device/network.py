@@ -147,7 +147,7 @@ class ClusterLinks(Links):
         return self.machines[task].text(gpu - self._first[task])
 
     @property
-    def board(self) -> tuple[int, ...]:  # type: ignore[override]
+    def board(self) -> tuple[int, ...]:
         """For each GPU the number of its board, through all machines."""
         found: list[int] = []
         for links in self.machines:

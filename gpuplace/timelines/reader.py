@@ -360,6 +360,7 @@ def _lane(device: str, kind: str, number: int) -> Lane:
         device,
         f"{label} ({number + 1})" if number else label,
         kind if kind in ("device", "copies") else "stream",
+        device.rpartition("/device:")[0],
     )
 
 

@@ -171,4 +171,6 @@ def devices(arguments: argparse.Namespace) -> int:
         print("no GPU")
     else:
         print(render(rows, arguments.format))
+    if machine.tasks and arguments.format == "table":
+        print(f"network between {counted(len(machine.tasks), 'task')}: {machine.network.text()}")
     return 0

@@ -10,7 +10,12 @@ before its first consumer. So a task that runs its nodes one after the other nev
 Constants are not sent; each task that needs one has it. Of a conditional whose branches run on other tasks it is sent
 too that a branch was not taken. A loop runs on one task.
 
-Source: tensorflow/core/graph/graph_partition.cc, release 1.15.
+What a graph gets beside the program's own nodes is named as TensorFlow's master names it: ``y_S2`` sends ``y`` and
+``y_S3`` receives it. Where a node only waits for another task's, an empty tensor is sent::
+
+    y ──> y_S4 = Const ──> y_S5 = _Send        y_S6 = _Recv ──> y_S7 = Identity ──> nodes that wait for y
+
+Source: tensorflow/core/graph/graph_partition.cc and core/distributed_runtime/master_session.cc, releases 1.15 and 2.21.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuplace import release as releases
 from gpuplace.dtypes import float32
 from gpuplace.errors import UnimplementedError
 from gpuplace.graph.op_sets import ENTERS, EXITS, MAY_BE_DEAD, RECEIVED_SHAPE, SWITCHES
@@ -85,6 +91,8 @@ class _Division:
         self._conditional: set[Operation] = set()
         self._names = {op.name for op in operations}
         self._numbers = 0
+        self._first: dict[tuple[Tensor | Operation, str], int] = {}
+        self._signal = "" if releases.rules() == "1.15" else "/ctrl"
 
     def _keep_loops_together(self, frames: Frames) -> None:
         """Moves what enters a loop to the loop's task, and refuses loops on several."""
@@ -209,34 +217,50 @@ class _Division:
     def _placeholder(self, tensor: Tensor, part: Part) -> str:
         position = self._fed[tensor]
         if position not in part.feeds:
-            name = part.feeds[position] = self._fresh(tensor.op)
+            name = f"{tensor.op.name}_F{tensor.value_index}"
+            while name in self._names:
+                name += "_"
+            part.feeds[position] = name
             node = part.graph_def.node.add(name=name, op="Placeholder", device=_cpu(part.task))
             encode_attr(tensor.dtype.base_dtype, node.attr["dtype"])
             encode_attr(tensor.shape, node.attr["shape"])
         return part.feeds[position]
 
-    def _fresh(self, op: Operation) -> str:
-        while (name := f"{op.name}/_{self._numbers}") in self._names:
-            self._numbers += 1
-        self._numbers += 1
-        return name
+    def _names_of(self, key: Tensor | Operation, task: str) -> list[str]:
+        """The names of the nodes between a task and what it needs of another: two for a tensor, four for a signal."""
+        is_tensor = isinstance(key, Tensor)
+        name = key.op.name if isinstance(key, Tensor) else key.name
+        count = 2 if is_tensor else 4
+
+        def made(first: int) -> list[str]:
+            names = [f"{name}_S{first + place}" for place in range(count)]
+            if not is_tensor:
+                names[0] = f"{name}{self._signal}_S{first}"
+            return names
+
+        if (key, task) not in self._first:
+            while not self._names.isdisjoint(made(self._numbers)):
+                self._numbers += 1
+            self._first[key, task] = self._numbers
+            self._numbers += count
+        return made(self._first[key, task])
 
     def _edge(self, key: Tensor | Operation, task: str) -> dict[str, Any]:
         """The attributes that the two ends of an edge have in common."""
         op = key.op if isinstance(key, Tensor) else key
-        name = key.name if isinstance(key, Tensor) else f"^{key.name}"
         return {
-            "tensor_name": name.encode(),
-            "send_device": self._device[op].encode(),
+            "tensor_name": f"edge_{self._first[key, task]}_{op.name}".encode(),
+            "send_device": _cpu(self._task[op]).encode(),
             "send_device_incarnation": 1,
             "recv_device": _cpu(task).encode(),
             "client_terminated": False,
         }
 
     def _receive(self, key: Tensor | Operation, part: Part) -> str:
-        """Adds the receiving end of an edge."""
+        """Adds the receiving end of an edge; the node that gives the tensor, or ends when it is there."""
         op = key.op if isinstance(key, Tensor) else key
-        name = self._received[key, part.task] = self._fresh(op)
+        names = self._names_of(key, part.task)
+        name = names[1] if isinstance(key, Tensor) else names[2]
         node = part.graph_def.node.add(name=name, op="_Recv", device=_cpu(part.task))
         dtype = key.dtype.base_dtype if isinstance(key, Tensor) else float32
         attrs = {"tensor_type": dtype, **self._edge(key, part.task)}
@@ -244,31 +268,38 @@ class _Division:
             attrs[RECEIVED_SHAPE] = key.shape
         if op in self._conditional:
             attrs[MAY_BE_DEAD] = True
-        for label, value in attrs.items():
-            encode_attr(value, node.attr[label])
+        _encode(attrs, node)
+        if not isinstance(key, Tensor):
+            node = part.graph_def.node.add(name=names[3], op="Identity", device=_cpu(part.task), input=[name])
+            _encode({"T": dtype}, node)
+            name = names[3]
+        self._received[key, part.task] = name
         return name
 
     def _add_send(self, op: Operation, tensor: Tensor | None, task: str) -> None:
         """Adds the sending end of an edge, and for a control edge a constant to send."""
         part = self._part(self._task[op])
-        name = self._fresh(op)
+        key = op if tensor is None else tensor
+        names = self._names_of(key, task)
         if tensor is None:
-            signal = self._fresh(op)
+            source, name = names[:2]
             node = part.graph_def.node.add(
-                name=signal, op="Const", device=_cpu(part.task), input=[f"^{op.name}"]
+                name=source, op="Const", device=_cpu(part.task), input=[f"^{op.name}"]
             )
             node.attr["dtype"].type = float32.as_datatype_enum
             node.attr["value"].tensor.dtype = float32.as_datatype_enum
             node.attr["value"].tensor.tensor_shape.dim.add(size=0)
-            source = signal
         else:
-            source = _reference(tensor)
+            source, name = _reference(tensor), names[0]
         node = part.graph_def.node.add(name=name, op="_Send", device=_cpu(part.task), input=[source])
         dtype = float32 if tensor is None else tensor.dtype.base_dtype
-        attrs = {"T": dtype, **self._edge(op if tensor is None else tensor, task)}
-        for label, value in attrs.items():
-            encode_attr(value, node.attr[label])
+        _encode({"T": dtype, **self._edge(key, task)}, node)
         part.targets.append(name)
+
+
+def _encode(attrs: dict[str, Any], node: Any) -> None:
+    for label, value in attrs.items():
+        encode_attr(value, node.attr[label])
 
 
 def _cpu(task: str) -> str:

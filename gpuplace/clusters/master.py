@@ -17,19 +17,21 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
+from gpuplace.clusters.cluster_plan import HEAD_2_21, ClusterPlan, ClusterStep
 from gpuplace.clusters.connections import connection_pool, full_address, is_refused, patience_s, security
 from gpuplace.clusters.dask_client import ON_DASK, target_of
-from gpuplace.clusters.dividing import Part, divided, feeds_of
+from gpuplace.clusters.described import devices_of
+from gpuplace.clusters.dividing import Part, divided
 from gpuplace.clusters.server import running_task
+from gpuplace.clusters.step_traces import PartTrace, clock_ahead, on_one_clock
 from gpuplace.clusters.task import unknown_session
-from gpuplace.clusters.wire import packed, packed_error, unpacked, unpacked_device, unpacked_error
-from gpuplace.device.device_set import DeviceSet
+from gpuplace.clusters.wire import unpacked_error
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import (
     CancelledError,
@@ -42,6 +44,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
+from gpuplace.graphdef.messages import ConfigProto, GraphDef
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
@@ -59,8 +62,6 @@ _IS_BACK_S = 0.5
 
 _AS_THE_TASK_SAYS = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
 """A node in an error of a task, which does not know the program's lines."""
-_HEAD_2_21 = re.compile(r"\AGraph execution error:\n\n(?:Detected at node.*?\nNode: '[^']*'\n)?", re.DOTALL)
-"""What 2.21 says above the sentence; the master says it with the program's lines."""
 
 
 class ClusterSession:
@@ -106,7 +107,7 @@ class ClusterSession:
         self._steps = itertools.count(1)
         self._parts = itertools.count(1)
         self._lock = threading.Lock()
-        self._under_way: dict[int, _Step] = {}
+        self._under_way: dict[int, ClusterStep] = {}
         self._lost: dict[str, OpError] = {}
         self._own = ""
         self._watches: list[asyncio.Task[None]] = []
@@ -119,7 +120,7 @@ class ClusterSession:
         except BaseException:
             self.close()
             raise
-        self.devices = DeviceSet([unpacked_device(device) for one in described for device in one["devices"]])
+        self.devices = devices_of(described, self.addresses, config)
 
     # Opening and closing
 
@@ -265,7 +266,7 @@ class ClusterSession:
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
-            options: those of plans in one process; parts are made without any.
+            options: those of plans in one process; of them parts can be traced.
             done: what has run already: nothing.
 
         Raises:
@@ -273,29 +274,34 @@ class ClusterSession:
             UnavailableError: a task is gone.
         """
         parts = divided(signature, device_of)
-        number = next(self._parts)
-        event_loop.wait_for(self._register(number, parts.values()))
-        return ClusterPlan(self, signature, number, parts)
+        plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
+        event_loop.wait_for(self._register(plan, parts.values()))
+        return plan
 
-    async def _register(self, number: int, parts: Collection[Part]) -> None:
-        answers = await asyncio.gather(*(self._register_on(number, part) for part in parts))
+    async def _register(self, plan: ClusterPlan, parts: Collection[Part]) -> None:
+        answers = await asyncio.gather(*(self._register_on(plan, part) for part in parts))
         for answer in answers:
             if answer is not None:
                 raise self.with_lines(answer)
 
-    async def _register_on(self, number: int, part: Part) -> OpError | None:
-        names = list(part.feeds.values()), list(part.fetches.values()), part.targets
+    async def _register_on(self, plan: ClusterPlan, part: Part) -> OpError | None:
+        message: dict[str, Any] = {
+            "number": plan.number,
+            "feeds": {name: plan.feeds[position] for position, name in part.feeds.items()},
+            "fetches": list(part.fetches.values()),
+            "targets": part.targets,
+            "is_traced": plan.is_traced,
+        }
         if self.is_local(part.task):
             assert self._local is not None
-            task = self._local.task
+            work = partial(self._local.task.register, self._handle, graph_def=part.graph_def, **message)
             try:
-                await asyncio.to_thread(task.register, self._handle, number, part.graph_def, *names)
+                await asyncio.to_thread(work)
             except OpError as error:
                 return error
             return None
-        message = {"number": number, "graph_def": part.graph_def.SerializeToString()}
-        message |= dict(zip(("feeds", "fetches", "targets"), names, strict=True))
-        return (await self.ask(part.task, "register", **message))[1]
+        serialized = part.graph_def.SerializeToString()
+        return (await self.ask(part.task, "register", graph_def=serialized, **message))[1]
 
     def is_local(self, task: str) -> bool:
         """Whether a task is in this process, and this session's own."""
@@ -350,7 +356,7 @@ class ClusterSession:
 
     def with_lines(self, error: OpError) -> OpError:
         """An error of a task, with the program's lines that made the nodes it names."""
-        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", _HEAD_2_21.sub("", error.message))
+        message = _AS_THE_TASK_SAYS.sub(r"[[{{node \1}}]]", HEAD_2_21.sub("", error.message))
         op = node_named_in(message, self._graph)
         facts = dict(error.facts)
         if op is not None and op.source:
@@ -363,24 +369,81 @@ class ClusterSession:
 
     # Steps
 
-    def run(self, plan: ClusterPlan, feeds: Sequence[Any]) -> list[Any]:
-        """Runs a step; see ``ClusterPlan.run``."""
+    def run(
+        self, plan: ClusterPlan, feeds: Sequence[Any], traces: list[PartTrace] | None = None
+    ) -> list[Any]:
+        """Runs a step; see ``ClusterPlan.run``.
+
+        Args:
+            plan: what runs.
+            feeds: fed arrays.
+            traces: is filled with what each part's task noted, in the order of ``plan.parts``; None: nothing is noted.
+        """
         lost = self._lost.get(self._own)
         if lost is not None:
             raise event_loop.wait_for(self._why_lost(self._own, lost))
-        step = _Step(self, plan, next(self._steps))
+        step = ClusterStep(self, plan, next(self._steps))
         with self._lock:
             self._under_way[step.number] = step
         try:
-            return step.run(feeds, step_limits())
+            fetched = step.run(feeds, step_limits())
         finally:
             with self._lock:
                 del self._under_way[step.number]
+        if traces is not None:
+            traces += event_loop.wait_for(self._on_one_clock(step))
+        return fetched
 
-    def run_local(self, plan: ClusterPlan, step: int, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
+    async def _on_one_clock(self, step: ClusterStep) -> list[PartTrace]:
+        """What the parts' tasks noted, by this process's clock."""
+        return list(await asyncio.gather(*(self._by_own_clock(step, part.task) for part in step.plan.parts)))
+
+    async def _by_own_clock(self, step: ClusterStep, task: str) -> PartTrace:
+        if self.is_local(task):
+            return step.traces[task]
+
+        async def ask() -> int:
+            theirs, error = await self.ask(task, "time")
+            if error is not None:
+                raise error
+            return int(theirs)
+
+        return on_one_clock(step.traces[task], await clock_ahead(ask))
+
+    def run_local(
+        self, plan: ClusterPlan, step: ClusterStep, feeds: Sequence[Any], limits: StepLimits
+    ) -> list[Any]:
         """Runs the part of a step on this process's task, in this thread."""
         assert self._local is not None
-        return self._local.task.run(self._handle, plan.number, step, feeds, limits)
+        task = self._local.task
+        if not plan.is_traced:
+            return task.run(self._handle, plan.number, step.number, feeds, limits)
+        values, step.traces[task.name] = task.trace(self._handle, plan.number, step.number, feeds, limits)
+        return values
+
+    def partition_graphs(self, plan: ClusterPlan) -> list[Any]:
+        """The graphs of a step's parts, one for each device.
+
+        Args:
+            plan: the step's.
+
+        Raises:
+            UnavailableError: a task is gone.
+        """
+        return list(event_loop.wait_for(self._partition_graphs(plan)))
+
+    async def _partition_graphs(self, plan: ClusterPlan) -> list[Any]:
+        found: list[Any] = []
+        for part in plan.parts:
+            if self.is_local(part.task):
+                assert self._local is not None
+                found += self._local.task.partition_graphs(self._handle, plan.number)
+                continue
+            graphs, error = await self.ask(part.task, "partitions", number=plan.number)
+            if error is not None:
+                raise self.with_lines(error)
+            found += map(GraphDef.FromString, graphs)
+        return found
 
     def abort_local(self, step: int, error: OpError) -> None:
         """Ends a step on this process's task."""
@@ -406,131 +469,6 @@ def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
 def open_session(target: str, config: Any, graph: Graph, release: str) -> ClusterSession:
     """As ``ClusterSession``."""
     return ClusterSession(target, config, graph, release)
-
-
-class ClusterPlan:
-    """A signature that is ready to run on several tasks.
-
-    Args:
-        session: the session.
-        signature: what is fetched, run and fed.
-        number: by which the tasks know it.
-        parts: name of a task -> its part.
-    """
-
-    def __init__(
-        self, session: ClusterSession, signature: Signature, number: int, parts: Mapping[str, Part]
-    ) -> None:
-        self._session = session
-        self.number = number
-        self.local = next((part for part in parts.values() if session.is_local(part.task)), None)
-        """The part of this process's task."""
-        self.remote = [part for part in parts.values() if part is not self.local]
-        """The other ones."""
-        self.tasks = frozenset(parts)
-        """The names of the tasks that take part."""
-        fetches, _, feeds = signature
-        self.fed = {
-            position: feeds.index(tensor) for position, tensor in enumerate(fetches) if tensor in feeds
-        }
-        """Position of a fetch that is fed -> position of the feed."""
-        self.fetches = len(fetches)
-        """How many there are."""
-
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """The fetched values, for fed arrays of the right type.
-
-        Raises:
-            OpError: a kernel failed on any task.
-            UnavailableError: a task is gone.
-        """
-        return self._session.run(self, feeds)
-
-
-class _Step:
-    """One step under way."""
-
-    def __init__(self, session: ClusterSession, plan: ClusterPlan, number: int) -> None:
-        self._session = session
-        self.plan = plan
-        self.number = number
-        self._lock = threading.Lock()
-        self._error: OpError | None = None
-
-    def run(self, feeds: Sequence[Any], limits: StepLimits) -> list[Any]:
-        """Runs it."""
-        plan, session = self.plan, self._session
-        fetched: list[Any] = [None] * plan.fetches
-        for position, fed in plan.fed.items():
-            fetched[position] = feeds[fed]
-        remote: Future[list[list[Any]]] | None = None
-        if plan.remote:
-            remote = event_loop.start(
-                self._run_remote([(part, feeds_of(part, feeds)) for part in plan.remote])
-            )
-        try:
-            if plan.local is not None:
-                try:
-                    values = session.run_local(plan, self.number, feeds_of(plan.local, feeds), limits)
-                    self._put(fetched, plan.local, values)
-                except OpError as error:
-                    self.fail(_from(plan.local.task, error))
-            if remote is not None:
-                left = None if limits.deadline is None else max(limits.deadline - time.monotonic(), 0)
-                try:
-                    found = remote.result(left)
-                except TimeoutError:
-                    assert limits.late is not None
-                    self.fail(limits.late())
-                    found = remote.result()
-                for part, values in zip(plan.remote, found, strict=True):
-                    self._put(fetched, part, values)
-        except BaseException:  # the caller was interrupted
-            self.fail(CancelledError.of("Run call was cancelled"))
-            raise
-        if self._error is not None:
-            raise session.with_lines(self._error) from None
-        return fetched
-
-    @staticmethod
-    def _put(fetched: list[Any], part: Part, values: Sequence[Any]) -> None:
-        for position, value in zip(part.fetches, values, strict=False):
-            fetched[position] = value
-
-    async def _run_remote(self, parts: Sequence[tuple[Part, list[Any]]]) -> list[list[Any]]:
-        return list(await asyncio.gather(*(self._run_on(part, feeds) for part, feeds in parts)))
-
-    async def _run_on(self, part: Part, feeds: Sequence[Any]) -> list[Any]:
-        try:
-            sent = [packed(value) for value in feeds]
-        except OpError as error:
-            self.fail(error)
-            return []
-        found, failure = await self._session.ask(
-            part.task, "run", number=self.plan.number, step=self.number, feeds=sent
-        )
-        if failure is not None:
-            self.fail(_from(part.task, failure))
-            return []
-        return [_fetched(unpacked(value)) for value in found]
-
-    def fail(self, error: OpError) -> None:
-        """Ends the step on all tasks, from any thread; the first error counts."""
-        with self._lock:
-            if self._error is not None:
-                return
-            self._error = error
-        self._session.abort_local(self.number, error)
-        for part in self.plan.remote:
-            event_loop.start(self._abort_on(part.task, error))
-
-    async def _abort_on(self, task: str, error: OpError) -> None:
-        await self._session.tell(task, "abort", step=self.number, error=packed_error(error))
-
-
-def _fetched(value: Any) -> Any:
-    """A value as a session returns it: scalars are no arrays."""
-    return value[()] if getattr(value, "ndim", None) == 0 else value
 
 
 def passes(task: str, filters: Sequence[str]) -> bool:
@@ -561,16 +499,6 @@ def passes(task: str, filters: Sequence[str]) -> bool:
     return False
 
 
-def _from(task: str, error: OpError) -> OpError:
-    """A task's error as its master passes it on: it says whose it is; the end of a step's time is nobody's."""
-    if isinstance(error, DeadlineExceededError):
-        return error
-    cls: Any = type(error)
-    message = f"From {task}:\n{_HEAD_2_21.sub('', error.message)}"
-    made: OpError = cls(error.node_def, error.op, message, facts=error.facts, hint=error.hint)
-    return made
-
-
 def _unavailable(task: str, error: BaseException) -> UnavailableError:
     return UnavailableError.of(
         "Socket closed",
@@ -593,6 +521,4 @@ def _serialised(config: Any) -> bytes:
 
 
 def _parsed(config: bytes) -> Any:
-    from gpuplace.graphdef.messages import ConfigProto
-
     return ConfigProto.FromString(config)

@@ -13,6 +13,7 @@ Source: tensorflow/core/distributed_runtime/base_rendezvous_mgr.cc, release 1.15
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,10 +29,19 @@ class Rendezvous:
     Args:
         session: ends all waiting when the session is closed.
         send: carries a value away, by name of the edge and full name of the receiving device.
+        clock: gives nanoseconds since 1970.
     """
 
-    def __init__(self, session: Cancellation, send: Callable[[str, str, Any], None]) -> None:
+    def __init__(
+        self,
+        session: Cancellation,
+        send: Callable[[str, str, Any], None],
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._session = session
+        self._clock = clock
+        self.arrivals: dict[str, int] = {}
+        """Name of an edge -> when its value came, by the clock."""
         self._carry = send
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {}
@@ -45,6 +55,7 @@ class Rendezvous:
         """Leaves a value that came, for who waits for it or will."""
         with self._lock:
             self._values[name] = value
+            self.arrivals[name] = self._clock()
             wait = self._waits.pop(name, None)
             if wait is not None:
                 wait.end()

@@ -4,7 +4,7 @@
 
     master ── open_session ──────────────> a session of the task, for as long as the connection is there
            ── register(graph) ───────────> a plan
-           ── run(plan, step, feeds) ────> fetches
+           ── run(plan, step, feeds) ────> fetches; with trace(...) statistics too
     task   ── tensors(step, edge) ───────> the step's rendezvous on another task
 
 Variables, queues and other resources belong to the task: they outlive sessions, and all sessions see the same ones,
@@ -18,32 +18,38 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.workers import Workers
 from gpuplace.clusters.dividing import task_of_device
 from gpuplace.clusters.outbox import Outbox
 from gpuplace.clusters.rendezvous import Rendezvous
+from gpuplace.clusters.step_traces import PartTrace
 from gpuplace.clusters.wire import packed, packed_device, packed_error, unpacked, unpacked_error
 from gpuplace.device.machine import PREFIX
 from gpuplace.errors import AbortedError, CancelledError, OpError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.importer import import_graph_def
-from gpuplace.graphdef.messages import ConfigProto, GraphDef
+from gpuplace.graphdef.messages import ConfigProto, GraphDef, RunMetadata, RunOptions, StepStats
 from gpuplace.kernels.cancellation import StepLimits, limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import ResourceHandle, SessionResources
 from gpuplace.memory.process_state import SessionDevices, session_devices
-from gpuplace.plan.compile import PlanMaker
+from gpuplace.plan.compile import PlanMaker, PlanOptions
 from gpuplace.plan.executor import Plan
 from gpuplace.session.function_runs import SessionFunctions
 from gpuplace.session.run_options import pools_of_threads
+from gpuplace.tracing.partition_graphs import Ends, fill_partition_graphs
+from gpuplace.tracing.step_stats import Trace, fill_step_stats
 
 _REMEMBERED_STEPS = 1024
 """Of so many steps that failed, tensors that come too late are dropped."""
@@ -70,6 +76,15 @@ class TaskSessionResources(SessionResources):
             self._kernel_states.clear()
 
 
+class _Registered(NamedTuple):
+    """A part that is ready to run."""
+
+    plan: Plan
+    graph: Graph
+    ends: Ends
+    """What stands for its feeds and fetches in traces."""
+
+
 @dataclass
 class _TaskSession:
     """A session on this task."""
@@ -81,7 +96,7 @@ class _TaskSession:
     maker: PlanMaker
     release: str
     lock: threading.RLock = field(default_factory=threading.RLock)
-    parts: dict[int, tuple[Plan, Graph]] = field(default_factory=dict)
+    parts: dict[int, _Registered] = field(default_factory=dict)
     """What is registered, by number."""
     steps: dict[int, Rendezvous] = field(default_factory=dict)
     """The steps that are under way, or that tensors have come for."""
@@ -113,10 +128,15 @@ class Task:
         self._lock = threading.Lock()
         self._workers = Workers()
         self._outboxes: dict[str, Outbox] = {}
+        self.clock: Callable[[], int] = time.time_ns
+        """Gives nanoseconds since 1970, for traces."""
         self.handlers: dict[str, Callable[..., Any]] = {
             "open_session": self._open_session,
             "register": self._register,
             "run": self._run,
+            "trace": self._trace,
+            "partitions": self._partitions,
+            "time": self._time,
             "tensors": self._take_tensors,
             "abort": self._abort,
             "reset": self.reset,
@@ -134,7 +154,11 @@ class Task:
 
     def described(self) -> dict[str, Any]:
         """What a master has to know of it."""
-        return {"task": self.name, "devices": [packed_device(device) for device in self.devices]}
+        return {
+            "task": self.name,
+            "devices": [packed_device(device) for device in self.devices],
+            "machine": str(replace(self.devices.machine, is_local=False)),
+        }
 
     # Sessions
 
@@ -232,21 +256,25 @@ class Task:
         session: str,
         number: int,
         graph_def: bytes,
-        feeds: Sequence[str],
+        feeds: Mapping[str, str],
         fetches: Sequence[str],
         targets: Sequence[str],
+        is_traced: bool,
     ) -> dict[str, Any]:
         message = GraphDef.FromString(graph_def)
-        return await self._answer(partial(self.register, session, number, message, feeds, fetches, targets))
+        return await self._answer(
+            partial(self.register, session, number, message, feeds, fetches, targets, is_traced)
+        )
 
     def register(
         self,
         session: str,
         number: int,
         graph_def: Any,
-        feeds: Sequence[str],
+        feeds: Mapping[str, str],
         fetches: Sequence[str],
         targets: Sequence[str],
+        is_traced: bool,
     ) -> None:
         """Makes a part of steps ready to run.
 
@@ -254,9 +282,10 @@ class Task:
             session: handle of the session.
             number: by which ``run`` knows it.
             graph_def: its nodes, on full devices.
-            feeds: names of the placeholders.
+            feeds: names of the placeholders, each with that of the tensor that the client feeds.
             fetches: names of the tensors to return.
             targets: names of what has to run besides.
+            is_traced: whether ``trace`` will run it, and not ``run``.
 
         Raises:
             AbortedError: the session is not open here.
@@ -274,8 +303,8 @@ class Task:
             tuple(graph.get_operation_by_name(name).outputs[0] for name in feeds),
         )
         with opened.lock, without_garbage_collection():
-            plan = opened.maker.make(signature, lambda op: op.device)
-        opened.parts[number] = plan, graph
+            plan = opened.maker.make(signature, lambda op: op.device, PlanOptions(is_traced))
+        opened.parts[number] = _Registered(plan, graph, _ends(feeds))
 
     async def _run(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
         def work() -> list[Any]:
@@ -302,14 +331,22 @@ class Task:
             OpError: a kernel failed, here or on another task.
         """
         opened = self._session(session)
+        plan = opened.parts[number].plan
+        with self._taking_part(opened, step, limits):
+            return plan.run(feeds)
+
+    @contextmanager
+    def _taking_part(
+        self, opened: _TaskSession, step: int, limits: StepLimits | None
+    ) -> Iterator[Rendezvous]:
+        """Gives the rendezvous of a step, while a part of it runs here."""
         rendezvous = self._rendezvous(opened, step)
-        plan, _ = opened.parts[number]
         limits = replace(limits or StepLimits(), cancellation=rendezvous.cancellation, rendezvous=rendezvous)
         try:
             if rendezvous.error is not None:
                 raise rendezvous.error
             with limited(limits):
-                return plan.run(feeds)
+                yield rendezvous
         except OpError:
             opened.failed.append(step)
             if rendezvous.error is not None:  # which is why
@@ -319,12 +356,76 @@ class Task:
             opened.done.append(step)
             opened.steps.pop(step, None)
 
+    async def _trace(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
+        def work() -> dict[str, Any]:
+            values, noted = self.trace(session, number, step, list(map(unpacked, feeds)))
+            return {
+                "values": [packed(value) for value in values],
+                "step_stats": noted.step_stats.SerializeToString(),
+                "arrivals": dict(noted.arrivals),
+            }
+
+        return await self._answer(work)
+
+    def trace(
+        self, session: str, number: int, step: int, feeds: Sequence[Any], limits: StepLimits | None = None
+    ) -> tuple[list[Any], PartTrace]:
+        """Runs a part of a step in this thread, and notes when what ran.
+
+        Args:
+            session, number, step, feeds, limits: as for ``run``; the part was registered as one that is traced.
+
+        Returns:
+            The fetched values, and what was noted, by the task's clock.
+
+        Raises:
+            OpError: a kernel failed, here or on another task.
+        """
+        opened = self._session(session)
+        plan, _, ends = opened.parts[number]
+        trace = Trace(plan.schedule, opened.maker.backends, wall_clock=self.clock, feeds=feeds)
+        with self._taking_part(opened, step, limits) as rendezvous:
+            values = plan.run([trace.record, *feeds])
+        trace.end()
+        stats = StepStats()
+        rules = releases.rules(opened.release)
+        fill_step_stats(stats, trace, plan.first_transfer, RunOptions.FULL_TRACE, rules, ends)
+        return values, PartTrace(stats, rendezvous.arrivals)
+
+    async def _partitions(self, session: str, number: int) -> dict[str, Any]:
+        def work() -> list[bytes]:
+            return [graph.SerializeToString() for graph in self.partition_graphs(session, number)]
+
+        return await self._answer(work)
+
+    def partition_graphs(self, session: str, number: int) -> list[Any]:
+        """The graphs of a part, one for each of its devices.
+
+        Args:
+            session: handle of the session.
+            number: of the part.
+
+        Raises:
+            AbortedError: the session is not open here.
+        """
+        opened = self._session(session)
+        plan, graph, ends = opened.parts[number]
+        message = RunMetadata()
+        rules = releases.rules(opened.release)
+        fill_partition_graphs(
+            message.partition_graphs, plan.schedule, graph, plan.first_transfer, rules, ends
+        )
+        return list(message.partition_graphs)
+
+    def _time(self, session: str) -> dict[str, Any]:
+        return {"error": None, "result": self.clock()}
+
     def _rendezvous(self, session: _TaskSession, step: int) -> Rendezvous:
         with self._lock:
             found = session.steps.get(step)
             if found is None:
                 found = session.steps[step] = Rendezvous(
-                    session.resources.cancellation, partial(self._send, session, step)
+                    session.resources.cancellation, partial(self._send, session, step), self.clock
                 )
         return found
 
@@ -391,6 +492,19 @@ class Task:
 
     async def _in_thread(self, work: Any) -> Any:
         return await asyncio.wrap_future(self._workers.start(work))
+
+
+def _ends(feeds: Mapping[str, str]) -> Ends:
+    """What stands for feeds and fetches of a part in traces, as TensorFlow's master names it."""
+
+    def fed(tensor: Tensor, position: int) -> str:
+        name, _, index = feeds[tensor.op.name].rpartition(":")
+        return f"_recv_{name}_{index}"
+
+    def fetched(tensor: Tensor, position: int) -> str:
+        return f"_send_{tensor.op.name}_{tensor.value_index}"
+
+    return Ends(fed, fetched, lambda tensor: feeds.get(tensor.op.name, tensor.name))
 
 
 def unknown_session(handle: str, task: str) -> AbortedError:

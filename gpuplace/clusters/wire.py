@@ -117,6 +117,7 @@ def packed_device(device: DeviceAttributes) -> dict[str, Any]:
         "memory_limit": device.memory_limit,
         "physical_device_desc": device.physical_device_desc,
         "incarnation": device.incarnation,
+        "physical_id": device.physical_id,
         "locality": [
             place.bus_id,
             place.numa_node,

@@ -1,16 +1,21 @@
-"""A foretold step beside a measured one: op type by op type, and the nodes that are furthest off."""
+"""A foretold step beside a measured one: op type by op type, the nodes that are furthest off, and the copies."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.display import above, with_safe_text
+from gpuplace.plan.schedule.transfers import source_name
 from gpuplace.typing import DataFrame
 
 _TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")
 """Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
+_SENT = re.compile(r"edge_\d+_(\S+) from (\S+) to (\S+)$")
+"""End of the label of a ``RecvTensor``."""
+_MOVED = re.compile(r"(.+) = _(?:Host)?(Send|Recv)\(\S+ @(\S+)\)$")
 _MOST_SHOWN = 12
 
 
@@ -46,6 +51,23 @@ class ComparedNode(NamedTuple):
     """Seconds."""
 
 
+class ComparedCopy(NamedTuple):
+    """What the copies of a node's tensors took, from one device to another, or from one task to another."""
+
+    tensor: str
+    """The node; ``^node`` for the signal that it is done."""
+    source: str
+    """Full name of the device, or of the task, that they come from."""
+    target: str
+    """The same of where they go to."""
+    bytes: float
+    """Bytes, as foretold."""
+    foretold: float
+    """Seconds."""
+    measured: float
+    """Seconds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """A foretold step beside a measured one."""
@@ -62,6 +84,8 @@ class Comparison:
     """Nodes that were measured and are not in the estimate: of another step, or made by the runtime."""
     only_foretold: tuple[str, ...] = field(default=())
     """Nodes that were foretold and not measured: folded, or not traced."""
+    copies: tuple[ComparedCopy, ...] = field(default=())
+    """By copy, those with the most bytes first; those that were measured and foretold."""
 
     @property
     def off(self) -> float:
@@ -72,7 +96,7 @@ class Comparison:
         """The comparison as a ``DataFrame``.
 
         Args:
-            table: ``"ops"`` or ``"nodes"``.
+            table: ``"ops"``, ``"nodes"`` or ``"copies"``.
 
         Raises:
             ValueError: there is no such table.
@@ -94,6 +118,15 @@ class Comparison:
             )
         if len(self.ops) > _MOST_SHOWN:
             lines.append(f"and {len(self.ops) - _MOST_SHOWN} more op types")
+        if self.copies:
+            lines.append(f"{'copy':<32}{'bytes':>15}{'foretold ms':>14}{'measured ms':>14}{'off':>8}")
+        for copy in self.copies[:_MOST_SHOWN]:
+            off = f"{copy.foretold / copy.measured - 1.0:>+8.0%}" if copy.measured else ""
+            lines.append(
+                f"{copy.tensor:<32}{copy.bytes:>15,.0f}{copy.foretold * 1e3:>14.3f}{copy.measured * 1e3:>14.3f}{off}"
+            )
+        if len(self.copies) > _MOST_SHOWN:
+            lines.append(f"and {len(self.copies) - _MOST_SHOWN} more copies")
         if self.only_measured:
             lines.append(f"{len(self.only_measured)} nodes were measured and not foretold")
         if self.only_foretold:
@@ -124,12 +157,15 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
     measured: dict[str, float] = {}
     kernels: dict[str, float] = {}
     other: dict[str, None] = {}
+    moved = _Copies()
     begin, end = float("inf"), 0.0
     for device in devices:
         is_stream = "/stream:" in device.device
         if _TRACED.search(device.device) and not is_stream:
             continue
         for node in device.node_stats:
+            if moved.note(device.device, node):
+                continue
             seconds = (node.all_end_rel_nanos / 1e9) or (node.all_end_rel_micros / 1e6)
             start = (node.all_start_nanos / 1e9) or (node.all_start_micros / 1e6)
             if node.node_name not in ("_SOURCE", "_SINK"):
@@ -141,7 +177,7 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
                     kernels[name] = kernels.get(name, 0.0) + seconds
             elif name in rows:
                 measured[name] = measured.get(name, 0.0) + seconds
-            elif name not in ("_SOURCE", "_SINK"):
+            elif name not in ("_SOURCE", "_SINK") and source_name(name) is None:
                 other[name] = None
     measured |= {name: max(seconds, measured.get(name, 0.0)) for name, seconds in kernels.items()}
     if not measured:
@@ -171,4 +207,57 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
         end - begin,
         tuple(other),
         tuple(name for name in rows if name not in measured),
+        moved.beside(step.copies),
     )
+
+
+class _Copies:
+    """Copies that were measured: node, source and target -> seconds, and whether they hold bytes."""
+
+    def __init__(self) -> None:
+        self._received: dict[tuple[str, str, str, bool], float] = {}
+        self._between: dict[tuple[str, str, str, bool], float] = {}
+
+    def note(self, device: str, stats: Any) -> bool:
+        """Notes an entry of a device's list, if it is of a copy; returns whether it is."""
+        seconds = (stats.all_end_rel_nanos / 1e9) or (stats.all_end_rel_micros / 1e6)
+        has_bytes = any(
+            output.tensor_description.allocation_description.requested_bytes for output in stats.output
+        )
+        if stats.node_name == "RecvTensor":
+            sent = _SENT.search(stats.timeline_label)
+            if sent is not None:
+                key = sent[1], _task(sent[2]), _task(sent[3]), has_bytes
+                self._between[key] = self._between.get(key, 0.0) + seconds
+            return True
+        moved = _MOVED.match(stats.timeline_label)
+        if moved is None:
+            return False
+        node = source_name(moved[1])
+        if moved[2] == "Recv" and node is not None:
+            places = moved[3], device
+            if _task(places[0]) == _task(places[1]):
+                key = node, *places, has_bytes
+                self._received[key] = self._received.get(key, 0.0) + seconds
+        return True
+
+    def beside(self, copies: Sequence[Any]) -> tuple[ComparedCopy, ...]:
+        """The copies that were measured and foretold."""
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for copy in copies:
+            node = copy.tensor.removeprefix("^").partition(":")[0]
+            source, target = copy.source, copy.target
+            known = self._received
+            if _task(source) != _task(target):
+                source, target, known = _task(source), _task(target), self._between
+            measured = known.get((node, source, target, not copy.tensor.startswith("^")))
+            if measured is not None:
+                sums = found.setdefault((copy.tensor.partition(":")[0], source, target), [0.0, 0.0, measured])
+                sums[0] += copy.bytes
+                sums[1] += copy.time
+        rows = [ComparedCopy(*key, *sums) for key, sums in found.items()]
+        return tuple(sorted(rows, key=lambda row: (-row.bytes, row.tensor, row.source, row.target)))
+
+
+def _task(device: str) -> str:
+    return device.rpartition("/device:")[0]

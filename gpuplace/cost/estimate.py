@@ -29,6 +29,7 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_flow import Machinery, StepFlow
 from gpuplace.cost.step_part import StepPart, feed_name, step_part
 from gpuplace.device.links import Links
+from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
@@ -269,13 +270,16 @@ def machinery_of(placement: Placement) -> Machinery:
     machine = getattr(devices.origin, "machine", None)
     gpus = () if machine is None else machine.gpus
     links = Links(()) if machine is None else machine.links
-    is_gpu, physical, models = [], [], []
+    is_gpu, physical, hosts, models = [], [], [], []
+    tasks = {} if machine is None else {name: number for number, (name, _) in enumerate(machine.tasks)}
     for device in devices:
+        hosts.append(-1 - tasks.get(device.name.rpartition("/device:")[0], 0))
         known = device.physical_id is not None and device.physical_id < len(gpus)
         is_gpu.append(known)
-        physical.append(device.physical_id if known and device.physical_id is not None else -1)
+        physical.append(device.physical_id if known and device.physical_id is not None else hosts[-1])
         models.append(gpus[device.physical_id].model if known and device.physical_id is not None else None)
-    return Machinery(np.array(is_gpu, dtype=bool), physical, models, links, placement.device_labels)
+    labels = tuple(short_name(device.name) for device in devices)
+    return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
 def _folds(config: Any) -> bool:
@@ -288,9 +292,12 @@ def _folds(config: Any) -> bool:
 def _threads(config: Any, placement: Placement) -> tuple[int, list[str]]:
     """Threads of the inter-op pool, and what was assumed."""
     asked = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
-    if asked > 0:
-        return asked, []
     machine = getattr(placement.device_set.origin, "machine", None)
-    if machine is not None and machine.is_local:
+    if asked > 0:
+        return asked * max(len(machine.tasks) if machine is not None else 1, 1), []
+    machines = [] if machine is None else [one for _, one in machine.tasks] or [machine]
+    if machine is not None and (machine.is_local or (machine.tasks and machine.links.is_one_host)):
         return os.cpu_count() or 1, []
-    return ASSUMED_CORES, [f"The host has {ASSUMED_CORES} cores: as many threads run ops at a time."]
+    count = sum(os.cpu_count() or 1 if one.is_local else ASSUMED_CORES for one in machines) or ASSUMED_CORES
+    whose = "Every host has" if len(machines) > 1 else "The host has"
+    return count, [f"{whose} {ASSUMED_CORES} cores: as many threads run ops at a time."]

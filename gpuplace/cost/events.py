@@ -12,7 +12,8 @@ successors go to the pool::
     thread 2                             |d|   the pool: d takes b on the CPU
 
 A kernel of the CPU that is split has the threads of the intra-op pool for itself, so that no two of them use the same
-cores at a time.
+cores at a time. On a cluster each machine has a pool of its own, and copies between machines share the interfaces to
+the network; the threads that run ops are those of all machines together.
 
 All is determined: events at one time are handled in the order in which they were made.
 
@@ -94,6 +95,8 @@ class Flow:
     """Seconds of the client before the first node may start."""
     wake_up: float = 0.0
     """Seconds that an idle thread of the pool takes to wake up when there is something to do."""
+    pool: list[int] | None = None
+    """The intra-op pool of each item, where there are several: one for each machine of a cluster."""
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -142,7 +145,8 @@ def run(flow: Flow, threads: int) -> Times:
     queued: list[deque[tuple[int, float, int]]] = [deque() for _ in range(flow.streams)]
     is_due = [False] * flow.streams  # whether a copy of the stream is about to begin
     kept: dict[int, deque[int]] = {}  # threads that wait for the end of their copy
-    pool_free, pool_last = 0.0, -1
+    pools = flow.pool or [0] * count
+    pool_free, pool_last = [0.0] * (max(pools, default=0) + 1), [-1] * (max(pools, default=0) + 1)
     ready: deque[int] = deque([item for item in range(count) if not pending[item]])
     idle = max(threads, 1)
     heap: list[tuple[float, int, int, deque[int] | None]] = []
@@ -251,9 +255,10 @@ def run(flow: Flow, threads: int) -> Times:
             seconds = kernels[item]
             begin = launched
             if splits[item]:
-                if pool_free > begin:
-                    begin, cause[item] = pool_free, pool_last
-                pool_free, pool_last = begin + seconds, item
+                pool = pools[item]
+                if pool_free[pool] > begin:
+                    begin, cause[item] = pool_free[pool], pool_last[pool]
+                pool_free[pool], pool_last[pool] = begin + seconds, item
             start[item] = begin
             end[item] = begin + seconds
             host_end[item] = begin + seconds

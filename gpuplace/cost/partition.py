@@ -12,6 +12,7 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -459,6 +460,7 @@ class _Builder:
             kind[item], stream[item], nbytes[item] = COPY, number, float(copies.nbytes[copy])
             host[item] = send + receive
             expensive[item] = not is_gpu[copies.sender[copy]]
+        pools = [-1 - host for host in np.array(machinery.hosts)[device].tolist()] + [0] * len(copies)
         src, dst = edges
         order = np.argsort(src, kind="stable")
         items = len(sources)
@@ -478,10 +480,11 @@ class _Builder:
             first=first,
             after=dst[order].tolist(),
             ways=ways,
-            streams=4 * max(len(machinery.links.gpus), 1),
+            streams=max([machinery.streams, *(way.stream + 1 for way in ways)]),
             links=len(machinery.links.links),
             begin=self.model.call_seconds(int(self.part.is_fed.sum())),
             wake_up=self.model.wake_up_seconds,
+            pool=[pools[one] for one in place] if machinery.pools > 1 else None,
         )
         receivers = np.concatenate((device, np.array(copies.receiver, dtype=np.int64)))
         return StepFlow(
@@ -499,7 +502,7 @@ class _Builder:
 
     def ways(self, copies: CopyTable) -> tuple[list[CopyWay], list[int]]:
         """The ways of the copies, and which each takes."""
-        physical, fed = self.machinery.physical, self.part.is_fed
+        physical, hosts, fed = self.machinery.physical, self.machinery.hosts, self.part.is_fed
         found: dict[tuple[int, int, bool], int] = {}
         ways: list[CopyWay] = []
         kinds: list[str] = []
@@ -507,8 +510,8 @@ class _Builder:
         for copy in range(len(copies)):
             sender, receiver = copies.sender[copy], copies.receiver[copy]
             is_signal = copies.output[copy] == CONTROL
-            begin = -1 if self.from_host[copy] and not is_signal else physical[sender]
-            end = -1 if copies.to_host[copy] else physical[receiver]
+            begin = hosts[sender] if self.from_host[copy] and not is_signal else physical[sender]
+            end = hosts[receiver] if copies.to_host[copy] else physical[receiver]
             node = copies.source[copy]
             key = begin, end, not (begin < 0 and node < len(fed) and fed[node])
             number = found.get(key)
@@ -517,6 +520,12 @@ class _Builder:
                 kind, way = self.machinery.way(*key)
                 kinds.append(kind)
                 ways.append(way)
+            if kinds[number] == "network":  # TensorFlow's servers send what there is at the same time
+                numbers.append(len(ways))
+                kinds.append(kinds[number])
+                ways.append(replace(ways[number], stream=self.machinery.streams + len(ways)))
+                copies.way.append("signal" if is_signal else "network")
+                continue
             copies.way.append("signal" if is_signal else kinds[number])
             numbers.append(number)
         return ways, numbers

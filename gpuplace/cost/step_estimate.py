@@ -104,7 +104,7 @@ class CopyCost(NamedTuple):
     bytes: float
     """Bytes."""
     way: str
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"host memory"`` or ``"signal"``."""
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"``, ``"host memory"`` or ``"signal"``."""
 
 
 class MemoryCost(NamedTuple):

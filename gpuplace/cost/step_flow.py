@@ -30,7 +30,7 @@ class CopyTable:
     nbytes: list[int]
     """Bytes."""
     way: list[str]
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"host memory"`` or ``"signal"``."""
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"``, ``"host memory"`` or ``"signal"``."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -43,13 +43,20 @@ class Machinery:
     is_gpu: np.ndarray
     """[devices] bool."""
     physical: list[int]
-    """[devices] position of the GPU in the machine; -1 for a CPU."""
+    """[devices] position of the GPU in the machine; of a CPU its memory, as in ``hosts``."""
+    hosts: list[int]
+    """[devices] the memory of the host: -1, or ``-1 - t`` on task ``t`` of a cluster."""
     models: list[Any]
     """[devices] the `GPUModel`; None for a CPU."""
     links: Links
     """What connects them."""
     labels: tuple[str, ...]
     """Short names of the devices."""
+
+    @property
+    def pools(self) -> int:
+        """How many machines have threads of their own."""
+        return 1 if self.links.is_one_host else -min(self.hosts, default=-1)
 
     def working(self, busy: Collection[int]) -> list[Any]:
         """[devices] the `GPUModel` at the clock that a step leaves it, None for a CPU.
@@ -67,29 +74,45 @@ class Machinery:
         """How copies go from one memory to another, and what that is called.
 
         Args:
-            begin: position of the GPU that they come from; -1: the host.
-            end: position of the GPU that they go to; -1: the host.
+            begin: position of the GPU that they come from; below 0: the host, as in ``hosts``.
+            end: likewise, that they go to.
             pinned: whether memory of the host is pinned.
         """
-        if begin < 0 and end < 0:
+        if begin < 0 and begin == end:
             return "host memory", CopyWay(-1, (), (), (), 1.0, 0.0, False)
-        links, gpus = self.links, max(len(self.links.gpus), 1)
-        route = links.route(None if begin < 0 else begin, None if end < 0 else end, pinned=pinned)
-        if begin < 0:
-            stream = gpus + end
-        elif end < 0:
-            stream = 2 * gpus + begin
-        else:
-            stream = 3 * gpus + begin
+        links = self.links
+        route = links.between(begin, end, pinned=pinned)
         return route.kind, CopyWay(
-            stream,
+            self.stream(begin, end),
             tuple(sorted({gpu for gpu in (begin, end) if gpu >= 0})),
             route.links,
             tuple(links.links[number].bandwidth for number in route.links),
             route.bandwidth,
             route.latency,
-            not pinned and begin < 0,
+            not pinned and begin < 0 and route.kind != "network",
         )
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are, but for those of copies over the network, of which each has one of its own."""
+        return 4 * max(len(self.links.gpus), 1)
+
+    def stream(self, begin: int, end: int) -> int:
+        """The stream that copies are queued on, by the memories that they go from and to.
+
+        Args:
+            begin, end: as of ``way``.
+
+        Returns:
+            Its number; from ``streams`` on one for each pair of tasks.
+        """
+        gpus, tasks = max(len(self.links.gpus), 1), -min(self.hosts, default=-1)
+        here, there = self.links.task_of(begin), self.links.task_of(end)
+        if here != there:
+            return self.streams + here * tasks + there
+        if begin < 0:
+            return gpus + end
+        return (2 if end < 0 else 3) * gpus + begin
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ import numpy as np
 from gpuplace.cost.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory, unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_part import StepPart
+from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.graph import Graph
@@ -109,7 +110,7 @@ class StepMemory:
             KeyError: no such GPU.
         """
         for use in self.devices:
-            if device in (use.device, use.device.rpartition("device:")[2]):
+            if device in (use.device, short_name(use.device)):
                 return use
         raise KeyError(
             f"no GPU {device!r}; there is {', '.join(use.device for use in self.devices) or 'none'}"
@@ -132,7 +133,7 @@ class StepMemory:
 
         lines = []
         for use in self.devices:
-            label = use.device.rpartition("device:")[2]
+            label = short_name(use.device)
             if use.short:
                 largest = ", ".join(
                     f"{tensor.name} ({size_text(tensor.nbytes)})" for tensor in use.alive[:_MOST]

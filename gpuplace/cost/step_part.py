@@ -18,6 +18,7 @@ import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import NOT_FOR_THEIR_RESULTS, PLACEHOLDERS
+from gpuplace.graph.operation import Operation
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, Signature, split_tensor_name
 from gpuplace.why.placement import Placement
@@ -81,7 +82,7 @@ def step_part(placement: Placement, fetches: Any, feeds: Mapping[Any, Any] | Non
 
 
 def fetch_names(fetches: Any) -> list[str]:
-    """Names in whatever structure ``Session.run`` takes.
+    """Names in whatever structure ``Session.run`` takes; an operation that runs and gives nothing out is ``^name``.
 
     Args:
         fetches: a name, tensor, operation or variable, or lists, tuples and dicts of them.
@@ -99,7 +100,7 @@ def fetch_names(fetches: Any) -> list[str]:
         return [name for part in fetches for name in fetch_names(part)]
     name = getattr(fetches, "name", None)
     if isinstance(name, str):
-        return [name]
+        return [f"^{name}" if isinstance(fetches, Operation) else name]
     parts = [getattr(fetches, field, None) for field in ("values", "indices", "dense_shape")]
     if any(part is not None for part in parts):
         return [name for part in parts if part is not None for name in fetch_names(part)]
@@ -137,7 +138,8 @@ def _tensor(graph: PlacementGraph, name: str, what: str, catalogue: Catalogue) -
     text = name.removeprefix("^")
     if text in graph.index:
         node = graph.index[text]
-        return node, CONTROL if what == "fetch" and not _has_outputs(graph, node, catalogue) else 0
+        gives_nothing = name.startswith("^") or not _has_outputs(graph, node, catalogue)
+        return node, CONTROL if what == "fetch" and gives_nothing else 0
     node_name, output = split_tensor_name(text)
     if node_name not in graph.index:
         alike = get_close_matches(node_name, graph.names[:_SEARCHED], 3)

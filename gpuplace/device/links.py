@@ -144,7 +144,7 @@ class Link(NamedTuple):
     name: str
     """What it is, and which way."""
     kind: str
-    """``"host memory"``, ``"PCIe"``, ``"switch"``, ``"socket"`` or ``"NVLink"``."""
+    """``"host memory"``, ``"PCIe"``, ``"switch"``, ``"socket"``, ``"NVLink"`` or ``"network"``."""
     bandwidth: float
     """Bytes a second."""
 
@@ -159,7 +159,7 @@ class Route(NamedTuple):
     latency: float
     """Seconds before the first byte is there."""
     kind: str
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"`` or ``"memory"``."""
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"`` or ``"memory"``."""
     is_peer: bool
     """Whether it goes from GPU to GPU without the host."""
 
@@ -182,6 +182,11 @@ class Links:
         self.links: list[Link] = []
         self._number: dict[tuple[str, int, str], int] = {}
         self._routes: dict[tuple[int | None, int | None, bool], Route] = {}
+
+    @property
+    def is_one_host(self) -> bool:
+        """Whether all of it is one machine."""
+        return True
 
     def pcie_bandwidth(self, gpu: int) -> float:
         """Bytes a second that copies reach each way in a GPU's slot."""
@@ -287,6 +292,24 @@ class Links:
         if found is None:
             found = self._routes[key] = self._route(*key)
         return found
+
+    def task_of(self, memory: int) -> int:
+        """Number of the task that has a memory: there is one.
+
+        Args:
+            memory: position of a GPU; a negative number stands for host memory.
+        """
+        return 0
+
+    def between(self, source: int, target: int, *, pinned: bool = True) -> Route:
+        """As ``route``, where a negative number stands for host memory.
+
+        Args:
+            source: position of the GPU in the machine.
+            target: likewise.
+            pinned: whether the host memory is pinned.
+        """
+        return self.route(None if source < 0 else source, None if target < 0 else target, pinned=pinned)
 
     def _route(self, source: int | None, target: int | None, pinned: bool) -> Route:
         if source == target:

@@ -11,6 +11,15 @@ name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU ca
 ``Tesla K40c @ 0000:07:00.0``. What connects them can be said in a part of its own, ``links pcie=3x16 switch=2``: see
 `gpuplace.device.links`.
 
+A cluster is the machines of its tasks, separated by ``;``, each with the name of its job, and how many there are; the
+network between them can be said too, see `gpuplace.device.network`. The first task is the session's own.
+
+>>> cluster = Machine.parse("worker*2: 2x K80; ps: cpu; network 25GbE")
+>>> print(cluster)
+worker*2: 2x Tesla K80; ps: 1 CPU; network 25GbE
+>>> cluster.device_set(environ={}).names[5:]
+['/job:worker/replica:0/task:1/device:GPU:1', '/job:ps/replica:0/task:0/device:CPU:0']
+
 Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward
 on the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
 """
@@ -19,7 +28,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -29,6 +38,7 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.links import Links, Wiring
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, ignored_by, map_gpus, mapping_rows
+from gpuplace.device.network import ClusterLinks, Network
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, visible_gpus
 from gpuplace.display import above, notebook_view
@@ -42,6 +52,8 @@ PREFIX = "/job:localhost/replica:0/task:0"
 
 _COUNT = re.compile(r"(\d+)\s*(?:[x×*](?!la_)\s*|\s)(.+)", re.IGNORECASE)  # 2x T4, 2 T4; not 2 XLA_CPU
 _CPU = re.compile(r"cpus?", re.IGNORECASE)
+_JOB = re.compile(r"[A-Za-z]\w*")
+_TASKS = re.compile(rf"({_JOB.pattern})\s*(?:\*\s*(\d+)\s*)?:")  # worker*2: ...
 _XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
 _GPUS_PER_DOMAIN = 16
 _SHOWN = 1000
@@ -64,6 +76,10 @@ class Machine:
     """Priorities of device types that replace or add to TensorFlow's."""
     wiring: Wiring = Wiring()
     """What is said of the links between the GPUs and the host; the rest follows from the GPUs."""
+    tasks: tuple[tuple[str, Machine], ...] = ()
+    """Of a cluster: name of each task, ``/job:ps/replica:0/task:0``, and its machine; ``gpus`` are those of all."""
+    network: Network = Network()
+    """What connects the tasks."""
 
     @classmethod
     def parse(cls, text: str) -> Machine:
@@ -142,10 +158,70 @@ class Machine:
         devices = DeviceSet([DeviceAttributes(name) for name in names], type_priority)
         return cls(cpus=0, extra_devices=tuple(devices.names), type_priority=dict(type_priority or {}))
 
+    @classmethod
+    def cluster(
+        cls,
+        jobs: Mapping[str, Machine | str | Sequence[Machine | str]],
+        network: Network | str | None = None,
+    ) -> Machine:
+        """Returns the machines of a cluster's tasks as one.
+
+        >>> Machine.cluster({"worker": ["1x K80", "1x V100"], "ps": "cpu"}, "40GbE")
+        Machine('worker: 1x Tesla K80; worker: 1x Tesla V100-SXM2-16GB; ps: 1 CPU; network 40GbE')
+
+        Args:
+            jobs: name of a job to the machine of its only task, or to those of its tasks in order; the first task is
+                the session's own.
+            network: what connects them, or its text; None: 10GbE.
+
+        Raises:
+            InvalidArgumentError: no tasks, a machine or network that is not understood, or a cluster in a cluster.
+            ResourceExhaustedError: more GPUs than are simulated.
+        """
+        tasks = []
+        for job, given in jobs.items():
+            machines = [given] if isinstance(given, Machine | str) else list(given)
+            if _JOB.fullmatch(job) is None:
+                raise InvalidArgumentError.of(
+                    f"'{job[:80]}' is no name of a job.", hint="letters, digits and _"
+                )
+            tasks += [
+                (f"/job:{job}/replica:0/task:{index}", as_machine(one)) for index, one in enumerate(machines)
+            ]
+        return cls.of_tasks(dict(tasks), Network.parse(network) if isinstance(network, str) else network)
+
+    @classmethod
+    def of_tasks(cls, tasks: Mapping[str, Machine], network: Network | None = None) -> Machine:
+        """Returns the machines of tasks as one.
+
+        Args:
+            tasks: name of a task, ``/job:ps/replica:0/task:0``, to its machine.
+            network: what connects them; None: 10GbE.
+
+        Raises:
+            InvalidArgumentError: no tasks, or a cluster in a cluster.
+            ResourceExhaustedError: more GPUs than are simulated.
+        """
+        if not tasks or any(machine.tasks for machine in tasks.values()):
+            raise InvalidArgumentError.of("A cluster is made of machines, one for each of its tasks.")
+        check_count(len(tasks), "task", MAX_DEVICES)
+        gpus = [gpu for machine in tasks.values() for gpu in machine.gpus]
+        check_count(len(gpus), "GPU", MAX_GPUS)
+        numbered = tuple(gpu.at(index) for index, gpu in enumerate(gpus))
+        return cls(numbered, 0, tasks=tuple(tasks.items()), network=network or Network())
+
     @property
     def links(self) -> Links:
-        """What connects the GPUs with the host and each other, and how fast."""
+        """What connects the GPUs with the host and each other, and how fast; of a cluster, the network too."""
+        if self.tasks:
+            names = [name.removeprefix("/job:").replace("/replica:0/task:", "/") for name, _ in self.tasks]
+            return ClusterLinks(names, [machine.links for _, machine in self.tasks], self.network)
         return Links(self.gpus, self.wiring)
+
+    def _first_gpus(self) -> list[int]:
+        """Of each task the position of its first GPU."""
+        counts = [len(machine.gpus) for _, machine in self.tasks]
+        return [sum(counts[:task]) for task in range(len(counts))]
 
     def visibility(self, environ: Mapping[str, str] | None = None) -> Visibility:
         """Returns what CUDA shows a process.
@@ -175,6 +251,12 @@ class Machine:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
             ResourceExhaustedError: ``config`` wants more devices than are simulated.
         """
+        if self.tasks:
+            return [
+                replace(device, gpu=device.gpu.at(first + device.gpu.index))
+                for (_, machine), first in zip(self.tasks, self._first_gpus(), strict=True)
+                for device in machine.virtual_gpus(config, environ, None, release)
+            ]
         seen = visibility or self.visibility(environ)
         return map_gpus(seen, GPUSettings.from_config(config), release, environ)
 
@@ -200,6 +282,19 @@ class Machine:
             ResourceExhaustedError: ``config`` wants more devices than are simulated.
         """
         settings = GPUSettings.from_config(config)
+        if self.tasks:
+            seen = self.visibility(environ)
+            devices = [
+                replace(
+                    device,
+                    name=name + device.name.removeprefix(PREFIX),
+                    incarnation=0,
+                    physical_id=None if device.physical_id is None else first + device.physical_id,
+                )
+                for (name, machine), first in zip(self.tasks, self._first_gpus(), strict=True)
+                for device in machine.device_set(settings, environ, None, release)
+            ]
+            return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
         cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
         if self.cpus and cpus < 1:
             raise NotFoundError.of(
@@ -232,6 +327,16 @@ class Machine:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
             ResourceExhaustedError: ``config`` wants more devices than are simulated.
         """
+        if self.tasks:
+            return tuple(
+                replace(
+                    row,
+                    physical_id=first + row.physical_id,
+                    device=None if row.device is None else name + row.device,
+                )
+                for (name, machine), first in zip(self.tasks, self._first_gpus(), strict=True)
+                for row in machine.mapping(config, environ, None, release)
+            )
         settings = GPUSettings.from_config(config)
         seen = visibility or self.visibility(environ)
         devices = map_gpus(seen, settings, release, environ)
@@ -240,6 +345,8 @@ class Machine:
     def __str__(self) -> str:
         if self.is_local:
             return "local"
+        if self.tasks:
+            return _cluster_text(self)
         parts = []
         if self.cpus and (self.cpus > 1 or self.extra_devices or not self.gpus):
             parts.append(f"{self.cpus} CPU")
@@ -254,7 +361,9 @@ class Machine:
         return ", ".join(part for part in parts if part)
 
     def __hash__(self) -> int:
-        return hash((self.gpus, self.cpus, self.is_local, self.extra_devices, self.wiring))
+        return hash(
+            (self.gpus, self.cpus, self.is_local, self.extra_devices, self.wiring, self.tasks, self.network)
+        )
 
     def __repr__(self) -> str:
         return f"Machine({str(self)!r})"
@@ -371,9 +480,41 @@ def _gpus_text(gpus: tuple[PhysicalGPU, ...]) -> str:
     return " + ".join(f"{count}x {name}" for name, count in runs)
 
 
+def _cluster_text(cluster: Machine) -> str:
+    found: list[tuple[str, str, int]] = []
+    for name, machine in cluster.tasks:
+        job = name.removeprefix("/job:").partition("/")[0]
+        if found and found[-1][:2] == (job, str(machine)):
+            found[-1] = *found[-1][:2], found[-1][2] + 1
+        else:
+            found.append((job, str(machine), 1))
+    parts = [f"{job}*{count}: {text}" if count > 1 else f"{job}: {text}" for job, text, count in found]
+    if cluster.network != Network():
+        parts.append(f"network {cluster.network}")
+    return "; ".join(parts)
+
+
+def _parse_cluster(text: str) -> Machine:
+    jobs: dict[str, list[Machine | str]] = {}
+    network = Network()
+    for part in (piece.strip() for piece in text.split(";")):
+        job = _TASKS.match(part)
+        if part.startswith("network "):
+            network = Network.parse(part.removeprefix("network "))
+        elif job is not None:
+            count = number_of(job[2] or "1")
+            check_count(count + sum(map(len, jobs.values())), "task", MAX_DEVICES)
+            jobs.setdefault(job[1], []).extend([Machine.parse(part[job.end() :])] * count)
+        else:
+            raise _not_understood(text, f"'{part[:80]}' in a cluster" if part else "an empty part")
+    return Machine.cluster(jobs, network)
+
+
 def _parse(text: str) -> Machine:
     if text.strip().lower() == "local":
         return Machine.local()
+    if ";" in text or _TASKS.match(text.strip()):
+        return _parse_cluster(text)
     cpus: int | None = None
     wanted: list[tuple[GPUModel, str | None]] = []
     names: list[str] = []
@@ -441,7 +582,8 @@ def _not_understood(text: str, what: str) -> InvalidArgumentError:
         f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
-            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube'",
+            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube'; of a cluster, separated by ';': "
+            "'JOB: MACHINE', 'JOB*N: MACHINE', 'network 10GbE'",
             "models": ", ".join(model.name for model in GPU_MODELS),
         },
         hint="4x Tesla K20m",

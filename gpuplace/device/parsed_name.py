@@ -337,3 +337,20 @@ _READERS = (
     ("/gpu:", _short_reader("GPU")),
     ("/GPU:", _short_reader("GPU")),
 )
+
+
+def short_name(device: str) -> str:
+    """``GPU:2``, or ``worker/1 GPU:2`` in another process; what is no device name as it is.
+
+    Args:
+        device: full or partial name.
+    """
+    parsed = parse_name(device)
+    if parsed is None:
+        return device
+    kind = parsed.type or "any"
+    short = kind if parsed.id is None else f"{kind}:{parsed.id}"
+    if parsed.job in (None, "", "localhost") and parsed.task in (None, 0) and parsed.replica in (None, 0):
+        return short
+    replica = f"/{parsed.replica}" if parsed.replica else ""
+    return f"{parsed.job or 'any'}{replica}/{parsed.task if parsed.task is not None else '*'} {short}"

@@ -262,8 +262,10 @@ def _machine(machine: Machine) -> tuple[str, str]:
     rows = machine.mapping()
     kind = "This machine" if machine.is_local else "Simulated machine"
     title = f"{kind}: {machine}"
-    cpus = counted(machine.cpus, "CPU device")
+    cpus = counted(machine.cpus or sum(one.cpus for _, one in machine.tasks), "CPU device")
     more = [f"further device {name}" for name in machine.extra_devices]
+    if machine.tasks:
+        more += [counted(len(machine.tasks), "task"), f"network: {machine.network.text()}"]
     told = "; ".join([cpus, counted(len(machine.gpus), "GPU"), *more])
     shown = f"<p><b>{html.escape(title)}</b>: {html.escape(told)}</p>"
     plain = f"{title}: {told}"

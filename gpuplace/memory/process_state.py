@@ -37,7 +37,7 @@ from gpuplace.device.ignored import described, min_multiprocessors
 from gpuplace.device.machine import PREFIX, Machine, Origin, as_machine, default_machine
 from gpuplace.device.mapping import MappingRow, VirtualGPU, ignored_by
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
-from gpuplace.errors import AlreadyExistsError, InternalError
+from gpuplace.errors import AlreadyExistsError, InternalError, InvalidArgumentError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.numerics import blas_threads, threads
@@ -169,13 +169,19 @@ class ProcessState:
             config: ``ConfigProto`` or anything with its attributes; None for the defaults.
 
         Raises:
-            InvalidArgumentError: wrong options; TensorFlow's sentences.
+            InvalidArgumentError: wrong options; TensorFlow's sentences. Or the machine is a cluster's.
             AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
             InternalError: unknown ``allocator_type``.
         """
         settings = GPUSettings.from_config(config)
         with self._lock:
             machine = self.current_machine()
+            if machine.tasks:
+                raise InvalidArgumentError.of(
+                    f"The machine '{machine}' is a cluster's, and a session in one process has one task.",
+                    hint="place and foretell on it; sessions run on a cluster with a target: tf.train.Server, "
+                    "gpuplace.cluster(client)",
+                )
             visibility = self.visibility()
             virtual = machine.virtual_gpus(settings, self._environ, visibility)
             device_set = machine.device_set(settings, self._environ, visibility)

@@ -54,6 +54,7 @@ from gpuplace.session.fetches import FetchStructure
 from gpuplace.session.function_runs import SessionFunctions
 from gpuplace.session.partial_run import PartialRuns
 from gpuplace.session.run_options import (
+    FULL_TRACE,
     StepOptions,
     deadline_check,
     error_with_usage,
@@ -405,15 +406,9 @@ class BaseSession:
         """Runs as ``options`` and the session's config ask for, and fills in ``run_metadata``."""
         asked = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
         if self._target:
-            if asked.is_traced:
-                raise UnimplementedError.of(
-                    "Traces of sessions with a target are not implemented.",
-                    hint="trace the step in a session of this process, tf.Session()",
-                )
-            with limited(step_limits(asked.limit_ms, self._graph, self._release)):
-                return self._plan(signature).run(values)
+            return self._run_on_tasks(signature, values, asked, options, run_metadata)
         costs = self._costs.due(signature)
-        is_traced = costs is not None or (asked.is_traced and run_metadata is not None)
+        is_traced = costs is not None or (asked.trace_level > 0 and run_metadata is not None)
         plan = self._plan(signature, PlanOptions(is_traced, asked.limit_ms > 0, asked.most_lanes))
         trace = Trace(plan.schedule, self._maker.backends, feeds=values) if is_traced else None
         watchers: list[Callable[..., None]] = []
@@ -435,6 +430,18 @@ class BaseSession:
         if run_metadata is not None or costs is not None:
             fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
         return fetched
+
+    def _run_on_tasks(
+        self, signature: Signature, values: list[Any], asked: StepOptions, options: Any, run_metadata: Any
+    ) -> list[Any]:
+        """Runs as ``options`` ask for with a target; only ``FULL_TRACE`` traces, as with TensorFlow's servers."""
+        is_traced = run_metadata is not None and asked.trace_level == FULL_TRACE
+        plan: Any = self._plan(signature, PlanOptions(is_traced))
+        with limited(step_limits(asked.limit_ms, self._graph, self._release)):
+            if run_metadata is None:
+                return list(plan.run(values))
+            wants_graphs = bool(getattr(options, "output_partition_graphs", False))
+            return list(plan.run_with_metadata(values, run_metadata, wants_graphs))
 
     def _plan(self, signature: Signature, options: PlanOptions = PLAIN) -> Plan:
         """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""

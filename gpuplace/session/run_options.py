@@ -31,6 +31,8 @@ from gpuplace.memory.allocator_text import readable_bytes
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import OOM_HINTS, with_lines
 
+FULL_TRACE = 3
+"""``RunOptions.FULL_TRACE``."""
 MANY_LANES = 64
 """As many as anyone has devices."""
 CALLING_THREAD = -1
@@ -60,8 +62,8 @@ class StepOptions:
 
     limit_ms: int = 0
     """Its time in milliseconds; 0 for no limit."""
-    is_traced: bool = False
-    """Whether statistics of its nodes are wanted."""
+    trace_level: int = 0
+    """Which statistics of its nodes are wanted; 0 for none."""
     lists_tensors: bool = False
     """Whether an error of too little memory lists what the step holds."""
     most_lanes: int | None = None
@@ -91,7 +93,7 @@ class StepOptions:
             )
         return cls(
             own_limit if own_limit > 0 else limit_ms,
-            bool(getattr(options, "trace_level", 0)),
+            int(getattr(options, "trace_level", 0)),
             bool(getattr(options, "report_tensor_allocations_upon_oom", False)),
             None if pool == 0 else 0 if pool == CALLING_THREAD else pools[pool],
         )

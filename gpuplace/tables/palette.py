@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from gpuplace.device.parsed_name import parse_name
+from gpuplace.device.parsed_name import parse_name, short_name
 from gpuplace.web.rules import RULES, words
 
 _COLOURS = RULES["colours"]
@@ -149,15 +149,7 @@ def device_label(device: str) -> str:
     """
     if device == NO_DEVICE:
         return words("no_device")
-    parsed = parse_name(device)
-    if parsed is None:
-        return device
-    kind = parsed.type or "any"
-    short = kind if parsed.id is None else f"{kind}:{parsed.id}"
-    if parsed.job in (None, "", "localhost") and parsed.task in (None, 0) and parsed.replica in (None, 0):
-        return short
-    replica = f"/{parsed.replica}" if parsed.replica else ""
-    return f"{parsed.job or 'any'}{replica}/{parsed.task if parsed.task is not None else '*'} {short}"
+    return short_name(device)
 
 
 @lru_cache(maxsize=4096)

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.plan.schedule.transfers import source_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import PlacementView
 
-_RECEIVE = re.compile(r"(.+)/_\d+ = _(?:Host)?Recv\(")
+_RECEIVE = re.compile(r"(.+) = _(?:Host)?Recv\(")
 
 
 def devices_of(run_metadata: Any) -> Any:
@@ -79,9 +80,10 @@ def received_us(run_metadata: Any) -> dict[tuple[str, int, str], float]:
     found = {}
     for device in devices_of(run_metadata):
         for stats in device.node_stats:
-            name = _RECEIVE.match(getattr(stats, "timeline_label", ""))
+            receive = _RECEIVE.match(getattr(stats, "timeline_label", ""))
+            name = None if receive is None else source_name(receive[1])
             if name is not None:
                 slot = stats.output[0].slot if stats.output else 0
                 lasted = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
-                found[name[1], slot, device_label(device.device)] = lasted
+                found[name, slot, device_label(device.device)] = lasted
     return found

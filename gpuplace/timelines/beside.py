@@ -32,10 +32,12 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
     lanes: list[tuple[Lane, int, int]] = []
     for number, (word, step) in enumerate(steps):
         lanes += [
-            (Lane(_named(lane.device, word), f"{lane.label} {word}", lane.kind), number, place)
+            (lane._replace(device=_named(lane.device, word), label=f"{lane.label} {word}"), number, place)
             for place, lane in enumerate(step.lanes)
         ]
-    kept = sorted(lanes, key=lambda one: (device_style(found[one[1]].lanes[one[2]].device).order, *one[1:]))
+    kept = sorted(
+        lanes, key=lambda one: (one[0].task, device_style(found[one[1]].lanes[one[2]].device).order, *one[1:])
+    )
     place_of = [np.zeros(len(step.lanes), dtype=np.int64) for step in found]
     for place, (_, number, before) in enumerate(kept):
         place_of[number][before] = place

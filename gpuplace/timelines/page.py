@@ -96,6 +96,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
                     lane.device,
                     label=printable(lane.label),
                     owner=printable(device_label(lane.device)),
+                    task=printable(lane.task),
                     share=f"{share_text(shares[lane.device])} busy",
                 )
                 for lane in timeline.lanes

@@ -8,7 +8,9 @@ of a ``_Send`` and a ``_Recv`` where both are there; where TensorFlow left them 
 - the streams of a GPU repeat its nodes, with the times of their kernels: they have lanes of their own where those
   times are others, which those of a simulated GPU are not;
 - ``/memcpy`` and the streams both have the copies of a GPU: they are left to the one, and to sends and receives where
-  there are any.
+  there are any;
+- a ``RecvTensor``, which a copy between tasks is to TensorFlow, gives the copy its times where there are a send and a
+  receive, and stands for it where there are none.
 
 >>> from types import SimpleNamespace as Record
 >>> def node(name, label, start, lasted):
@@ -36,6 +38,7 @@ import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
+from gpuplace.plan.schedule.transfers import source_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.step_times import devices_of
 from gpuplace.timelines.move_hints import move_hints
@@ -44,7 +47,7 @@ from gpuplace.timelines.step_timeline import Copy, Lane, StepTimeline
 _LABEL = re.compile(r"(.*?) = ([^(]*)\((.*)\)$", re.DOTALL)
 _TENSOR = re.compile(r"(\S+) @(\S+)$")
 _STREAM = re.compile(r"(.*/(?:device:)?[gG][pP][uU]:\d+)/(stream:.*|memcpy|sync)$")
-_RECEIVED = re.compile(r"(.+)/(?:ctrl/)?_\d+$")
+_BETWEEN_TASKS = re.compile(r"(?:.* )?(edge_\d+_(\S+)) from (\S+) to (\S+)$")
 _ENDS = frozenset({"_SOURCE", "_SINK"})
 _UNKNOWN = -1
 _NEVER = -(1 << 80)
@@ -87,6 +90,8 @@ class _Reader:
     """Device and node -> begin and thread of each time that it ran."""
     ports: dict[str, str] = field(default_factory=dict)
     """``_Send`` or ``_Recv`` -> the tensor it moves, from the partition graphs."""
+    arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Edge and receiving device -> when a tensor of another task was there, in nanoseconds since 1970."""
 
     def read(self, run_metadata: Any) -> None:
         for device in devices_of(run_metadata):
@@ -107,6 +112,23 @@ class _Reader:
                 if event.start - 1000 <= start <= event.end + 1000:
                     event.thread = thread
         self._place_streams()
+        self._read_arrivals()
+
+    def _read_arrivals(self) -> None:
+        """Leaves copies between tasks to sends and receives, where there are any."""
+        received = {
+            (event.peer.partition(" @")[0], event.device) for event in self.found if event.op in RECEIVES
+        }
+        kept = []
+        for event in self.found:
+            told = _BETWEEN_TASKS.match(event.peer) if event.op == "RecvTensor" else None
+            if told is not None and (told[1], told[4]) in received:
+                self.arrivals[told[1], told[4]] = event.end
+                continue
+            if told is not None:
+                event.name, event.device, event.kind = told[2], told[4], "copies"
+            kept.append(event)
+        self.found = kept
 
     def _read_threads(self, device: Any) -> None:
         for stats in device.node_stats:
@@ -188,7 +210,7 @@ def _event(device: str, stats: Any) -> _Event:
     op, text = (label[2], label[3]) if label is not None else ("unknown", "")
     peer = ""
     if stats.node_name == "RecvTensor":
-        op = "RecvTensor"
+        op, text, peer = "RecvTensor", "", stats.timeline_label
     elif op in TRANSFERS:
         peer, text = text, ""
     start = stats.all_start_nanos or stats.all_start_micros * 1000
@@ -217,7 +239,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     """
     reader = _Reader()
     reader.read(run_metadata)
-    events = sorted(reader.found, key=lambda event: (event.start, event.end, event.op in RECEIVES))
+    events = sorted(reader.found, key=lambda event: (event.start, event.op in RECEIVES, event.end))
     if not events:
         raise ValueError(
             "The step_stats are empty: run with options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
@@ -227,7 +249,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
         event.number = number
     begin = events[0].start
     lanes, lane = _lanes(events)
-    edges, copies = _Links(events, reader.ports, begin).all()
+    edges, copies = _Links(events, reader, begin).all()
     links = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
 
     def column(values: list[int]) -> np.ndarray:
@@ -338,18 +360,25 @@ def _lane(device: str, kind: str, number: int) -> Lane:
         device,
         f"{label} ({number + 1})" if number else label,
         kind if kind in ("device", "copies") else "stream",
+        device.rpartition("/device:")[0],
     )
 
 
 class _Links:
     """What waited for what."""
 
-    def __init__(self, events: list[_Event], ports: dict[str, str], begin: int) -> None:
-        self.events, self.ports, self.begin = events, ports, begin
+    def __init__(self, events: list[_Event], reader: _Reader, begin: int) -> None:
+        self.events, self.begin = events, begin
+        self.ports, self.arrivals = reader.ports, reader.arrivals
+        self.between: dict[tuple[str, str], list[_Event]] = {}
+        self.signals = {(event.device, source_name(event.name)) for event in events if event.op == "Identity"}
+        """Device and node of another one that something there only waits for."""
         self.by_node: dict[tuple[str, str], list[_Event]] = {}
         self.anywhere: dict[str, list[_Event]] = {}
         self.sends: dict[str, list[_Event]] = {}
         for event in events:
+            if event.op == "RecvTensor":
+                self.between.setdefault((event.device, event.name), []).append(event)
             if event.kind != "device":
                 continue
             self.by_node.setdefault((event.device, event.name), []).append(event)
@@ -362,6 +391,8 @@ class _Links:
     def all(self) -> tuple[set[tuple[int, int]], list[Copy]]:
         """Edges between events, and copies."""
         for event in self.events:
+            if event.op == "RecvTensor" and event.kind == "copies":
+                self._arrive(event)
             if event.kind != "device":
                 continue
             if event.op in RECEIVES:
@@ -388,10 +419,13 @@ class _Links:
         if source is not None:
             self._edge(source, event)
             return
-        sent = _RECEIVED.match(name)
-        if sent is None:
+        base = source_name(name)
+        if base is None:
             return
-        base = sent[1]
+        arrived = self._last(self.between.get((event.device, base)), event)
+        if arrived is not None:
+            self._edge(arrived, event)
+            return
         source = self._last(
             [other for other in self.anywhere.get(base, ()) if other.device != event.device], event
         )
@@ -404,9 +438,17 @@ class _Links:
         port = self.ports.get(name, "").partition(":")[2]
         self._copy(f"{base}:{port}" if port else base, source, event, source, source.end, event.start)
 
+    def _arrive(self, event: _Event) -> None:
+        """A copy between tasks of which there is no send and no receive."""
+        told = _BETWEEN_TASKS.match(event.peer)
+        assert told is not None
+        source = self._last(self.by_node.get((told[3], event.name)), event)
+        if source is not None:
+            self._edge(source, event)
+            self._copy(event.name, source, event, source, event.start, event.end)
+
     def _send(self, event: _Event) -> None:
-        base = _RECEIVED.match(event.name)
-        source = self._last(self.by_node.get((event.device, base[1] if base is not None else "")), event)
+        source = self._last(self.by_node.get((event.device, source_name(event.name) or "")), event)
         if source is not None:
             self._edge(source, event)
 
@@ -417,7 +459,7 @@ class _Links:
         sent = [
             send
             for send in self.sends.get(peer[1], ())
-            if send.device == peer[2] and send.peer.endswith(f"@{event.device}") and send.end <= event.end
+            if send.device == peer[2] and send.peer.endswith(f"@{event.device}") and send.start <= event.end
         ]
         if not sent:
             return
@@ -425,23 +467,27 @@ class _Links:
         self._edge(send, event)
         if send.device == event.device:
             return  # between the two memories of one GPU
-        base = _RECEIVED.match(event.name)
-        name = base[1] if base is not None else event.name
+        name = source_name(event.name) or event.name
         told = f":{next(iter(event.slots), 0) or ''}"
         port = self.ports.get(event.name, told).partition(":")[2]
         tensor = f"{name}:{port}" if port else name
         source = self._last(self.by_node.get((send.device, name)), send) or send
-        self._copy(tensor, send, event, source, send.start, event.end)
+        end = min(event.end, self.arrivals.get((peer[1], event.device), event.end))
+        self._copy(tensor, send, event, source, send.start, end)
 
     def _copy(
         self, tensor: str, sent: _Event, received: _Event, source: _Event, start: int, end: int
     ) -> None:
         port = tensor.partition(":")[2]
         size: int | None
-        if received.slots and received.op in RECEIVES:
+        if received.op == "RecvTensor":
+            size = None if received.nbytes == _UNKNOWN else received.nbytes
+        elif received.slots and received.op in RECEIVES:
             size = sum(received.slots.values())
         else:
             size = source.slots.get(int(port or 0)) if port or len(source.slots) == 1 else None
+        if size == 0 and (received.device, tensor) in self.signals:
+            tensor = f"^{tensor}"
         key = (tensor, sent.device, received.device, sent.number)
         if key not in self.copies:
             self.copies[key] = Copy(

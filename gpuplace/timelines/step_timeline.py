@@ -43,6 +43,8 @@ class Lane(NamedTuple):
     """``GPU:0``, ``GPU:0 stream 13``, ``CPU:0 (2)`` for a device's second lane."""
     kind: str
     """``"device"``, ``"stream"`` or ``"copies"``."""
+    task: str = ""
+    """The task of its device: ``/job:ps/replica:0/task:0``; ``""`` where the device is of none."""
 
 
 class Copy(NamedTuple):

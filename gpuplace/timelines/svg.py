@@ -20,13 +20,18 @@ from gpuplace.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.timelines.text import share_text
 
 _LEFT = 148
+"""Of the lanes, at least; their labels may need more."""
+_MOST_LEFT = 260
+_MOST_LETTERS = 24
+_SHARE = 62
+"""Width of what is said beside a device's first label."""
 _RIGHT = 18
 _TOP = 58
 _LANE = 27
 _BAR = 19
 _BETWEEN = 9
 _LETTER = 6.1
-"""Width of a letter in a box."""
+"""Width of a letter."""
 _MOST_ARROWS = 60
 _MOST_SIZES = 14
 """Copies whose bytes are written beside the arrow."""
@@ -107,7 +112,13 @@ def timeline_svg(timeline: StepTimeline, theme: str = "light", width: int = 960)
 class _Picture:
     def __init__(self, timeline: StepTimeline, look: Theme, width: int) -> None:
         self.timeline, self.look, self.width = timeline, look, width
-        self.room = width - _LEFT - _RIGHT
+        widths, told = [], ""
+        for lane in timeline.lanes:
+            beside = _SHARE if lane.device != told else 4
+            widths.append(26 + int(_LETTER * len(shortened(lane.label, _MOST_LETTERS))) + beside)
+            told = lane.device
+        self.left = min(max(_LEFT, *widths, 0), _MOST_LEFT)
+        self.room = width - self.left - _RIGHT
         self.total = timeline.total_us or 1.0
         self.lanes = min(len(timeline.lanes), _MOST_LANES)
         self.tops: list[float] = []
@@ -119,7 +130,7 @@ class _Picture:
         self.height = top + _LANE + (20 if self.lanes < len(timeline.lanes) else 6)
 
     def x(self, time_us: float) -> float:
-        return _LEFT + time_us / self.total * self.room
+        return self.left + time_us / self.total * self.room
 
     def svg(self) -> str:
         look = self.look
@@ -152,9 +163,13 @@ class _Picture:
     def labels(self) -> Iterator[str]:
         shares = {use.device: use.share for use in self.timeline.uses}
         told = set()
+        task = self.timeline.lanes[0].task if self.lanes else ""
         for lane, top in zip(self.timeline.lanes, self.tops, strict=False):
-            yield f'<rect class="lane" x="{_LEFT}" y="{top:.1f}" width="{self.room}" height="{_BAR}" rx="2"/>'
-            label = escape(shortened(lane.label, 18))
+            if lane.task != task:
+                task, y = lane.task, top - (_LANE - _BAR + _BETWEEN) / 2
+                yield f'<line class="tick" x1="8" y1="{y:.1f}" x2="{self.width - _RIGHT}" y2="{y:.1f}"/>'
+            yield f'<rect class="lane" x="{self.left}" y="{top:.1f}" width="{self.room}" height="{_BAR}" rx="2"/>'
+            label = escape(shortened(lane.label, _MOST_LETTERS))
             if lane.device not in told:
                 told.add(lane.device)
                 style = device_style(lane.device)
@@ -163,7 +178,7 @@ class _Picture:
             yield f'<text x="26" y="{top + 13.5:.1f}">{label}</text>'
         if self.lanes < len(self.timeline.lanes):
             more = len(self.timeline.lanes) - self.lanes
-            yield f'<text class="faint" x="{_LEFT}" y="{self.height - 8:.0f}">and {more:,} more lanes</text>'
+            yield f'<text class="faint" x="{self.left}" y="{self.height - 8:.0f}">and {more:,} more lanes</text>'
 
     def boxes(self) -> Iterator[str]:
         timeline = self.timeline

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.graph.op_sets import RECEIVES
+from gpuplace.plan.schedule.transfers import source_name
 
 __all__ = ["AllocationMaximum", "StepStatsAnalysis", "Timeline"]
 
@@ -210,13 +211,13 @@ class _Analysis:
 
     def sent(self, name: str) -> str:
         """The tensor that a receive of ours, ``a/_3``, is for; TensorFlow's lists hold none."""
-        base = name[: name.rfind("/_")]
+        base = source_name(name) or name
         return self.fed.get(base, base)
 
     def add_use(self, op: _Op, name: str, shows_dataflow: bool) -> None:
         """Notes that an op takes a tensor; what is not known may have been received from the node of that name."""
-        if name not in self.tensors and name.rfind("/_") > 0:
-            name = name[: name.rfind("/_")]
+        if name not in self.tensors:
+            name = source_name(name) or name
         tensor = self.tensors.get(name)
         if tensor is None:
             return

@@ -11,6 +11,7 @@ Source: tensorflow/core/graph/graph_partition.cc, releases 1.15 and 2.21.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,23 @@ from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.pruning import arg_name
 from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
 from gpuplace.shapes import TensorShape
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What stands for the feeds and fetches of a step in its traces."""
+
+    feed: Callable[[Tensor, int], str] = arg_name
+    """Name of the node that gives what is fed."""
+    fetch: Callable[[Tensor, int], str] = retval_name
+    """Name of the node that takes what is fetched."""
+    tensor_of: Callable[[Tensor], str] | None = None
+    """Where a client of another process feeds and fetches: the name that it has for a tensor. Such nodes are sends and
+    receives, and no statistics list them."""
+
+
+IN_PROCESS = Ends()
+"""Those of a session in one process."""
 
 
 def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:
@@ -41,7 +59,12 @@ def transfer_ops(step: Step) -> tuple[str, str]:
 
 
 def fill_partition_graphs(
-    graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str = "2.21"
+    graphs: Any,
+    schedule: Schedule,
+    graph: Graph,
+    first_transfer: int,
+    rules: str = "2.21",
+    ends: Ends = IN_PROCESS,
 ) -> None:
     """Appends a ``GraphDef`` per device: its nodes, with sends and receives where edges cross, control edges too.
 
@@ -51,23 +74,24 @@ def fill_partition_graphs(
         graph: the whole graph.
         first_transfer: number of the first copy's nodes.
         rules: ``"1.15"`` or ``"2.21"``: which attributes sends and receives have.
+        ends: what stands for feeds and fetches.
     """
-    _Partitions(graphs, schedule, graph, first_transfer, rules).fill()
+    _Partitions(graphs, schedule, graph, first_transfer, rules, ends).fill()
 
 
 class _Partitions:
     """The graphs in the making."""
 
     def __init__(
-        self, graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str
+        self, graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str, ends: Ends
     ) -> None:
         from gpuplace.graphdef.export import version_def
 
-        self.graphs, self.schedule, self.rules = graphs, schedule, rules
+        self.graphs, self.schedule, self.rules, self.ends = graphs, schedule, rules, ends
         self.versions = version_def(graph)
         self.edges = transfer_names(schedule, first_transfer)
         self.numbers = control_numbers(schedule, first_transfer)
-        self.feeds = end_names(schedule.feeds, arg_name)
+        self.feeds = end_names(schedule.feeds, ends.feed)
         self.devices = {step.op: step.device for step in schedule.steps if step.op is not None}
         self.by_device: dict[str, Any] = {}
         self.sent: set[tuple[Operation, str]] = set()
@@ -77,7 +101,7 @@ class _Partitions:
         for step in schedule.steps:
             for slot in step.inputs:
                 self.readers.setdefault(slot, step.name)
-        self.fetches = end_names(schedule.fetches, retval_name)
+        self.fetches = end_names(schedule.fetches, ends.fetch)
         for slot, name in self.fetches.items():
             self.readers.setdefault(slot, name)
 
@@ -109,8 +133,7 @@ class _Partitions:
 
         schedule = self.schedule
         for slot, name in self.feeds.items():
-            attrs = {"T": slot.tensor.dtype.base_dtype, "index": int(name.rpartition("_")[2])}
-            self.add(slot.location.device, name, "_Arg", (), attrs)
+            self.add_end(slot, name, ("_Arg", "_Recv"), ())
         for step in schedule.steps:
             if step.op is None:
                 self.add_copy(step)
@@ -129,9 +152,19 @@ class _Partitions:
             if self.rules == "1.15":
                 proto.experimental_debug_info.original_node_names.append(step.name)
         for slot, name in self.fetches.items():
-            attrs = {"T": slot.tensor.dtype.base_dtype, "index": int(name.rpartition("_")[2])}
-            value = value_name(slot, self.edges, self.feeds)
-            self.add(slot.location.device, name, "_Retval", [value], attrs)
+            self.add_end(slot, name, ("_Retval", "_Send"), [value_name(slot, self.edges, self.feeds)])
+
+    def add_end(self, slot: Slot, name: str, op_types: tuple[str, str], inputs: Iterable[str]) -> None:
+        """Adds the node of a feed or fetch: an op of the first type, or of the second with a client elsewhere."""
+        device, dtype = slot.location.device, slot.tensor.dtype.base_dtype
+        if self.ends.tensor_of is None:
+            attrs = {"T": dtype, "index": int(name.rpartition("_")[2])}
+            self.add(device, name, op_types[0], inputs, attrs)
+            return
+        tensor = self.ends.tensor_of(slot.tensor)
+        attrs = {**self.transfer_attrs(device, device, tensor, "", ""), "client_terminated": True}
+        attrs.pop("_src", None), attrs.pop("_dst", None)
+        self.add(device, name, op_types[1], inputs, {"T" if inputs else "tensor_type": dtype, **attrs})
 
     def add_copy(self, step: Step) -> None:
         send, receive, tensor = self.edges[step.outputs[0]]

@@ -8,7 +8,8 @@ A traced plan is the plain plan with a line before and a line after every call::
 
 A copy between devices becomes two nodes: ``_Send`` on one device and ``_Recv`` on the other, of the names they have in
 the partition graphs. TensorFlow's executor leaves the two out of a device's list, and only its tracers show what
-was copied (`gpuplace.tracing.tracer_stats`); here they are in both.
+was copied (`gpuplace.tracing.tracer_stats`); here they are in both. A copy between tasks has them on two tasks, each
+with a part of the statistics.
 
 The time of a call is the host's. On a real GPU a kernel is queued in it and runs later; a copy to the host waits for
 all that was queued on that GPU before it. A traced plan keeps the order of the graph and waits for each copy where it
@@ -26,13 +27,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.dtypes import as_dtype
-from gpuplace.graph.op_sets import VARIABLE_OPS
+from gpuplace.graph.op_sets import SENDS, TRANSFERS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
-from gpuplace.plan.schedule.pruning import arg_name
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
-from gpuplace.tracing.partition_graphs import end_names, transfer_ops, value_name
+from gpuplace.tracing.partition_graphs import IN_PROCESS, Ends, end_names, transfer_ops, value_name
 from gpuplace.tracing.tracer_stats import add_tracer_stats
 
 HARDWARE_TRACE = 2
@@ -175,10 +175,11 @@ class _Writer:
         scheduled = min(scheduled, start)
         if step.op is not None:
             self.ready[step.op] = end
-            inputs = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
-            made = self.node(
-                step.device, step.name, f"{step.name} = {step.op_type}({inputs})", start, end, scheduled
-            )
+            taken = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
+            if step.op_type in TRANSFERS:
+                taken = _peer(step.op)
+            label = f"{step.name} = {step.op_type}({taken})"
+            made = self.node(step.device, step.name, label, start, end, scheduled)
         else:
             send, receive, tensor = self.edges[step.outputs[0]]
             sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
@@ -225,7 +226,12 @@ class _Writer:
 
 
 def fill_step_stats(
-    step_stats: Any, trace: Trace, first_transfer: int, level: int = 1, rules: str = "2.21"
+    step_stats: Any,
+    trace: Trace,
+    first_transfer: int,
+    level: int = 1,
+    rules: str = "2.21",
+    ends: Ends = IN_PROCESS,
 ) -> None:
     """Writes a trace to a ``StepStats`` message.
 
@@ -235,23 +241,34 @@ def fill_step_stats(
         first_transfer: number of the first copy's nodes.
         level: ``RunOptions.trace_level``; from ``HARDWARE_TRACE`` on what TensorFlow's tracers show is there too.
         rules: ``"1.15"`` or ``"2.21"``.
+        ends: what stands for feeds and fetches.
     """
     schedule = trace.schedule
     edges = transfer_names(schedule, first_transfer)
-    feeds, controls = end_names(schedule.feeds, arg_name), control_numbers(schedule, first_transfer)
+    feeds, controls = end_names(schedule.feeds, ends.feed), control_numbers(schedule, first_transfer)
     writer = _Writer(step_stats, trace, edges, feeds, controls)
     client = schedule.fetches[0].location.device if schedule.fetches else None
+    is_listed = ends.tensor_of is None
     for slot, tensor in zip(schedule.feeds, trace.feeds, strict=True):
-        writer.feed(slot, tensor)
+        if is_listed:
+            writer.feed(slot, tensor)
+        else:
+            writer.values[slot] = tensor
     for record in sorted(trace.records, key=lambda record: record.start_ns):  # threads note them as they come
         writer.call(record)
-    for slot, name in end_names(schedule.fetches, retval_name).items():
+    for slot, name in end_names(schedule.fetches, ends.fetch).items() if is_listed else ():
         assert client is not None
         source = edges[slot][1] if slot in edges else writer.feeds.get(slot) or slot.name.partition(":")[0]
         label = f"{name} = _Retval({source})"
         writer.node(client, name, label, trace.end_ns, trace.end_ns, writer.ready.get(slot))
     if level >= HARDWARE_TRACE:
         add_tracer_stats(step_stats, trace, edges, rules)
+
+
+def _peer(op: Operation) -> str:
+    """What a send or receive between tasks moves, and the device at its other end, as for copies within a task."""
+    other = op.attrs["recv_device" if op.type in SENDS else "send_device"]
+    return f"{op.attrs['tensor_name'].decode()} @{other.decode()}"
 
 
 def _input_names(

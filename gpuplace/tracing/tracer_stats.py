@@ -11,6 +11,8 @@ device of the ``DeviceStepStats``         a node's name                       re
                                           ``MemcpyH2D``
 ========================================  ==================================  =====================================
 
+On a task of a cluster the lists of a GPU begin with the task's name.
+
 Simulated GPUs have one stream, number 13 as TensorFlow's first one has, and the kernels' times are those that NumPy
 took. Of a real GPU nothing is added: only events on its streams could tell when a kernel ran there.
 
@@ -83,7 +85,8 @@ def add_tracer_stats(
                 and step.op_type != "Const"
             ):
                 for stream in ("all", _STREAM):
-                    add(f"/device:GPU:{gpu}/stream:{stream}", f"{step.name}:{step.op_type}", record, "")
+                    row = f"{_task(step.device)}/device:GPU:{gpu}/stream:{stream}"
+                    add(row, f"{step.name}:{step.op_type}", record, "")
             continue
         _add_copy(add, step, record, backend, edges[step.outputs[0]][2], rules)
 
@@ -119,7 +122,12 @@ def _add_copy(add: Any, step: Step, record: Any, backend: Any, tensor: str, rule
         label = f"{name} kind_src:{origin} kind_dst:{goal} size:{nbytes} dest:{to} async:1"
         streams = [f"stream:{_STREAM}<{name}>"]
     for row in ("memcpy", *streams):
-        add(f"/device:GPU:{gpu}/{row}", name, record, label)
+        add(f"{_task(step.device)}/device:GPU:{gpu}/{row}", name, record, label)
+
+
+def _task(device: str) -> str:
+    task = device.rpartition("/device:")[0]
+    return "" if task.startswith("/job:localhost/") else task
 
 
 def _gpu_number(device: str) -> int | None:

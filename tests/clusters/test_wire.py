@@ -42,6 +42,6 @@ def test_results_are_written_over_what_arrives():
         with tf.Session(tasks["worker", 0].target) as session:
             (value,) = session.run([received])
             (opened,) = tasks["worker", 0]._running.task._sessions.values()
-            sources = [plan.code.source for plan, _ in opened.parts.values()]
+            sources = [plan.code.source for plan, *_ in opened.parts.values()]
         assert any("out=" in source for source in sources)
         np.testing.assert_array_equal(value, np.full(1 << 16, 6, np.float32))

@@ -59,3 +59,20 @@ def test_one_step_alone_says_what_it_is(both):
     alone = beside(("foretold", both[0]))
     assert [lane.label.split()[1] for lane in alone.lanes] == ["foretold"] * len(both[0].lanes)
     assert alone.path_text == both[0].path_text
+
+
+def test_tasks_stay_together():
+    graph = tf.Graph()
+    with graph.as_default():
+        for job in ("ps", "worker"):
+            with tf.device(f"/job:{job}/gpu:0"):
+                a = tf.placeholder(tf.float32, [8, 8], name=f"a_{job}")
+                made = tf.matmul(a, a, name=f"product_{job}")
+    machine = "ps: 1x K80; worker: 1x K80"
+    step = tf.estimate(graph, ["product_ps", made], {"a_ps": (8, 8), "a_worker": (8, 8)}, machine).timeline()
+    both = beside(("one", step), ("two", step))
+    tasks = [lane.task for lane in both.lanes]
+    assert tasks == sorted(tasks) and len(set(tasks)) == 2
+    assert [lane.device for lane in both.lanes][:1] == ["/job:one_ps/replica:0/task:0/device:CPU:0"]
+    lines = both.svg().count('class="tick" x1="8"')
+    assert lines == 1

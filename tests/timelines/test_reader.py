@@ -223,3 +223,36 @@ def test_hostile_steps():
     assert timeline.text and str(timeline) and timeline.svg()
     crowd = crowded_step(20_000)
     assert len(crowd.lanes) == 64 and len(crowd) == 20_000
+
+
+def test_a_tensor_that_another_task_sent():
+    """TensorFlow's servers list no sends and receives, but a ``RecvTensor`` for what came."""
+    ps, worker = (f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker"))
+    step = RunMetadata().step_stats
+
+    def add(device, name, label, start, lasted, nbytes=None):
+        stats = step.dev_stats.add(device=device).node_stats.add(
+            node_name=name, timeline_label=label, all_start_micros=start, all_end_rel_micros=lasted
+        )
+        if nbytes is not None:
+            memory = stats.output.add().tensor_description.allocation_description
+            memory.requested_bytes = nbytes
+
+    add(worker, "RecvTensor", f"[64B] [4.6Mb/s] edge_6_w/read from {ps} to {worker}", 109, 100, 64)
+    add(worker, "RecvTensor", f"[0B] [0.0Mb/s] edge_8_w/read from {ps} to {worker}", 110, 120, 0)
+    add(ps, "w/read", "w/read = Identity(w)", 100, 5, 64)
+    add(worker, "y", "y = Neg(w/read_S1)", 215, 20, 64)
+    add(worker, "w/read_S7", "w/read_S7 = Identity(w/read_S6)", 236, 1, 0)
+    timeline = step_timeline(step)
+    assert [(lane.label, lane.kind) for lane in timeline.lanes] == [
+        ("ps/0 CPU:0", "device"),
+        ("worker/0 CPU:0", "device"),
+        ("worker/0 CPU:0 copies", "copies"),
+        ("worker/0 CPU:0 copies (2)", "copies"),
+    ]
+    assert [tuple(copy)[:6] for copy in timeline.copies] == [
+        ("w/read", ps, worker, 9.0, 109.0, 64),
+        ("^w/read", ps, worker, 10.0, 130.0, 0),
+    ]
+    assert [timeline.names[event] for event in timeline.path] == ["w/read", "w/read", "y"]
+    assert timeline.ops[timeline.path[1]] == "RecvTensor"

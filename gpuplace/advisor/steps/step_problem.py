@@ -261,19 +261,19 @@ def _starts(rehearsal: Rehearsal, nodes: Ints, devices: list[int]) -> NDArray[np
 def _links(rehearsal: Rehearsal, devices: list[int]) -> Links:
     machinery, model = rehearsal.step.machinery, rehearsal.step.cost_model
     links = machinery.links
-    count, gpus = len(devices), max(len(links.gpus), 1)
+    count = len(devices)
     per_unit, latency = np.zeros((count, count)), np.zeros((count, count))
     channel = np.full((count, count), -1, dtype=np.int64)
     routes: dict[tuple[int, int], tuple[int, ...]] = {}
     for one, sender in enumerate(devices):
         for other, receiver in enumerate(devices):
             begin, end = machinery.physical[sender], machinery.physical[receiver]
-            if one == other or begin < 0 and end < 0:
+            if one == other or (begin < 0 and begin == end):
                 continue
-            route = links.route(None if begin < 0 else begin, None if end < 0 else end)
+            route = links.between(begin, end)
             per_unit[one, other] = 1 / route.bandwidth
             latency[one, other] = route.latency
-            channel[one, other] = gpus + end if begin < 0 else (2 if end < 0 else 3) * gpus + begin
+            channel[one, other] = machinery.stream(begin, end)
             routes[one, other] = route.links
     most = max(map(len, routes.values()), default=0)
     shared = np.full((count, count, most), -1, dtype=np.int64)

@@ -105,6 +105,8 @@ def _part_fields(settings: Settings, parts: Parts | None) -> list[dict[str, Any]
 def _gpu_fields(
     settings: Settings, visible: tuple[int, ...], mapping: tuple[MappingRow, ...]
 ) -> list[dict[str, Any]]:
+    if settings.machine.tasks:  # CUDA_VISIBLE_DEVICES is each task's own
+        return []
     became: dict[int, str] = {}
     for row in mapping:
         if row.device:

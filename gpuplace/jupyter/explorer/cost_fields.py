@@ -49,7 +49,7 @@ def grid_fields(machines: str, batches: str) -> list[Block]:
             "value": machines,
             "placeholder": "1x K80; 2x K80; 4x V100",
             "size": 34,
-            "tip": "Machines, separated by semicolons",
+            "tip": "Machines, separated by semicolons; clusters, by |",
         },
         {
             "name": "cost_batches",

@@ -12,11 +12,13 @@ from gpuplace.cost.batches import batch_of
 from gpuplace.cost.estimate import estimate, estimate_placed
 from gpuplace.cost.grid import GridRow, cost_grid, fed_shapes
 from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.device.network import Network
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 
 _COUNTS = (1, 2, 4, 8)
+_NETWORKS = ("1GbE", "10GbE", "25GbE", "100GbE")
 
 
 class Costs:
@@ -26,7 +28,8 @@ class Costs:
         what_if: where placements come from.
 
     Attributes:
-        machines: what to compare, as it was typed; ``""`` for what `suggested` says.
+        machines: what to compare, as it was typed, with ``;`` between machines and ``|`` between clusters; ``""`` for
+            what `suggested` says.
         batches: batch sizes to compare, as they were typed.
         grid: what came of comparing; None before, and after the graph or the step changed.
     """
@@ -98,7 +101,7 @@ class Costs:
         return self._before
 
     def suggested(self) -> tuple[str, str]:
-        """Machines and batch sizes that may be worth a comparison."""
+        """Machines and batch sizes that may be worth a comparison; of a cluster, networks."""
         settings = self.what_if.settings
         models = {gpu.name for gpu in settings.machine.gpus}
         machines = [f"{count}x {next(iter(models))}" for count in _COUNTS] if len(models) == 1 else []
@@ -108,7 +111,11 @@ class Costs:
         sizes = (
             [size for size in (batch // 4, batch // 2, batch, 2 * batch, 4 * batch) if size] if batch else []
         )
-        return "; ".join(machines), ", ".join(map(str, dict.fromkeys(sizes)))
+        batches = ", ".join(map(str, dict.fromkeys(sizes)))
+        if settings.machine.tasks:
+            networks = dict.fromkeys([settings.machine.network, *map(Network.parse, _NETWORKS)])
+            return " | ".join(str(replace(settings.machine, network=one)) for one in networks), batches
+        return "; ".join(machines), batches
 
     def compare(self) -> None:
         """Foretells the step on all machines with all batch sizes.
@@ -117,7 +124,9 @@ class Costs:
             OpError: there is no estimate, or no batch.
         """
         machines, batches = self.suggested()
-        texts = [text.strip() for text in (self.machines or machines).split(";") if text.strip()]
+        text = self.machines or machines
+        between = "|" if "|" in text or self.what_if.settings.machine.tasks else ";"
+        texts = [part.strip() for part in text.split(between) if part.strip()]
         self.grid = cost_grid(self.estimate(), texts, _numbers(self.batches or batches))
 
 

@@ -102,7 +102,7 @@ def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
 def _machines(what_if: WhatIf, settings: Settings) -> Iterator[tuple[str, Settings]]:
     """A machine with as many GPUs as the graph asks for."""
     machine = settings.machine
-    if machine.is_local or machine.extra_devices:
+    if machine.is_local or machine.extra_devices or machine.tasks:
         return
     graph = getattr(what_if.placement, "graph", None)
     parsed = [parse_name(device) for device in getattr(graph, "devices", ()) if device]

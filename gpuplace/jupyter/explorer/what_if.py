@@ -119,7 +119,10 @@ class WhatIf:
         ):
             given, self.session = source.graph, source
             config = getattr(source, "_config", None) if config is None else config
-            if machine is None:
+            origin = getattr(getattr(source, "_devices", None), "origin", None)
+            if machine is None and origin is not None and origin.machine.tasks:  # it has a target
+                machine, environ = origin.machine, origin.environ
+            elif machine is None:
                 environ = _environ_of_process()
         self.is_fixed = isinstance(source, PlacementView | LoggedPlacement)
         self.graph = (

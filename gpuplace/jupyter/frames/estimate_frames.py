@@ -42,7 +42,7 @@ from typing import Any
 
 import pandas as pd
 
-from gpuplace.cost.comparison import ComparedNode, ComparedOp
+from gpuplace.cost.comparison import ComparedCopy, ComparedNode, ComparedOp
 from gpuplace.cost.step_estimate import CopyCost, DeviceCost, MemoryCost, NodeCost, OpCost
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
@@ -78,7 +78,7 @@ def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:
 
     Args:
         comparison: what ``estimate.compare(run_metadata)`` gave.
-        table: ``"ops"`` or ``"nodes"``.
+        table: ``"ops"``, ``"nodes"`` or ``"copies"``.
 
     Raises:
         ValueError: there is no such table.
@@ -87,7 +87,9 @@ def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:
         return _frame(ComparedOp, comparison.ops)
     if table == "nodes":
         return _frame(ComparedNode, comparison.nodes)
-    raise ValueError(f"No table {table!r} of a comparison: choose one of ops, nodes")
+    if table == "copies":
+        return _frame(ComparedCopy, comparison.copies)
+    raise ValueError(f"No table {table!r} of a comparison: choose one of ops, nodes, copies")
 
 
 def _frame(record: Any, rows: Sequence[Any], *, text_model: bool = False) -> pd.DataFrame:

@@ -1,12 +1,27 @@
 """Names of the nodes that stand for what crosses between devices: numbers that go on through a session's plans.
 
-Source: tensorflow/core/graph/graph_partition.cc, releases 1.15 and 2.21.
+>>> [source_name(name) for name in ("a/b/_3", "a/ctrl/_2", "w/read_S1", "y/ctrl_S4", "x_G0", "y")]
+['a/b', 'a', 'w/read', 'y', 'x', None]
+
+Source: tensorflow/core/graph/graph_partition.cc, core/common_runtime/direct_session.cc (``/_``) and
+core/distributed_runtime/master_session.cc (``_S``, between tasks) and graph_mgr.cc (``_G``, within one), releases 1.15
+and 2.21.
 """
 
 from __future__ import annotations
 
+import re
+
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Schedule, Slot
+
+_TRANSFER = re.compile(r"(.+?)(?:/ctrl)?(?:/_|_[SG])\d+")
+
+
+def source_name(name: str) -> str | None:
+    """The node whose output another one sends or receives, by that one's name; None where it has no such name."""
+    found = _TRANSFER.fullmatch(name)
+    return None if found is None else found[1]
 
 
 def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:

@@ -8,7 +8,10 @@ import { bytesText, grouped, timeText } from "gpuplace/text.js";
 const LANE = 28;
 const BAR = 20;
 const AXIS = 22;
-const LABELS = 152;
+const LABELS = 152; // at least
+const MOST_LABELS = 280;
+const SHARE = 60;
+const LETTER = 7;
 const RIGHT = 10;
 const ON_PATH = 1;
 const TRANSFER = 2;
@@ -50,6 +53,8 @@ function render({ model, el }) {
     made.place = new Uint32Array(count);
     for (const row of made.rows) row.forEach((event, place) => (made.place[event] = place));
     made.total = Math.max(made.total, 1e-3);
+    const widths = made.lanes.map((lane) => 24 + LETTER * lane.label.length + (lane.share ? SHARE : 4));
+    made.labels = Math.min(Math.max(LABELS, ...widths), MOST_LABELS);
     return made;
   }
 
@@ -105,9 +110,9 @@ function render({ model, el }) {
   const pen = canvas.getContext("2d");
 
   // --------------------------------------------------------------------------------------------------------- geometry
-  const room = () => Math.max(60, canvas.clientWidth - LABELS - RIGHT);
-  const x = (time) => LABELS + ((time - span[0]) / (span[1] - span[0])) * room();
-  const timeAt = (px) => span[0] + ((px - LABELS) / room()) * (span[1] - span[0]);
+  const room = () => Math.max(60, canvas.clientWidth - step.labels - RIGHT);
+  const x = (time) => step.labels + ((time - span[0]) / (span[1] - span[0])) * room();
+  const timeAt = (px) => span[0] + ((px - step.labels) / room()) * (span[1] - span[0]);
   const y = (lane) => AXIS + lane * LANE + (LANE - BAR) / 2 - scroller.scrollTop;
 
   function show(from, to) {
@@ -186,12 +191,12 @@ function render({ model, el }) {
     let drawn = 0;
     pen.save();
     pen.beginPath();
-    pen.rect(LABELS - 1, AXIS, room() + RIGHT, height);
+    pen.rect(step.labels - 1, AXIS, room() + RIGHT, height);
     pen.clip();
     for (let number = 0; number < step.lanes.length; number += 1) {
       if (y(number) + LANE < AXIS || y(number) > height) continue;
       pen.fillStyle = look.raised;
-      pen.fillRect(LABELS, y(number), room(), BAR);
+      pen.fillRect(step.labels, y(number), room(), BAR);
       drawn += paintLane(number, look);
     }
     if (arrows.checked) paintCopies(look);
@@ -220,23 +225,31 @@ function render({ model, el }) {
       const text = apart < span[0] / 1e4
         ? `+${timeText(tick - span[0])}`
         : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
-      pen.textAlign = at < LABELS + 16 ? "left" : "center";
-      pen.fillText(text, at < LABELS + 16 ? Math.max(at, LABELS) : Math.min(at, LABELS + room() - 12), 9);
+      pen.textAlign = at < step.labels + 16 ? "left" : "center";
+      pen.fillText(
+        text,
+        at < step.labels + 16 ? Math.max(at, step.labels) : Math.min(at, step.labels + room() - 12),
+        9,
+      );
     }
   }
 
   function paintLabels(look) {
     pen.textAlign = "left";
     pen.fillStyle = look.ground;
-    pen.fillRect(0, 0, LABELS - 1, canvas.clientHeight);
+    pen.fillRect(0, 0, step.labels - 1, canvas.clientHeight);
     let before = null;
     pen.save();
     pen.beginPath();
-    pen.rect(0, AXIS, LABELS, canvas.clientHeight);
+    pen.rect(0, AXIS, step.labels, canvas.clientHeight);
     pen.clip();
     step.lanes.forEach((lane, number) => {
       if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
       const top = y(number) + BAR / 2;
+      if (number && lane.task !== step.lanes[number - 1].task) {
+        pen.fillStyle = look.faint;
+        pen.fillRect(0, y(number) - (LANE - BAR) / 2, step.labels, 1);
+      }
       if (lane.owner !== before) {
         pen.fillStyle = lane.fill;
         pen.strokeStyle = look.faint;
@@ -248,9 +261,9 @@ function render({ model, el }) {
       }
       pen.fillStyle = look.ink;
       const share = lane.owner !== before ? lane.share : "";
-      pen.fillText(fitted(lane.label, share ? 66 : 122), 24, top);
+      pen.fillText(fitted(lane.label, step.labels - 24 - (share ? SHARE + 2 : 6)), 24, top);
       pen.fillStyle = look.faint;
-      pen.fillText(share, 92, top);
+      pen.fillText(share, step.labels - SHARE, top);
       before = lane.owner;
     });
     pen.restore();
@@ -271,8 +284,8 @@ function render({ model, el }) {
     for (let place = firstAfter(row, span[0]); place < row.length; place += 1) {
       const event = row[place];
       if (step.start[event] > span[1]) break;
-      const left = Math.max(x(step.start[event]), LABELS);
-      const width = Math.min(x(step.end[event]), LABELS + room()) - left;
+      const left = Math.max(x(step.start[event]), step.labels);
+      const width = Math.min(x(step.end[event]), step.labels + room()) - left;
       drawn += 1;
       if (width < 1.2) {
         // A pixel's worth of events is one line, in the path's colour if one of them is on it.
@@ -315,7 +328,7 @@ function render({ model, el }) {
       pen.strokeStyle = look.copy;
       pen.lineWidth = 1;
       pen.beginPath();
-      for (let at = Math.max(left, LABELS) - BAR; at < Math.min(left + width, LABELS + room()); at += 6) {
+      for (let at = Math.max(left, step.labels) - BAR; at < Math.min(left + width, step.labels + room()); at += 6) {
         pen.moveTo(at, top + BAR);
         pen.lineTo(at + BAR, top);
       }
@@ -339,8 +352,8 @@ function render({ model, el }) {
   }
 
   function outline(event, tone, width) {
-    const left = Math.max(x(step.start[event]), LABELS);
-    const right = Math.min(x(step.end[event]), LABELS + room());
+    const left = Math.max(x(step.start[event]), step.labels);
+    const right = Math.min(x(step.end[event]), step.labels + room());
     pen.strokeStyle = tone;
     pen.lineWidth = width;
     pen.strokeRect(left - 2, y(step.lane[event]) - 2, Math.max(right - left, 1) + 4, BAR + 4);
@@ -371,12 +384,12 @@ function render({ model, el }) {
       pen.fill();
       const at = [(from[0] + to[0]) / 2 + 5, (from[1] + to[1]) / 2];
       if (
-        size >= 0 && told.length < 40 && at[0] > LABELS &&
+        size >= 0 && told.length < 40 && at[0] > step.labels &&
         told.every(([a, b]) => Math.abs(a - at[0]) > 56 || Math.abs(b - at[1]) > 12)
       ) {
         told.push(at);
         pen.save();
-        pen.textAlign = at[0] > LABELS + room() - 60 ? "right" : "left";
+        pen.textAlign = at[0] > step.labels + room() - 60 ? "right" : "left";
         pen.lineWidth = 3;
         pen.strokeStyle = look.ground;
         pen.strokeText(bytesText(size), at[0] - (pen.textAlign === "right" ? 10 : 0), at[1]);
@@ -435,7 +448,7 @@ function render({ model, el }) {
 
   function eventAt(px, py) {
     const lane = py < AXIS ? -1 : Math.floor((py - AXIS + scroller.scrollTop) / LANE);
-    if (lane < 0 || lane >= step.rows.length || px < LABELS) return -1;
+    if (lane < 0 || lane >= step.rows.length || px < step.labels) return -1;
     const near = 3 * ((span[1] - span[0]) / room());
     const time = timeAt(px);
     const row = step.rows[lane];

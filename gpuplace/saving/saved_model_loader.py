@@ -120,7 +120,7 @@ class SavedModelLoader:
         OSError: there is no model, or its file is damaged.
     """
 
-    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+    def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
         self._folder = os.fsdecode(export_dir)
         self._saved_model = parse_saved_model(self._folder)
 

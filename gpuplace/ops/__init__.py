@@ -111,7 +111,6 @@ wait_for_a_miss(
     "gpuplace.ops.nn.patches",
     "gpuplace.ops.nn.pool",
     "gpuplace.ops.nn.sampling",
-    "gpuplace.ops.nn.sparsity",
     "gpuplace.ops.image.volume_patches",
     "gpuplace.ops.nn.volumes",
     "gpuplace.ops.random.gamma_and_poisson",

@@ -30,7 +30,7 @@ from gpuplace.ops.math.unary import *
 from gpuplace.ops.nn.activation import log_softmax, softmax, softplus, softsign
 from gpuplace.ops.nn.misc import in_top_k, top_k
 from gpuplace.ops.nn.norm import l2_normalize
-from gpuplace.ops.nn.sparsity import zero_fraction
+from gpuplace.ops.nn.statistics import zero_fraction
 
 # fmt: off
 __all__ = [

@@ -21,7 +21,6 @@ from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
 from gpuplace.ops.nn.sampling import *
-from gpuplace.ops.nn.sparsity import *
 from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.nn.volumes import *
 from gpuplace.ops.random.unigrams import *

@@ -1,4 +1,5 @@
-"""Means and variances of weighted values, or put together from sums; the loss of a Poisson distribution.
+"""Means and variances of weighted values, or put together from sums; how many values are zero; the loss of a Poisson
+distribution.
 
 Source: tensorflow/python/ops/nn_impl.py, release 1.15.
 """
@@ -9,17 +10,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.dtypes import float16, float32
+from gpuplace.dtypes import float16, float32, int32, int64
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, gather, reshaping
+from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
 from gpuplace.ops.nn.norm import batch_normalization
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "batch_norm_with_global_normalization", "log_poisson_loss", "normalize_moments", "sufficient_statistics",
-    "weighted_moments",
+    "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 
@@ -218,3 +220,34 @@ def batch_norm_with_global_normalization(
     values, means, variances = (b if a is None else a for a, b in ((t, input), (m, mean), (v, variance)))
     factor = gamma if scale_after_normalization else None
     return batch_normalization(values, means, variances, beta, factor, variance_epsilon, name)
+
+
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
+    """Returns which part of the values is zero.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.nn.zero_fraction([0.0, 1.0, 2.0, 0.0])))
+    0.5
+
+    Args:
+        value: numbers of any type and shape.
+        name: name of the scope.
+
+    Returns:
+        A float32 scalar from 0 to 1; NaN where there are no values.
+    """
+    with name_scope(name, "zero_fraction", [value]):
+        tensor = convert_to_tensor(value, name="value")
+        count = reshaping.size(tensor, out_type=int64)
+
+        def non_zero(dtype: DTypeLike) -> Tensor:
+            with name_scope("count_nonzero", values=[tensor]):
+                zero = constant.zeros([], dtype=tensor.dtype)
+                return reduction.reduce_sum(
+                    cast.cast(comparison.not_equal(tensor, zero), dtype), name="nonzero_count"
+                )
+
+        found = cond(count <= int32.max, lambda: cast.cast(non_zero(int32), int64), lambda: non_zero(int64))
+        with name_scope("counts_to_fraction"):
+            part = cast.cast(count - found, float32) / cast.cast(count, float32)
+        return reshaping.identity(part, "fraction")

@@ -413,6 +413,7 @@ ALIASES = {
         for name in ("TextLine", "TFRecord", "FixedLengthRecord")
         for version in ("V1", "V2")
     },
+    ("layers.normalization", "batch_norm"): "batch_normalization",
     ("ops.array_ops", "rank_internal"): "rank",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",

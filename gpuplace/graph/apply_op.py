@@ -16,7 +16,7 @@ import numpy as np
 from gpuplace.display import safe_text
 from gpuplace.dtypes import DType, as_array, as_dtype, own_array
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
-from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, get_default_graph, graph_of
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import OpDef, op_registry
 from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
@@ -24,7 +24,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import ColocationBlock
 from gpuplace.graph.signature import signature_of
 from gpuplace.graph.stacks import is_default_graph
-from gpuplace.shapes import as_shape
+from gpuplace.shapes import Dimension, as_shape
 
 
 def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operation:
@@ -91,7 +91,7 @@ class _Call:
         for name in self.signature.types:
             given = arguments.get(name)
             if given is not None:
-                self.attrs[name] = as_dtype(given).base_dtype
+                self.attrs[name] = _type_attr(name, given)
 
     def take_inputs(self) -> None:
         """Converts the values for the inputs, in order, and infers attributes from them."""
@@ -100,7 +100,9 @@ class _Call:
             try:
                 value = left.pop(entry.name)
             except KeyError:
-                raise TypeError(f"No argument for input {entry.name} of {self.op_def}") from None
+                if f"{entry.name}_" not in left:  # the name of an argument that is a word of Python
+                    raise TypeError(f"No argument for input {entry.name} of {self.op_def}") from None
+                value = left.pop(f"{entry.name}_")
             if not entry.is_single:
                 self._take_other(entry.arg, value)
                 continue
@@ -217,8 +219,10 @@ class _Call:
         if arg.type_list_attr is not None:
             known_types = self.attrs.get(arg.type_list_attr)
             if known_types is not None and known_types != tuple(types):
+                given, known_names = (", ".join(one.name for one in some) for some in (types, known_types))
                 raise TypeError(
-                    f"Input '{arg.name}' of '{self.op_def.name}' Op has types that do not match earlier arguments."
+                    f"Input '{arg.name}' of '{self.op_def.name}' Op has type list of {given} that does not match type"
+                    f" list {known_names} of argument '{self.origin[arg.type_list_attr]}'."
                 )
             self._note(arg.type_list_attr, tuple(types), arg.name)
             _check_allowed(self.op_def.attr_defs[arg.type_list_attr], types, arg.name)
@@ -246,6 +250,8 @@ class _Call:
         signature, inferred, left = self.signature, self.attrs, self.left
         attrs = {**signature.template, **inferred}
         if left:
+            for name in [name for name in left if name[-1] == "_" and name[:-1] in signature.attributes]:
+                left[name[:-1]] = left.pop(name)
             for name in [name for name in left if name in signature.attributes]:
                 attr = signature.attributes[name]
                 given = left.pop(name)
@@ -259,7 +265,7 @@ class _Call:
                     )
         for name in signature.missing:
             if attrs[name] is NO_DEFAULT:
-                raise TypeError(f"No argument for attr {name} of {self.op_def}")
+                raise TypeError(f"No argument for attr {name}")
         if left:
             raise TypeError(
                 f"apply_op() got unexpected keyword arguments: {', '.join(sorted(left))}; {self.op_def}"
@@ -297,7 +303,7 @@ def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
     """
     if attr.is_list:
         if not isinstance(value, (list, tuple, np.ndarray)):
-            raise TypeError(f"Expected list for attr {attr.name}, got {value!r}")
+            raise TypeError(f"Expected list for attr {attr.name}")
         result: Any = tuple(_scalar_attr(attr, item) for item in value)
         if attr.minimum is not None and len(result) < attr.minimum:
             raise ValueError(
@@ -325,10 +331,17 @@ def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
     return result
 
 
+def _type_attr(name: str, value: Any) -> DType:
+    try:
+        return as_dtype(value).base_dtype
+    except TypeError:
+        raise TypeError(f"Expected DataType for argument '{name}' not {value!r}.") from None
+
+
 def _scalar_attr(attr: AttrDef, value: Any) -> Any:
     kind = attr.element_type
     if kind == "type":
-        return as_dtype(value).base_dtype
+        return _type_attr(attr.name, value)
     if kind == "shape":
         return as_shape(value)
     if kind == "string" and isinstance(value, (str, bytes)):
@@ -337,6 +350,8 @@ def _scalar_attr(attr: AttrDef, value: Any) -> Any:
         return bool(value)
     if kind == "int" and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
+    if kind == "int" and isinstance(value, Dimension) and value.value is not None:
+        return value.value
     if (
         kind == "float"
         and isinstance(value, (int, float, np.integer, np.floating))
@@ -347,4 +362,7 @@ def _scalar_attr(attr: AttrDef, value: Any) -> Any:
         return value if isinstance(value, TensorValue) else TensorValue.of_array(own_array(value))
     if kind == "func" and isinstance(value, (str, FunctionRef)):
         return FunctionRef(value) if isinstance(value, str) else value
+    if kind == "func" and hasattr(value, "add_to_graph"):
+        value.add_to_graph(get_default_graph())
+        return FunctionRef(value.name)
     raise TypeError(f"Expected {kind} for argument '{attr.name}' not {value!r}.")

@@ -54,7 +54,11 @@ class _Names:
 
 
 def function_def(
-    name: str, body: FunctionBody, description: str = "", attrs: dict[str, Any] | None = None
+    name: str,
+    body: FunctionBody,
+    description: str = "",
+    attrs: dict[str, Any] | None = None,
+    output_names: Sequence[str] | None = None,
 ) -> Any:
     """A function as a message.
 
@@ -63,6 +67,7 @@ def function_def(
         body: its graph.
         description: a sentence about it.
         attrs: its attributes, in their Python form; None: none.
+        output_names: the names of its results; None: those of the operations that give them.
 
     Raises:
         ValueError: an operation in it takes something of another graph.
@@ -79,7 +84,7 @@ def function_def(
     for tensor in body.args:
         where[tensor] = names.normalised(tensor.op.name)
         made.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
-    results = [names.normalised(tensor.op.name) for tensor in body.results]
+    results = list(output_names or (names.normalised(tensor.op.name) for tensor in body.results))
     for given in where.values():
         nodes.unique(given)
     called = {op: nodes.unique(op.name) for op in operations}

@@ -278,6 +278,8 @@ def bind(
         InvalidArgumentError: an attribute that the function takes is missing.
     """
     entry = find_compute(op_type, device_type)
+    if entry is None and op_type in _library(operation):
+        entry = find_compute("PartitionedCall", device_type)
     if entry is None:
         raise no_compute_error(op_type, device_type, operation)
     keywords = {name: _attr(operation, name) for name in entry.attrs}
@@ -291,6 +293,12 @@ def bind(
     if op_def is None or not signature_of(op_def).has_lists:
         return function
     return _gathering(function, op_def, operation.attrs)
+
+
+def _library(operation: Any) -> Any:
+    """The functions of an operation's graph: a node's type may be the name of one."""
+    graph = getattr(operation, "graph", None)
+    return () if graph is None else graph.functions
 
 
 def _attr(operation: Any, name: str) -> Any:

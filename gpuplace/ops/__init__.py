@@ -14,6 +14,7 @@ import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
 import gpuplace.ops.array.sorting
 import gpuplace.ops.flow.assert_and_print
+import gpuplace.ops.flow.calls
 import gpuplace.ops.flow.case
 import gpuplace.ops.flow.conditionals
 import gpuplace.ops.flow.control

@@ -22,11 +22,13 @@ from gpuplace.graphdef.messages import AnyProto, AssetFileDef, SavedModel, Saver
 from gpuplace.saving.saved_model_constants import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,
+    INIT_OP_SIGNATURE_KEY,
     LEGACY_INIT_OP_KEY,
     MAIN_OP_KEY,
     SAVED_MODEL_FILENAME_PB,
     SAVED_MODEL_FILENAME_PBTXT,
     SAVED_MODEL_SCHEMA_VERSION,
+    TRAIN_OP_SIGNATURE_KEY,
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
@@ -39,7 +41,7 @@ from gpuplace.writing import write_file
 __all__ = ["SavedModelBuilder", "simple_save"]
 
 _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
-_RESERVED = ("__saved_model_init_op", "__saved_model_train_op")
+_RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
 """Keys of signatures that a model has for itself."""
 
 
@@ -179,7 +181,9 @@ class SavedModelBuilder:
     ) -> None:
         """Checks the signatures, copies assets, and adds collections to the graph for these and the operation."""
         _check_signatures(signatures or {})
-        self._save_assets(assets or ())
+        for asset in self._save_assets(assets or ()):
+            entry = AnyProto(type_url=_ASSET_TYPE, value=asset.SerializeToString())
+            get_default_graph().add_to_collection(ASSETS_KEY, entry)
         if main_op is None:
             return
         if not isinstance(main_op, Operation):
@@ -190,8 +194,10 @@ class SavedModelBuilder:
                 raise ValueError(f"Graph already contains one or more main ops under the collection {key}.")
         graph.add_to_collection(MAIN_OP_KEY, main_op)
 
-    def _save_assets(self, assets: Sequence[Any]) -> None:
+    def _save_assets(self, assets: Sequence[Any]) -> list[Any]:
+        """Copies files; returns an ``AssetFileDef`` for each."""
         sources: dict[str, str] = {}
+        made = []
         for tensor in assets:
             source = _asset_path(tensor)
             name = os.path.basename(source)
@@ -204,10 +210,9 @@ class SavedModelBuilder:
             sources[name] = source
             asset = AssetFileDef(filename=name)
             asset.tensor_info.name = tensor.name
-            entry = AnyProto(type_url=_ASSET_TYPE, value=asset.SerializeToString())
-            get_default_graph().add_to_collection(ASSETS_KEY, entry)
+            made.append(asset)
         if not sources:
-            return
+            return made
         folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
         with with_op_errors(folder):
             os.makedirs(folder, exist_ok=True)
@@ -215,6 +220,7 @@ class SavedModelBuilder:
                 target = os.path.join(folder, name)
                 if not os.path.exists(target):
                     write_file(target, read_bytes(source))
+        return made
 
     def _add(
         self,

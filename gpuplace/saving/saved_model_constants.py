@@ -15,6 +15,9 @@ __all__ = [
     "VARIABLES_FILENAME",
 ]
 
+INIT_OP_SIGNATURE_KEY = "__saved_model_init_op"
+TRAIN_OP_SIGNATURE_KEY = "__saved_model_train_op"
+TRAIN_OP_KEY = "saved_model_train_op"
 ASSETS_DIRECTORY = "assets"
 ASSETS_KEY = "saved_model_assets"
 LEGACY_INIT_OP_KEY = "legacy_init_op"

@@ -12,6 +12,7 @@ from typing import Any
 from gpuplace import tf_logging
 from gpuplace.files.file_system import read_bytes
 from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation
 from gpuplace.graphdef.messages import AssetFileDef, DecodeError, MetaGraphDef, SavedModel, text_format
@@ -26,17 +27,22 @@ from gpuplace.saving.names import prepend_name_scope
 from gpuplace.saving.saved_model_constants import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,
+    INIT_OP_SIGNATURE_KEY,
     LEGACY_INIT_OP_KEY,
     MAIN_OP_KEY,
     SAVED_MODEL_FILENAME_PB,
     SAVED_MODEL_FILENAME_PBTXT,
+    TRAIN_OP_KEY,
+    TRAIN_OP_SIGNATURE_KEY,
     VARIABLES_DIRECTORY,
     VARIABLES_FILENAME,
 )
+from gpuplace.saving.signatures import load_op_from_signature_def
 
-__all__ = ["load", "main_op", "main_op_with_restore", "maybe_saved_model_directory", "parse_saved_model"]
-
-_INIT_OP = "__saved_model_init_op"
+__all__ = [
+    "SavedModelLoader", "get_train_op", "load", "main_op", "main_op_with_restore", "maybe_saved_model_directory",
+    "parse_saved_model",
+]  # fmt: skip
 
 
 def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
@@ -101,24 +107,140 @@ def load(
         OSError: there is no model, or its file is damaged.
         RuntimeError: no graph has these tags.
     """
-    folder = os.fsdecode(export_dir)
-    meta_graph = _tagged(parse_saved_model(folder), tags)
-    given = MetaGraphDef()
-    given.CopyFrom(meta_graph)
-    with sess.graph.as_default():
-        saver, _ = import_with_elements(given, import_scope=import_scope, **saver_kwargs)
-        if saver is not None:
-            saver.restore(sess, os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME))
-        elif saveable_objects(import_scope):
-            raise ValueError(
-                "No tf.train.Saver object was passed to the function SavedModelLoader.restore_variables."
-            )
-        else:
-            tf_logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
-        first = _init_op(meta_graph, import_scope)
-        if first is not None:
-            sess.run(first, _asset_paths(folder, meta_graph, import_scope))
-    return meta_graph
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """A SavedModel that is loaded step by step.
+
+    Args:
+        export_dir: its folder.
+
+    Raises:
+        OSError: there is no model, or its file is damaged.
+    """
+
+    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
+        self._folder = os.fsdecode(export_dir)
+        self._saved_model = parse_saved_model(self._folder)
+
+    @property
+    def export_dir(self) -> str:
+        """The folder."""
+        return self._folder
+
+    @property
+    def variables_path(self) -> str:
+        """What the names of the files with the variables begin with."""
+        return os.path.join(self._folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
+
+    @property
+    def saved_model(self) -> Any:
+        """The model's message."""
+        return self._saved_model
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        """The graph with exactly these tags.
+
+        Args:
+            tags: the tags.
+
+        Raises:
+            RuntimeError: none has them.
+        """
+        return _tagged(self._saved_model, tags)
+
+    def load_graph(
+        self, graph: Graph, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Adds the nodes to a graph.
+
+        Args:
+            graph: the graph.
+            tags: as for `load`.
+            import_scope: the same.
+            **saver_kwargs: the same.
+
+        Returns:
+            The saver of the variables, None where there are none, and what ``return_elements`` asks for.
+        """
+        given = MetaGraphDef()
+        given.CopyFrom(self.get_meta_graph_def_from_tags(tags))
+        with graph.as_default():
+            return import_with_elements(given, import_scope=import_scope, **saver_kwargs)
+
+    def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
+        """Restores the variables.
+
+        Args:
+            sess: the session.
+            saver: what reads them; None: there are none.
+            import_scope: the scope of their names.
+
+        Raises:
+            ValueError: there are some, and no saver.
+        """
+        with sess.graph.as_default():
+            if saver is not None:
+                saver.restore(sess, self.variables_path)
+            elif saveable_objects(import_scope):
+                raise ValueError(
+                    "No tf.train.Saver object was passed to the function SavedModelLoader.restore_variables."
+                )
+            else:
+                tf_logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
+
+    def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
+        """Runs the operation that the model wants run when it is loaded.
+
+        Args:
+            sess: the session.
+            tags: as for `load`.
+            import_scope: the same.
+        """
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        with sess.graph.as_default():
+            first = _init_op(meta_graph, import_scope)
+            if first is not None:
+                sess.run(first, _asset_paths(self._folder, meta_graph, import_scope))
+
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
+        """All of these steps.
+
+        Args:
+            sess: the session.
+            tags: as for `load`, the function.
+            import_scope: the same.
+            **saver_kwargs: the same.
+
+        Returns:
+            The ``MetaGraphDef``, with names as they are in the file.
+        """
+        wanted = list(tags)
+        saver, _ = self.load_graph(sess.graph, wanted, import_scope, **saver_kwargs)
+        self.restore_variables(sess, saver, import_scope)
+        self.run_init_ops(sess, wanted, import_scope)
+        return self.get_meta_graph_def_from_tags(wanted)
+
+
+def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
+    """What a model is trained by, in the default graph; None for nothing.
+
+    Args:
+        meta_graph_def: the model's graph.
+        import_scope: the scope under which it was loaded.
+    """
+    if TRAIN_OP_SIGNATURE_KEY in meta_graph_def.signature_def:
+        signature = meta_graph_def.signature_def[TRAIN_OP_SIGNATURE_KEY]
+        return load_op_from_signature_def(signature, TRAIN_OP_SIGNATURE_KEY, import_scope)
+    found = (
+        get_default_graph().get_collection(TRAIN_OP_KEY)
+        if TRAIN_OP_KEY in meta_graph_def.collection_def
+        else []
+    )
+    return found[0] if found else None
 
 
 def _tagged(model: Any, tags: Iterable[str]) -> Any:
@@ -138,15 +260,15 @@ def _tagged(model: Any, tags: Iterable[str]) -> Any:
 def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
     """The operation that a model wants run when it is loaded, or None."""
     graph = get_default_graph()
-    if _INIT_OP in meta_graph.signature_def:
-        name = meta_graph.signature_def[_INIT_OP].outputs[_INIT_OP].name
-        return graph.as_graph_element(prepend_name_scope(name, import_scope))
+    if INIT_OP_SIGNATURE_KEY in meta_graph.signature_def:
+        signature = meta_graph.signature_def[INIT_OP_SIGNATURE_KEY]
+        return load_op_from_signature_def(signature, INIT_OP_SIGNATURE_KEY, import_scope)
     for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
         if key in meta_graph.collection_def:
             names = meta_graph.collection_def[key].node_list.value
             if len(names) != 1:
                 raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {list(names)}")
-            return graph.as_graph_element(prepend_name_scope(names[0], import_scope))
+            return graph.get_collection(key)[0]
     return None
 
 

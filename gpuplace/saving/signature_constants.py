@@ -17,6 +17,10 @@ __all__ = [
     "REGRESS_OUTPUTS",
 ]
 
+DEFAULT_TRAIN_SIGNATURE_DEF_KEY = "train"
+DEFAULT_EVAL_SIGNATURE_DEF_KEY = "eval"
+SUPERVISED_TRAIN_METHOD_NAME = "tensorflow/supervised/training"
+SUPERVISED_EVAL_METHOD_NAME = "tensorflow/supervised/eval"
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
 CLASSIFY_INPUTS = "inputs"
 CLASSIFY_METHOD_NAME = "tensorflow/serving/classify"

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, dtype_of_number
+from gpuplace.errors import NotFoundError
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -29,6 +30,8 @@ from gpuplace.saving.signature_constants import (
     REGRESS_INPUTS,
     REGRESS_METHOD_NAME,
     REGRESS_OUTPUTS,
+    SUPERVISED_EVAL_METHOD_NAME,
+    SUPERVISED_TRAIN_METHOD_NAME,
 )
 from gpuplace.shapes import TensorShape
 
@@ -195,7 +198,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     )
 
 
-def op_signature_def(op: Operation, key: str) -> Any:
+def op_signature_def(op: Operation | Tensor, key: str) -> Any:
     """The ``SignatureDef`` of an operation that a model has for itself.
 
     Args:
@@ -205,6 +208,84 @@ def op_signature_def(op: Operation, key: str) -> Any:
     info = TensorInfo(name=op.name)
     info.tensor_shape.unknown_rank = True
     return build_signature_def(outputs={key: info})
+
+
+def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str | None = None) -> Any:
+    """The operation or tensor that such a signature names, in the default graph.
+
+    Args:
+        signature_def: a ``SignatureDef``.
+        key: under which it is there.
+        import_scope: the scope under which the graph was loaded.
+
+    Raises:
+        NotFoundError: the graph has nothing of that name.
+    """
+    name = prepend_name_scope(signature_def.outputs[key].name, import_scope)
+    try:
+        return get_default_graph().as_graph_element(name)
+    except KeyError:
+        raise NotFoundError.of(
+            f'The operation "{name}" could not be found in the graph, where the signature has it for the key "{key}".'
+        ) from None
+
+
+def _supervised_signature_def(
+    method_name: str,
+    inputs: Mapping[str, Any],
+    loss: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None,
+    metrics: Mapping[str, Any] | None,
+) -> Any:
+    if not inputs:
+        raise ValueError(f"{method_name} inputs cannot be None or empty.")
+    outputs = {
+        key: build_tensor_info(tensor)
+        for some in (loss, predictions, metrics)
+        for key, tensor in (some or {}).items()
+    }
+    given = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
+    return build_signature_def(given, outputs, method_name)
+
+
+def supervised_train_signature_def(
+    inputs: Mapping[str, Any],
+    loss: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Any:
+    """The ``SignatureDef`` of a model that is trained.
+
+    Args:
+        inputs: names to tensors.
+        loss: the same; None: there is none.
+        predictions: the same.
+        metrics: the same.
+
+    Raises:
+        ValueError: there are no inputs.
+    """
+    return _supervised_signature_def(SUPERVISED_TRAIN_METHOD_NAME, inputs, loss, predictions, metrics)
+
+
+def supervised_eval_signature_def(
+    inputs: Mapping[str, Any],
+    loss: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Any:
+    """The ``SignatureDef`` of a model that is evaluated.
+
+    Args:
+        inputs: names to tensors.
+        loss: the same; None: there is none.
+        predictions: the same.
+        metrics: the same.
+
+    Raises:
+        ValueError: there are no inputs.
+    """
+    return _supervised_signature_def(SUPERVISED_EVAL_METHOD_NAME, inputs, loss, predictions, metrics)
 
 
 def is_valid_signature(signature_def: Any) -> bool:

@@ -18,9 +18,21 @@ from gpuplace.errors import UnimplementedError
 from gpuplace.session.device_lib import list_local_devices
 
 __all__ = [
-    "EAGER_MODE", "GRAPH_MODE", "eager_mode", "executing_eagerly", "graph_mode", "in_eager_mode", "in_graph_mode",
-    "num_gpus",
+    "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT", "DEVICE_PLACEMENT_SILENT_FOR_INT32",
+    "DEVICE_PLACEMENT_WARN", "EAGER_MODE", "GRAPH_MODE", "SYNC", "eager_mode", "executing_eagerly", "graph_mode",
+    "in_eager_mode", "in_graph_mode", "num_gpus",
 ]  # fmt: skip
+
+SYNC = 0
+ASYNC = 1
+"""Ways of running ops at once, of which there is none here."""
+(
+    DEVICE_PLACEMENT_EXPLICIT,
+    DEVICE_PLACEMENT_WARN,
+    DEVICE_PLACEMENT_SILENT,
+    DEVICE_PLACEMENT_SILENT_FOR_INT32,
+) = range(4)
+"""What is done with tensors on other devices where ops run at once."""
 
 GRAPH_MODE = 0
 EAGER_MODE = 1

@@ -11,15 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.graph.op_sets import PLACEHOLDERS, RANDOM_OPS
+from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS, RANDOM_OPS
 from gpuplace.graph.operation import Tensor
 from gpuplace.session.session import Session
 
-_NOT_CONSTANT = (
-    PLACEHOLDERS
-    | RANDOM_OPS
-    | {"PlaceholderWithDefault", "Switch", "Merge", "Enter", "Exit", "NextIteration"}
-)
+_NOT_CONSTANT = PLACEHOLDERS | RANDOM_OPS | CONTROL_FLOW_OPS | {"PlaceholderWithDefault"}
 
 
 def folded_value(tensor: Tensor) -> Any:

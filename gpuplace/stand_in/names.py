@@ -133,7 +133,7 @@ MODULES = {
     "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.tensorflow_server_pb2": "gpuplace.graphdef.messages",
-    "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
+    "tensorflow.python.pywrap_tensorflow": "gpuplace.stand_in.pywrap_tensorflow",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
     "tensorflow.python.training.checkpoint_utils": "gpuplace.api.training.train",
@@ -298,7 +298,10 @@ NAMES = {
     "ops.variables": _VARIABLES,
     "platform.benchmark": ("api.testing.benchmark",),
     "platform.gfile": ("api.files.gfile",),
-    **dict.fromkeys(("saved_model.builder", "saved_model.builder_impl"), ("saving.saved_model_builder",)),
+    **dict.fromkeys(
+        ("saved_model.builder", "saved_model.builder_impl"),
+        ("stand_in.saved_model.builder_impl", "saving.saved_model_builder"),
+    ),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -413,6 +416,7 @@ ALIASES = {
         for name in ("TextLine", "TFRecord", "FixedLengthRecord")
         for version in ("V1", "V2")
     },
+    ("layers.normalization", "batch_norm"): "batch_normalization",
     ("ops.array_ops", "rank_internal"): "rank",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
@@ -437,8 +441,6 @@ ALIASES = {
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
-    ("saved_model.builder", "_SavedModelBuilder"): "SavedModelBuilder",
-    ("saved_model.builder_impl", "_SavedModelBuilder"): "SavedModelBuilder",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
@@ -596,6 +598,8 @@ class _Generated(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_op_def_lib":
+            return importlib.import_module("gpuplace.stand_in.framework.op_def_library").op_def_library
         if name[:1].isupper():
             return getattr(importlib.import_module("gpuplace.api.raw_ops"), name)
         op_type = _op_type(name)

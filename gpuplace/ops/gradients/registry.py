@@ -80,6 +80,8 @@ def find_gradient(op: Operation) -> GradientFunction | None:
     name = name.decode() if isinstance(name, bytes) else name
     if name not in _functions:
         import_waiting()
+    if name not in _functions and op.type in op.graph.functions:
+        name = "PartitionedCall"
     try:
         return _functions[name]
     except KeyError:

@@ -118,7 +118,7 @@ def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
     call.update(zip(spec.args, positional, strict=False))
     for name, value in zip(reversed(spec.args), reversed(spec.defaults or ()), strict=False):
         call.setdefault(name, value)
-    for name, value in (spec.kwonlydefaults or {}).items():
+    for name, value in (getattr(spec, "kwonlydefaults", None) or {}).items():
         call.setdefault(name, value)
     return call
 

@@ -1,0 +1,41 @@
+"""``tensorflow.python.framework.graph_to_function_def``: a part of a graph as a ``FunctionDef``.
+
+Source: tensorflow/python/framework/graph_to_function_def.py, release 1.15 (name, arguments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.traced_graph import FunctionBody
+from gpuplace.graphdef.function_def import function_def
+
+
+def graph_to_function_def(
+    graph: Graph,
+    operations: Sequence[Operation],
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    out_names: Sequence[str] | None = None,
+) -> Any:
+    """A function without a name.
+
+    Args:
+        graph: the graph.
+        operations: those of the body; all that the graph has are taken.
+        inputs: its arguments.
+        outputs: its results.
+        out_names: their names; None: those of the operations that give them.
+
+    Raises:
+        ValueError: another number of names than of results.
+    """
+    if out_names and len(out_names) != len(outputs):
+        raise ValueError(
+            f"len(out_names) must equal len(outputs), was {len(out_names)} vs {len(outputs)}, names {out_names},"
+            f" outputs {outputs}"
+        )
+    return function_def("", FunctionBody(graph, tuple(inputs), tuple(outputs), ()), output_names=out_names)

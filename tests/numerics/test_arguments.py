@@ -57,3 +57,33 @@ def test_ranks_that_do_not_fit(number):
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(made, feeds)
     assert caught.value.message.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda: tf.space_to_batch_nd(tf.zeros([1, 2, 2, 1]), [0, 1], [[0, 0]] * 2),
+            "block_shape must be positive",
+        ),
+        (
+            lambda: tf.batch_to_space_nd(tf.zeros([4, 2, 2, 1]), [0, 1], [[0, 0]] * 2),
+            "block_shape must be positive",
+        ),
+        (
+            lambda: tf.space_to_batch_nd(tf.zeros([1, 2, 2, 1]), [1, 1], [[0, -1], [0, 0]]),
+            "paddings cannot be negative",
+        ),
+        (
+            lambda: tf.batch_to_space_nd(tf.zeros([4, 2, 2, 1]), [1, 1], [[0, -1], [0, 0]]),
+            "crops cannot be negative",
+        ),
+        (
+            lambda: tf.space_to_batch_nd(tf.zeros([1, 2, 2, 1]), [1, 1], [[0, 0]]),
+            r"Dimension 0 in both shapes must be equal, but are 1 and 2. Shapes are \[1,2\] and \[2,2\].",
+        ),
+    ],
+)
+def test_blocks_that_do_not_fit(make, text):
+    with pytest.raises(ValueError, match=f"^{text}"):
+        make()

@@ -21,7 +21,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
-_HASH_KEY = 0xDECAFCAFFE
+_DEFAULT_HASH_KEY = 0xDECAFCAFFE
 _FACTOR = 0xC6A4A7935BD1E995
 _MASK = 0xFFFFFFFFFFFFFFFF
 
@@ -86,7 +86,7 @@ def _crossed(
         dense_inputs=[_text_or_int64(one) for one in dense],
         hashed_output=hashed,
         num_buckets=num_buckets,
-        hash_key=_HASH_KEY if hash_key is None else hash_key,
+        hash_key=_DEFAULT_HASH_KEY if hash_key is None else hash_key,
         out_type=out_type,
         internal_type="int64" if any_whole else "string",
     )

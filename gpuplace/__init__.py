@@ -240,7 +240,7 @@ __all__ = [
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
     "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
+    "batch_scatter_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
     "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
     "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
     "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope", "variable_scope",
@@ -254,7 +254,8 @@ __all__ = [
     "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
     "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient",
     # Ops: sparse
-    "edit_distance", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
+    "edit_distance", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask",
+    "sparse_maximum", "sparse_merge",
     "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
     "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
     "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
@@ -337,6 +338,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
+    from gpuplace.ops.sparse.masking import *
     from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
@@ -423,6 +425,7 @@ else:
             """,
             "gpuplace.ops.image.volume_patches": "extract_volume_patches",
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
+            "gpuplace.ops.sparse.masking": "sparse_mask",
             "gpuplace.ops.sparse.sparse_ops": """
                 sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge
                 sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse

@@ -97,8 +97,14 @@ class FlagsOfScript:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._values, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        delattr(self._values, name)
+
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
+
+    def __setitem__(self, name: str, flag: Any) -> None:
+        self._values[name] = flag
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -111,6 +117,13 @@ class FlagsOfScript:
 
     def __dir__(self) -> list[str]:
         return dir(self._values)
+
+    def __str__(self) -> str:
+        return str(self._values)
+
+
+_FlagValuesWrapper = FlagsOfScript
+"""TensorFlow's name for it."""
 
 
 FLAGS = FlagsOfScript(absl.flags.FLAGS)

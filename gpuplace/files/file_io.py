@@ -5,6 +5,7 @@ Source: tensorflow/python/lib/io/file_io.py, release 1.15 (names, arguments).
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -27,7 +28,9 @@ __all__ = [
     "create_dir",
     "delete_file",
     "delete_recursively",
+    "file_crc32",
     "file_exists",
+    "filecmp",
     "get_matching_files",
     "is_directory",
     "list_directory",
@@ -156,3 +159,36 @@ def walk(top: Path, in_order: bool = True) -> Iterator[tuple[str, list[str], lis
         in_order: whether a folder comes before those below it.
     """
     return file_system.walk(top, in_order)
+
+
+def file_crc32(filename: Path, block_size: int = 1 << 24) -> str:
+    """The CRC-32 of a file's bytes, as a hexadecimal number.
+
+    Args:
+        filename: its path.
+        block_size: how many bytes are read at a time.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    crc = 0
+    with FileIO(filename, "rb") as file:
+        while block := file.read(block_size):
+            crc = zlib.crc32(block, crc)
+    return hex(crc)
+
+
+def filecmp(filename_a: Path, filename_b: Path) -> bool:
+    """Whether two files hold the same.
+
+    Args:
+        filename_a: the path of one.
+        filename_b: that of the other.
+
+    Raises:
+        NotFoundError: one is not there.
+    """
+    with FileIO(filename_a, "rb") as one, FileIO(filename_b, "rb") as other:
+        if one.size() != other.size():
+            return False
+    return file_crc32(filename_a) == file_crc32(filename_b)

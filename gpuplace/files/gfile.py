@@ -37,7 +37,8 @@ class GFile:
         if plain not in _MODES:
             raise InvalidArgumentError.of("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
         self._plain = plain
-        self._file: Any = None
+        self._reader: Any = None
+        self._writer: Any = None
 
     @property
     def name(self) -> Path:
@@ -49,15 +50,23 @@ class GFile:
         """The mode, as it was given."""
         return self._mode
 
-    def _opened(self, to_write: bool) -> Any:
-        if to_write and self._plain == "r":
+    def _to_write(self) -> Any:
+        """The file, opened to be written if it is not yet; what was in it is gone, but for modes ``a``."""
+        if self._plain == "r":
             raise PermissionDeniedError.of("File isn't open for writing")
-        if not to_write and self._plain in ("w", "a"):
-            raise PermissionDeniedError.of("File isn't open for reading")
-        if self._file is None:
+        if self._writer is None:
             with with_op_errors(self._name):
-                self._file = open(text_of(self._name), f"{self._plain[0]}b{self._plain[1:]}")
-        return self._file
+                self._writer = open(text_of(self._name), "ab" if self._plain[0] == "a" else "wb")
+        return self._writer
+
+    def _to_read(self) -> Any:
+        """The file, opened to be read from its beginning if it is not yet; what was written is there after a flush."""
+        if self._plain in ("w", "a"):
+            raise PermissionDeniedError.of("File isn't open for reading")
+        if self._reader is None:
+            with with_op_errors(self._name):
+                self._reader = open(text_of(self._name), "rb")
+        return self._reader
 
     def _given(self, data: bytes) -> Any:
         return data if self._binary else data.decode("utf-8")
@@ -81,7 +90,7 @@ class GFile:
             PermissionDeniedError: the file is open to be read.
             OpError: it cannot be written.
         """
-        file = self._opened(to_write=True)
+        file = self._to_write()
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         with with_op_errors(self._name):
             file.write(data)
@@ -96,7 +105,7 @@ class GFile:
             PermissionDeniedError: the file is open to be written.
             OpError: it cannot be read.
         """
-        file = self._opened(to_write=False)
+        file = self._to_read()
         with with_op_errors(self._name):
             return self._given(file.read(n))
 
@@ -113,7 +122,7 @@ class GFile:
             InvalidArgumentError: another ``whence``.
             OutOfRangeError: that is beyond the file.
         """
-        file = self._opened(to_write=False)
+        file = self._to_read()
         if offset is None and position is None:
             raise TypeError("seek(): offset argument required")
         if position is not None:
@@ -130,7 +139,7 @@ class GFile:
 
     def readline(self) -> Any:
         """Returns the next line with its end; nothing at the end of the file."""
-        file = self._opened(to_write=False)
+        file = self._to_read()
         with with_op_errors(self._name):
             return self._given(file.readline())
 
@@ -140,7 +149,7 @@ class GFile:
 
     def tell(self) -> int:
         """Where in the file it is, in bytes."""
-        file = self._file if self._file is not None else self._opened(to_write=self._plain in ("w", "a"))
+        file = self._to_write() if self._plain in ("w", "a") else self._to_read()
         with with_op_errors(self._name):
             return int(file.tell())
 
@@ -150,14 +159,15 @@ class GFile:
 
     def flush(self) -> None:
         """Writes what is buffered, for others to see."""
-        if self._file is not None:
+        if self._writer is not None:
             with with_op_errors(self._name):
-                self._file.flush()
+                self._writer.flush()
 
     def close(self) -> None:
         """Closes the file; it is opened again when it is used again."""
-        if self._file is not None:
-            file, self._file = self._file, None
+        files = [file for file in (self._reader, self._writer) if file is not None]
+        self._reader = self._writer = None
+        for file in files:
             with with_op_errors(self._name):
                 file.close()
 
@@ -181,9 +191,9 @@ class GFile:
     next = __next__
 
     def __del__(self) -> None:
-        file = getattr(self, "_file", None)
-        if file is not None:
-            file.close()
+        for file in (getattr(self, "_reader", None), getattr(self, "_writer", None)):
+            if file is not None:
+                file.close()
 
 
 class FastGFile(GFile):

@@ -144,7 +144,7 @@ MODULES = {
 _FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
 _NN = (
     *("api.nets.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation", "ops.nn.sampling"),
-    *("ops.nn.fractional", "ops.array.sorting", "stand_in.v2_names"),
+    *("ops.random.fractional", "ops.array.sorting", "stand_in.v2_names"),
 )
 _VARIABLES = (
     *("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state"),
@@ -228,7 +228,7 @@ NAMES = {
     "ops.clip_ops": (),
     "ops.confusion_matrix": ("ops.math.confusion_matrix", "ops.metrics"),
     "ops.control_flow_ops": _FLOW,
-    "ops.control_flow_util": _FLOW,
+    "ops.control_flow_util": ("stand_in.control_flow_util", *_FLOW),
     "ops.control_flow_v2_toggles": ("api.behavior",),
     "ops.ctc_ops": ("ops.nn.ctc", *_NN),
     "ops.custom_gradient": ("ops.gradients.custom_gradient",),
@@ -282,7 +282,7 @@ NAMES = {
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.sort_ops": (),
-    "ops.sparse_ops": ("ops.sparse.sparse_spec", "api.arithmetic.sparse"),
+    "ops.sparse_ops": ("ops.sparse.sparse_spec", "ops.sparse.crossing", "api.arithmetic.sparse"),
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.stateless_random_ops": ("ops.random.stateless",),
@@ -416,6 +416,7 @@ ALIASES = {
         for name in ("TextLine", "TFRecord", "FixedLengthRecord")
         for version in ("V1", "V2")
     },
+    ("layers.normalization", "batch_norm"): "batch_normalization",
     ("ops.array_ops", "rank_internal"): "rank",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",

@@ -189,3 +189,21 @@ def test_modules_of_functions_of_ops_in_other_modules(tmp_path):
         "assert callable(nn_ops.gen_nn_ops.fractional_avg_pool_grad)",
     ]
     assert run(tmp_path, *lines) == 0
+
+
+def test_kinds_of_operations_of_loops_and_conditionals(tmp_path):
+    lines = [
+        "import tensorflow as tf",
+        "from tensorflow.python.ops import control_flow_util as util",
+        "assert util.ENABLE_CONTROL_FLOW_V2 is False",
+        "tf.while_loop(lambda i: i < tf.constant(3), lambda i: i + tf.identity(1), [0])",
+        "tf.cond(tf.constant(True), lambda: tf.constant(1), lambda: tf.constant(2))",
+        "kinds = ['LoopSwitch', 'CondSwitch', 'LoopMerge', 'CondMerge', 'LoopEnter', 'LoopExit']",
+        "for op in tf.get_default_graph().get_operations():",
+        "    found = [kind for kind in kinds if getattr(util, f'Is{kind}')(op)]",
+        "    scope = 'Loop' if op.name.startswith('while') else 'Cond'",
+        "    wanted = [kind for kind in kinds if kind == scope + op.type]",
+        "    assert found == wanted, (op.name, found)",
+        "    assert util.IsSwitch(op) == (op.type == 'Switch') and util.IsMerge(op) == (op.type == 'Merge')",
+    ]
+    assert run(tmp_path, *lines) == 0

@@ -75,6 +75,84 @@ CASES += [
     Case("UnsortedSegmentJoin", [s(["a", "b"]), i32([0, 2]), i32(1)], label="range", only_class=True),
 ]
 
+LISTS = [i64([[0, 0], [1, 0], [1, 1]])]
+TWO = [*LISTS, i64([[0, 0], [1, 0]])]
+CROSS = {"num_buckets": 0, "hash_key": 956888297470, "internal_type": "int64", "out_type": "string"}
+HASHED = {
+    "num_buckets": 100,
+    "hash_key": 7,
+    "internal_type": "int64",
+    "out_type": "int64",
+    "hashed_output": True,
+}
+CASES += [
+    Case(
+        "SparseCross",
+        [TWO, [s(["a", "b", "c"]), i64([7, -8])], [i64([2, 2]), i64([2, 1])], []],
+        {**CROSS, "hashed_output": False},
+    ),
+    Case(
+        "SparseCross",
+        [LISTS, [s(["a", "b", "c"])], [i64([2, 2])], [s([["x"], ["y"]])]],
+        {**CROSS, "hashed_output": False},
+        label="dense",
+    ),
+    Case(
+        "SparseCross",
+        [TWO, [s(["a", "b", "c"]), i64([7, -8])], [i64([2, 2]), i64([2, 1])], [s([["x"], ["y"]])]],
+        HASHED,
+        label="hashed",
+    ),
+    Case(
+        "SparseCross",
+        [LISTS, [i64([1, 2, 3])], [i64([2, 2])], [i64([[4], [5]])]],
+        {**HASHED, "num_buckets": 0},
+        label="whole",
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"a\xe2\x82\xac", b"\xffb\x00"])],
+        {"input_encoding": "UTF-8", "output_encoding": "UTF-16-BE"},
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"a\x00\xffb", b"\xf0"])],
+        {
+            "input_encoding": "UTF-8",
+            "output_encoding": "UTF-8",
+            "errors": "ignore",
+            "replace_control_characters": True,
+        },
+        label="ignore",
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"\xff\xfeb\x00", b"\x00c"])],
+        {"input_encoding": "UTF-16", "output_encoding": "UTF-32-BE"},
+        label="marks",
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"\xe9"])],
+        {"input_encoding": "ISO-8859-1", "output_encoding": "UTF-8"},
+        label="latin",
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"\xff"])],
+        {"input_encoding": "UTF-8", "output_encoding": "UTF-8", "errors": "strict"},
+        label="strict",
+        only_class=True,
+    ),
+    Case(
+        "UnicodeTranscode",
+        [s([b"a"])],
+        {"input_encoding": "none", "output_encoding": "UTF-8"},
+        label="encoding",
+        only_class=True,
+    ),
+]
+
 IMAGES = ramp(2, 4, 6, 2, step=0.25)
 for op in ("FractionalMaxPool", "FractionalAvgPool"):
     CASES += [

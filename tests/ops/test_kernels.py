@@ -165,6 +165,9 @@ def test_every_op_that_computes_has_a_recorded_case() -> None:
 SAVING_OPS = frozenset(  # tests/ops/test_saving.py, with files that TensorFlow wrote
     "MergeV2Checkpoints Restore RestoreSlice RestoreV2 Save SaveSlices SaveV2 ShardedFilename ShardedFilespec".split()
 )
+CALLS = frozenset(  # tests/stand_in/test_function.py, with functions of the graph's library
+    ("PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient")
+)
 WARM_STARTING_OPS = frozenset(  # tests/training/test_estimator.py, with vocabularies and checkpoints
     ("GenerateVocabRemapping", "LoadAndRemapMatrix")
 )
@@ -200,6 +203,7 @@ INPUT_OPS = frozenset(
 NOT_RECORDED = (
     INPUT_OPS
     | SAVING_OPS
+    | CALLS
     | WARM_STARTING_OPS
     | UPDATES_OF_PARTS
     | frozenset(

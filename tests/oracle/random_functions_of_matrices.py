@@ -131,6 +131,37 @@ def _fractional(d: Draw) -> Case:
     return Case(d.op, [values, pooled, grads, *edges], attrs)
 
 
+def _crossed(d: Draw) -> Case:
+    rows = d.int(1, 3)
+    sparse = [d.sparse([rows, d.int(1, 3)], d.pick(np.int64, object), 0.7) for _ in range(d.int(0, 2))]
+    dense = [
+        d.values(d.pick(np.int64, object), [rows, d.int(1, 2)]) for _ in range(d.int(0 if sparse else 1, 2))
+    ]
+    attrs: dict[str, Any] = {"num_buckets": 0, "hash_key": d.int(1, 1 << 40), "hashed_output": d.chance(2)}
+    kind = "int64" if attrs["hashed_output"] else "string"
+    if attrs["hashed_output"]:
+        attrs["num_buckets"] = d.pick(0, 1, 1000)
+    whole = any(one.dtype.kind == "i" for one in [*(one[1] for one in sparse), *dense])
+    attrs |= {"out_type": kind, "internal_type": "int64" if whole else "string"}
+    return Case(d.op, [[one[k] for one in sparse] for k in range(3)] + [dense], attrs)
+
+
+def _transcoded(d: Draw) -> Case:
+    texts = d.values(object, d.shape(0, 2))
+    flat = texts.reshape(-1)
+    for index in range(flat.size):
+        if d.chance(2):
+            flat[index] = bytes(d.rng.integers(0, 128 if d.chance(2) else 256, d.int(0, 6), dtype=np.uint8))
+    attrs = {
+        "input_encoding": d.pick("UTF-8", "UTF-8", "ISO-8859-1"),
+        "output_encoding": d.pick("UTF-8", "UTF-16-BE", "UTF-32-BE"),
+        "errors": d.pick("replace", "ignore", "strict"),
+        "replacement_char": d.pick(65533, 32),
+        "replace_control_characters": d.chance(2),
+    }
+    return Case(d.op, [texts], attrs)
+
+
 CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "Einsum": _einsum,
     **dict.fromkeys(("Lu", "MatrixSquareRoot", "MatrixLogarithm"), _matrices),
@@ -142,6 +173,8 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "Bucketize": _buckets,
     "NthElement": _nth,
     "UnsortedSegmentJoin": _texts,
+    "SparseCross": _crossed,
+    "UnicodeTranscode": _transcoded,
     **{f"Fractional{how}Pool{end}": _fractional for how in ("Max", "Avg") for end in ("", "Grad")},
 }
 """Op type to what makes its cases."""

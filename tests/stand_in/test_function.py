@@ -6,6 +6,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.stand_in.framework import func_graph, function, graph_to_function_def
 from gpuplace.stand_in.framework.function import Defun
+from gpuplace.stand_in.framework.op_def_library import op_def_library
 
 
 def run(fetches, feed_dict=None):
@@ -182,3 +183,14 @@ def test_the_graph_of_a_function():
     x = tf.placeholder(tf.float32)
     made = graph_to_function_def.graph_to_function_def(x.graph, [], [x], [x + 1, x * 2], ["plus", "times"])
     assert [arg.name for arg in made.signature.output_arg] == ["plus", "times"]
+
+
+@pytest.mark.parametrize("op_type", ["PartitionedCall", "StatefulPartitionedCall"])
+def test_calls_that_name_the_function(op_type):
+    @Defun(tf.float32)
+    def square(x):
+        return x * x
+
+    x = tf.constant(3.0)
+    made = op_def_library.apply_op(op_type, args=[x], Tout=[tf.float32], f=square)
+    assert run([*made, *tf.gradients(made, x)]) == [9.0, 6.0]

@@ -1,5 +1,6 @@
 """Builders of SavedModels, ops by name and other modules of the graph that programs import."""
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 from tensorboard.compat.proto.op_def_pb2 import OpDef
@@ -8,10 +9,12 @@ import gpuplace as tf
 from gpuplace.graphdef.messages import Event
 from gpuplace.saving import saved_model_loader, signatures
 from gpuplace.stand_in import pywrap_tensorflow
+from gpuplace.stand_in.framework import ops
 from gpuplace.stand_in.framework.composite_tensor import CompositeTensor
 from gpuplace.stand_in.framework.op_def_library import op_def_library
 from gpuplace.stand_in.names import resolve
 from gpuplace.stand_in.saved_model.builder_impl import _SavedModelBuilder
+from gpuplace.stand_in.summary import plugin_asset
 
 
 @pytest.fixture
@@ -133,3 +136,60 @@ def test_a_writer_of_events(tmp_path):
 def test_numbers_of_bfloat16():
     module = resolve("tensorflow.python.pywrap_tensorflow")
     assert float(module.TF_bfloat16_type()(1.5)) == 1.5 and module.NewCheckpointReader
+
+
+def test_operations_of_messages():
+    graph = tf.Graph()
+    message = ops._NodeDef("FloatOutput", "mine", device="/job:a")
+    made = ops.Operation(message, graph, [], [tf.float32])
+    assert isinstance(made, ops.Operation) and isinstance(tf.constant(1).op, ops.Operation)
+    assert (made.name, made.type, made.device, made.graph is graph) == ("mine", "FloatOutput", "/job:a", True)
+    before = ops.Operation(ops._NodeDef("NoOp", "before"), graph)
+    taking = ops.Operation(
+        ops._NodeDef("FloatInput", "taking"), graph, [made.outputs[0]], [], control_inputs=[before]
+    )
+    assert list(taking.inputs) == [made.outputs[0]] and list(taking.control_inputs) == [before]
+    with pytest.raises(ValueError, match="'_invalid' is not a valid node name"):
+        ops.Operation(ops._NodeDef("NoOp", "_invalid"), graph)
+    with pytest.raises(TypeError, match="node_def needs to be a NodeDef"):
+        ops.Operation("NoOp", graph)
+
+
+def test_files_of_a_plugin():
+    class Files(plugin_asset.PluginAsset):
+        plugin_name = "plugin"
+
+        def assets(self):
+            return {"a.txt": "a"}
+
+    class Others(Files):
+        pass
+
+    made = plugin_asset.get_plugin_asset(Files)
+    assert plugin_asset.get_plugin_asset(Files) is made and plugin_asset.get_all_plugin_assets() == [made]
+    with pytest.raises(ValueError, match="Plugin name collision between classes Others and Files"):
+        plugin_asset.get_plugin_asset(Others)
+    assert plugin_asset.get_all_plugin_assets(tf.Graph()) == []
+
+
+def test_moving_variances_of_all_examples():
+    """Of the fused op they are of a sample, as TensorFlow's are, if nothing else is asked for."""
+    images = np.random.RandomState(1).normal(size=[2, 3, 2, 4]).astype("float32")
+    moved = []
+    for fused, corrected in (True, True), (True, False), (False, True):
+        layer = tf.layers.BatchNormalization(fused=fused, momentum=0.0)
+        layer._bessels_correction_test_only = corrected
+        layer.apply(tf.constant(images), training=True)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(layer.updates)
+            moved.append(session.run(layer.moving_variance))
+    np.testing.assert_allclose(moved[0], moved[2] * 12 / 11, rtol=1e-4)
+    np.testing.assert_allclose(moved[1], moved[2], rtol=1e-4)
+
+
+def test_layers_keep_their_constraints():
+    one, other = (lambda w: w), (lambda w: w)
+    assert tf.layers.Conv2D(1, 1, kernel_constraint=one, bias_constraint=other).kernel_constraint is one
+    assert tf.layers.SeparableConv2D(1, 1, pointwise_constraint=one).pointwise_constraint is one
+    assert tf.layers.BatchNormalization(gamma_constraint=other).gamma_constraint is other

@@ -4,6 +4,9 @@ Source: tensorflow/_api/v1/sparse, release 1.15 (names).
 """
 
 from gpuplace.ops.input.accumulators import SparseConditionalAccumulator
+from gpuplace.ops.sparse.crossing import sparse_cross as cross
+from gpuplace.ops.sparse.crossing import sparse_cross_hashed as cross_hashed
+from gpuplace.ops.sparse.masking import sparse_mask as mask
 from gpuplace.ops.sparse.sparse_ops import from_dense
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_add as add,
@@ -90,9 +93,9 @@ from gpuplace.ops.sparse.sparse_ops import (
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = [
-    "SparseConditionalAccumulator",
-    "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "matmul", "maximum",
-    "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
-    "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
-    "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "SparseConditionalAccumulator", "SparseTensor", "add", "concat", "cross", "cross_hashed", "expand_dims",
+    "eye", "fill_empty_rows", "from_dense", "mask", "matmul", "maximum", "merge", "minimum", "placeholder",
+    "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder", "reset_shape", "reshape",
+    "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul",
+    "split", "to_dense", "to_indicator", "transpose",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from gpuplace.ops.text.strings import string_lower as lower
 from gpuplace.ops.text.strings import string_strip as strip
 from gpuplace.ops.text.strings import string_to_number as to_number
 from gpuplace.ops.text.strings import string_upper as upper
+from gpuplace.ops.text.unicode import unicode_transcode
 
 __all__ = [
     "as_string",
@@ -33,6 +34,7 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_transcode",
     "unsorted_segment_join",
     "upper",
 ]

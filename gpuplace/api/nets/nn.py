@@ -14,7 +14,6 @@ from gpuplace.ops.nn.ctc import *
 from gpuplace.ops.nn.depthwise import *
 from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
-from gpuplace.ops.nn.fractional import fractional_avg_pool, fractional_max_pool
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.patches import max_pool_with_argmax
@@ -23,6 +22,7 @@ from gpuplace.ops.nn.pooling import *
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.nn.volumes import *
+from gpuplace.ops.random.fractional import fractional_avg_pool, fractional_max_pool
 from gpuplace.ops.random.unigrams import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *

@@ -24,6 +24,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
@@ -288,6 +289,10 @@ def _batches_shape(op: Operation) -> Any:
     pairs = constant_value(op.inputs[-1])
     if blocks is None:
         return [TensorShape.of((None,) * (1 + number) + rest)]
+    if any(int(size) < 1 for size in blocks):
+        raise ValueError("block_shape must be positive")
+    if pairs is not None:
+        _check_pairs(pairs, number, "paddings" if shrinks else "crops")
     area = math.prod(int(size) for size in blocks)
     batch = sizes[0]
     if not shrinks and batch is not None and batch % area:
@@ -306,6 +311,13 @@ def _batches_shape(op: Operation) -> Any:
             raise ValueError(f"Negative dimension size caused by subtracting {around} from {length * block}")
         result.append(made)
     return [TensorShape.of((*result, *rest))]
+
+
+def _check_pairs(pairs: Any, number: int, what: str) -> None:
+    """ValueError where there are not as many pairs as blocks, or one is negative."""
+    merge_shapes(TensorShape(pairs.shape), TensorShape((number, 2)))
+    if (pairs < 0).any():
+        raise ValueError(f"{what} cannot be negative")
 
 
 @gradient("SpaceToBatchND")

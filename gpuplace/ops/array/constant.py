@@ -22,6 +22,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.arguments import int_of, list_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
@@ -287,7 +288,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 @compute("Fill", fresh=True, grows=True)
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
-    sizes = tuple(dims.tolist())
+    sizes = tuple(list_of(dims, "dims must be a vector, got shape"))
     if value.ndim:
         raise InvalidArgumentError.of(
             f"value must be a scalar, got shape [{','.join(map(str, value.shape))}]"
@@ -369,6 +370,11 @@ def range(
 
 @compute("Range", fresh=True, grows=True)
 def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+    for one, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
+        if one.ndim:
+            raise InvalidArgumentError.of(
+                f"{what} must be a scalar, not shape [{','.join(map(str, one.shape))}]"
+            )
     first, last, step = start.item(), limit.item(), delta.item()
     count = _range_length(first, last, step)
     if start.dtype.kind in "iu":
@@ -439,7 +445,7 @@ lin_space = linspace
 
 @compute("LinSpace", fresh=True, grows=True)
 def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
-    count = int(num)
+    count = int_of(num, "num must be a scalar, not shape")
     if count <= 0:
         raise InvalidArgumentError.of(f"Requires num > 0: {count}")
     if count == 1:
@@ -559,9 +565,9 @@ def one_hot(
 
 @compute("OneHot", fresh=True, grows=True)
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
-    if int(depth) < 0:
-        raise InvalidArgumentError.of(f"depth must be non-negative, got: {int(depth)}")
-    count = int(depth)
+    count = int_of(depth, "depth must be a scalar, but got:")
+    if count < 0:
+        raise InvalidArgumentError.of(f"depth must be non-negative, got: {count}")
     if xp is np:
         rows = np.full((indices.size, count), off_value)
         places = indices.reshape(-1)

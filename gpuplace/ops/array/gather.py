@@ -143,6 +143,8 @@ def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
 
 @compute("GatherV2", fresh=True)
 def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, ctx: Any) -> Any:
+    if axis.ndim:
+        raise InvalidArgumentError.of("axis must be scalar")
     at = int(axis)
     if not -params.ndim <= at < params.ndim:
         raise InvalidArgumentError.of(

@@ -22,6 +22,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
@@ -97,14 +98,18 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
             )
 
 
+def _axis(value: Any) -> int:
+    return int_of(value, "axis tensor should be a scalar integer, but got shape")
+
+
 @binder("ConcatV2", fresh=True)
 def _concat_v2(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    return lambda *tensors: _join(xp, tensors[:-1], int(tensors[-1]))
+    return lambda *tensors: _join(xp, tensors[:-1], _axis(tensors[-1]))
 
 
 @compute("Concat", fresh=True)
 def _concat(xp: Any, concat_dim: Any, values: list[Any]) -> Any:
-    return _join(xp, values, int(concat_dim))
+    return _join(xp, values, _axis(concat_dim))
 
 
 @shape_function("ConcatV2", "Concat")
@@ -450,6 +455,8 @@ def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
 
 
 def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
+    if split_dim.ndim:
+        raise InvalidArgumentError.of(f"split_dim must be a scalar but has rank {split_dim.ndim}")
     axis = _axis_in(
         int(split_dim),
         value.ndim,

@@ -15,6 +15,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import list_of
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -49,7 +50,7 @@ def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -
 
 @compute("BroadcastTo", grows=True)
 def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
-    sizes = tuple(shape.tolist())
+    sizes = tuple(list_of(shape, "shape must be a vector of {int32,int64}, got shape"))
     text = brackets(TensorShape(sizes))
     if len(sizes) < input.ndim:
         raise InvalidArgumentError.of(
@@ -208,7 +209,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 @compute("Tile", grows=True)
 def _tile(xp: Any, input: Any, multiples: Any) -> Any:
-    counts = multiples.tolist()
+    counts = list_of(multiples, "Expected multiples to be 1-D, but got shape")
     if len(counts) != input.ndim:
         raise InvalidArgumentError.of(
             f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(counts)}"

@@ -14,6 +14,7 @@ from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, make_
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import list_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
@@ -164,7 +165,7 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
 
 @compute("Reshape", shares=True)
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
-    sizes = shape.tolist()
+    sizes = list_of(shape, "sizes input must be 1-D, not")
     try:
         if min(sizes, default=0) >= -1:
             return tensor.reshape(sizes)
@@ -397,7 +398,7 @@ def transpose(
 
 @compute("Transpose", "ConjugateTranspose")
 def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
-    order = perm.tolist()
+    order = list_of(perm, "perm must be a vector, not")
     if len(order) != x.ndim:
         raise InvalidArgumentError.of(
             f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}"

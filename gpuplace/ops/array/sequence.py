@@ -20,6 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import int_of
 from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
@@ -69,6 +70,8 @@ reverse_v2 = reverse
 
 @compute("ReverseV2")
 def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
+    if axis.ndim != 1:
+        raise InvalidArgumentError.of(f"'dims' must be 1-dimension, not {axis.ndim}")
     axes = []
     for index, at in enumerate(axis.tolist()):
         if not -tensor.ndim <= at < tensor.ndim:
@@ -301,14 +304,18 @@ def cumprod() -> None:
     """
 
 
+def _axis(value: Any) -> int:
+    return int_of(value, "ScanOp: axis must be a scalar, not")
+
+
 @compute("Cumsum", fresh=True)
 def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-    return _scan(xp, xp.cumsum, 0, x, int(axis), exclusive, reverse)
+    return _scan(xp, xp.cumsum, 0, x, _axis(axis), exclusive, reverse)
 
 
 @compute("Cumprod", fresh=True)
 def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
-    return _scan(xp, xp.cumprod, 1, x, int(axis), exclusive, reverse)
+    return _scan(xp, xp.cumprod, 1, x, _axis(axis), exclusive, reverse)
 
 
 def _scan(xp: Any, function: Any, neutral: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -366,7 +373,7 @@ def cumulative_logsumexp() -> None:
 def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
     lowest = as_dtype(x.dtype).min if rules() == "1.15" else -math.inf
     return _scan(
-        xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, int(axis), exclusive, reverse
+        xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, _axis(axis), exclusive, reverse
     )
 
 
@@ -516,7 +523,7 @@ def arg_min(
 
 @compute("ArgMax", "ArgMin", fresh=True)
 def _arg_extreme(xp: Any, input: Any, dimension: Any, *, output_type: Any, ctx: Any) -> Any:
-    axis = int(dimension)
+    axis = int_of(dimension, "dim must be a scalar, but received tensor of shape:")
     if not -input.ndim <= axis < input.ndim:
         raise InvalidArgumentError.of(
             f"Expected dimension in the range [{-input.ndim}, {input.ndim}), but got {axis}"

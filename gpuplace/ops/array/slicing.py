@@ -70,6 +70,12 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 
 @compute("Slice")
 def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
+    if begin.ndim != 1 or size.ndim != 1:
+        shapes = " and ".join(f"[{','.join(map(str, one.shape))}]" for one in (begin, size))
+        raise InvalidArgumentError.of(
+            f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes {shapes}"
+            " instead."
+        )
     return input[_parts(tuple(begin.tolist()), tuple(size.tolist()), input.shape)]
 
 

@@ -222,7 +222,7 @@ def _nth_element(xp: Any, input: Any, n: Any, *, reverse: bool) -> Any:
     if not input.ndim:
         raise InvalidArgumentError.of("Input must be >= 1-D, got shape []")
     if input.shape[-1] <= place:
-        raise InvalidArgumentError.of(f"Input must have at least n+1={place + 1} columns")
+        raise InvalidArgumentError.of("Input must have at least n+1 columns")
     at = input.shape[-1] - 1 - place if reverse else place
     return xp.array(xp.partition(input, at, axis=-1)[..., at])
 

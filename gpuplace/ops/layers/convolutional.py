@@ -249,6 +249,7 @@ class DilatedConv(ConvBase):
             name,
             **kwargs,
         )
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
 
     def _after_build(self) -> None:
         self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
@@ -397,6 +398,7 @@ class TransposedConv(ConvBase):
             name,
             **kwargs,
         )
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
 
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, self.filters, channels)
@@ -516,6 +518,8 @@ class _Separable(ConvBase):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
+        self.depthwise_constraint, self.pointwise_constraint = depthwise_constraint, pointwise_constraint
+        self.bias_constraint = bias_constraint
         self._of_point = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None

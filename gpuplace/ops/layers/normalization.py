@@ -115,6 +115,18 @@ class BatchNormalization(Layer):
         self.moving_mean: Any = None
         self.moving_variance: Any = None
         self._rank = 0
+        self._bessels_correction_test_only = True
+        """False: moving variances of the fused op are of all examples, as those of single ops; TensorFlow's name."""
+
+    @property
+    def beta_constraint(self) -> Function | None:
+        """What keeps ``beta`` in bounds."""
+        return self._of_beta[2]
+
+    @property
+    def gamma_constraint(self) -> Function | None:
+        """What keeps ``gamma`` in bounds."""
+        return self._of_gamma[2]
 
     def _check(self, inputs: Any) -> None:
         if self.built:
@@ -200,6 +212,11 @@ class BatchNormalization(Layer):
             )
         else:
             momentum = convert_to_tensor(self.momentum)
+        if not self._bessels_correction_test_only:
+            count = cast(reshaping.size(inputs), variance.dtype) / cast(
+                reshaping.size(variance), variance.dtype
+            )
+            variance *= (count - 1) / count
         if always is not False:
             self.add_update(_moved(self.moving_mean, mean, momentum))
             self.add_update(_moved(self.moving_variance, variance, momentum))

@@ -43,6 +43,12 @@ def _einsum(xp: Any, inputs: Sequence[Any], *, equation: bytes) -> Any:
         raise InvalidArgumentError.of(f"Expected {len(terms)} inputs but got: {len(inputs)}")
     sizes = _sizes(terms, inputs)
     dtype = inputs[0].dtype
+    if _DOTS not in result and any(
+        _DOTS in term and value.ndim > len(term) - 3 for term, value in zip(terms, inputs, strict=True)
+    ):
+        raise InvalidArgumentError.of(
+            "Ellipsis cannot be used in inputs only, where it stands for dimensions"
+        )
     wide = [one.astype("float32") if dtype.itemsize == 2 else one for one in inputs]
     once = "".join(dict.fromkeys(result.replace(_DOTS, "")))
     dots = _DOTS if _DOTS in result else ""

@@ -18,6 +18,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.arguments import int_of
 from gpuplace.numerics.pieces import is_large_product, multiply, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
@@ -558,7 +559,8 @@ def matrix_band_part(
 def _matrix_band_part(xp: Any, input: Any, num_lower: Any, num_upper: Any) -> Any:
     _require_matrix(input)
     rows, columns = input.shape[-2:]
-    lower, upper = int(num_lower), int(num_upper)
+    lower = int_of(num_lower, "num_lower must be scalar, got shape")
+    upper = int_of(num_upper, "num_upper must be scalar, got shape")
     for label, value, limit in (("num_lower", lower, rows), ("num_upper", upper, columns)):
         if value > limit:
             bound = "rows" if label == "num_lower" else "columns"

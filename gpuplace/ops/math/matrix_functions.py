@@ -22,6 +22,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import eye, zeros_like
 from gpuplace.ops.array.gather import where
@@ -35,7 +36,9 @@ from gpuplace.ops.math.factorization import svd
 from gpuplace.ops.math.linalg import cholesky, cholesky_solve, matrix_solve
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_max, reduce_sum
+from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.ops.support import like, new
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = ["matrix_solve_ls", "matrix_square_root"]
@@ -77,7 +80,7 @@ def lu(input: TensorLike, output_idx_type: Any = int32, name: str | None = None)
 def _lu(xp: Any, matrices: Any, *, output_idx_type: Any) -> tuple[Any, Any]:
     _check_square(matrices)
     size = matrices.shape[-1]
-    work = matrices.reshape(-1, size, size).copy()
+    work = matrices.reshape(math.prod(matrices.shape[:-2]), size, size).copy()
     every = xp.arange(len(work))
     rows = xp.tile(xp.arange(size, dtype=output_idx_type.as_numpy_dtype), (len(work), 1))
     for step in range(size):
@@ -98,6 +101,15 @@ def _check_square(x: Any) -> None:
         raise InvalidArgumentError.of(
             f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
         )
+
+
+@shape_function("MatrixSquareRoot", "MatrixLogarithm", "MatrixExponential")
+def _square_shape(op: Operation) -> Any:
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    size = merge_sizes(sizes[-1], sizes[-2])
+    return (TensorShape.of((*sizes[:-2], size, size)),)
 
 
 def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
@@ -130,8 +142,9 @@ def _each(xp: Any, matrices: Any, function: Any) -> Any:
     _check_square(matrices)
     size = matrices.shape[-1]
     result = xp.empty_like(matrices)
-    flat, out = matrices.reshape(-1, size, size), result.reshape(-1, size, size)
-    for index in range(len(flat) if size else 0):
+    shape = (math.prod(matrices.shape[:-2]) if size else 0, size, size)
+    flat, out = matrices.reshape(shape), result.reshape(shape)
+    for index in range(shape[0]):
         value = function(flat[index].astype("complex128"))
         out[index] = value if matrices.dtype.kind == "c" else value.real
     return result
@@ -427,11 +440,10 @@ def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [*_by_shape(matrix, lambda tall: of_tall() if tall else of_wide()), None]
 
 
-def _largest_ratio(a: Tensor) -> float:
-    """Ten times the larger size of the matrices, in units of the last place."""
-    sizes: list[Any] = a.shape.as_list()
-    rows, columns = sizes[-2:]
-    return 10.0 * max(rows, columns) * float(np.finfo(a.dtype.as_numpy_dtype).eps)
+def _larger_size(a: Tensor) -> Tensor:
+    """The larger size of the matrices, in units of the last place."""
+    size = cast(reduce_max(shape_of(a)[-2:]), a.dtype)
+    return size * like(np.finfo(a.dtype.as_numpy_dtype).eps, a)
 
 
 def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
@@ -442,7 +454,7 @@ def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: st
     [[0.5, 0.0], [0.0, 0.0]]
 
     Args:
-        a: ``[..., m, n]``, float32 or float64, of known sizes.
+        a: ``[..., m, n]``, float32 or float64.
         rcond: singular values below this share of the largest count as zeros; None: by sizes and type.
         validate_args: kept for TensorFlow's arguments: shapes are checked either way.
         name: name of the scope.
@@ -457,10 +469,10 @@ def pinv(a: TensorLike, rcond: Any = None, validate_args: bool = False, name: st
     with name_scope(name, "pinv", [a, rcond]):
         matrix = _floating_matrix(a)
         share = convert_to_tensor(
-            _largest_ratio(matrix) if rcond is None else rcond, matrix.dtype, name="rcond"
+            10 * _larger_size(matrix) if rcond is None else rcond, matrix.dtype, name="rcond"
         )
         values, left, right = svd(matrix, full_matrices=False)
-        limit = expand_dims(share, -1) * reduce_max(values, axis=-1, keepdims=True)
+        limit = new("ExpandDims", input=share, dim=-1) * reduce_max(values, axis=-1, keepdims=True)
         inverses = where(values > limit, 1 / values, zeros_like(values))
         return matmul(right * expand_dims(inverses, -2), left, adjoint_b=True)
 
@@ -475,7 +487,7 @@ def matrix_rank(
     1
 
     Args:
-        a: ``[..., m, n]``, float32 or float64, of known sizes.
+        a: ``[..., m, n]``, float32 or float64.
         tol: the limit; None: the largest singular value in units of the last place, times the larger size.
         validate_args: kept for TensorFlow's arguments: shapes are checked either way.
         name: name of the scope.
@@ -491,7 +503,7 @@ def matrix_rank(
         matrix = _floating_matrix(a)
         values = svd(matrix, compute_uv=False)
         if tol is None:
-            tol = reduce_max(values, axis=-1, keepdims=True) * (_largest_ratio(matrix) / 10.0)
+            tol = reduce_max(values, axis=-1, keepdims=True) * _larger_size(matrix)
         return reduce_sum(cast(values > tol, "int32"), axis=-1)
 
 

@@ -16,6 +16,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.array.constant import ones as make_ones
 from gpuplace.ops.array.gather import gather, where
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
@@ -289,7 +290,7 @@ def unsorted_segment_min(
 
 @compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", fresh=True)
 def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
-    count = int(num_segments)
+    count = int_of(num_segments, "num_segments should be a scalar, not shape")
     if count < 0:
         raise InvalidArgumentError.of(f"Input num_segments == {count} must not be negative.")
     if data.shape[: segment_ids.ndim] != segment_ids.shape:

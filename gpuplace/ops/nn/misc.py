@@ -21,6 +21,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.arguments import int_of
 from gpuplace.numerics.channels import channel_sums, is_one_line
 from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.numerics.pieces import by_element, is_whole, over
@@ -245,7 +246,7 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
 
 @compute("TopKV2", fresh=True, slow=True)
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
-    count = int(k)
+    count = int_of(k, "k must be scalar, got shape")
     if count < 0:
         raise InvalidArgumentError.of(f"Need k >= 0, got {count}")
     if count > x.shape[-1]:

@@ -21,6 +21,7 @@ from gpuplace.graph.graph import DEFAULT_GRAPH_SEED
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import int_of, list_of
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.control import with_dependencies
@@ -84,7 +85,7 @@ def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
     """The sizes in an array; InvalidArgumentError where one is negative."""
-    sizes = tuple(shape.tolist())
+    sizes = tuple(list_of(shape, "shape must be a vector of {int32,int64}, got shape"))
     for index, size in enumerate(sizes):
         if size < 0:
             raise InvalidArgumentError.of(
@@ -381,7 +382,7 @@ def classes_drawn(
     Raises:
         InvalidArgumentError: ``logits`` is no matrix or has no classes, or ``num_samples`` is negative.
     """
-    count = int(num_samples)
+    count = int_of(num_samples, "num_samples should be a scalar, got shape")
     if logits.ndim != 2:
         raise InvalidArgumentError.of(f"logits should be a matrix, got shape {list(logits.shape)}")
     if count < 0:

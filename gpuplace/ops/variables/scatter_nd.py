@@ -5,23 +5,30 @@ Source: tensorflow/python/ops/state_ops.py and core/kernels/scatter_nd_op.cc, re
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array.gather import scattered_nd
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.array.reshaping import reshape
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_updates_at
+from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike, VariableLike
 
-__all__ = ["scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
+__all__ = ["batch_scatter_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
 _REFERENCES = tuple(f"ScatterNd{how}" for how in ("Update", "Add", "Sub"))
 _RESOURCES = tuple(f"Resource{op_type}" for op_type in _REFERENCES)
@@ -155,3 +162,50 @@ def _change(xp: Any, storage: VariableStorage, indices: Any, updates: Any, ctx: 
 
 
 not_differentiable(*_REFERENCES, *_RESOURCES)
+
+
+def batch_scatter_update(
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Replaces rows of a variable, by indices of their own for each batch.
+
+    >>> import gpuplace as tf
+    >>> table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    >>> with tf.Session() as session:
+    ...     session.run(table.initializer)
+    ...     session.run(tf.batch_scatter_update(table, [[1], [0]], [[8.0], [9.0]])).tolist()
+    [[1.0, 8.0], [9.0, 4.0]]
+
+    Args:
+        ref: a variable, ``[*batch, n, ...]``.
+        indices: ``[*batch, k]``, int32 or int64, of known rank.
+        updates: ``[*batch, k, ...]``, of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the scope.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        ValueError: the rank of ``indices`` is not known.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
+    with name_scope(name, "", [indices, updates]) if name else contextlib.nullcontext():
+        places = convert_to_tensor(indices, name="indices")
+        rank = places.shape.ndims
+        if rank is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        sizes = shape_of(places)
+        columns = [_along(places, sizes, axis, rank) for axis in range(rank - 1)]
+        return _scatter(ref, stack([*columns, places], axis=-1), updates, use_locking, how="Update")
+
+
+def _along(places: Tensor, sizes: Tensor, axis: int, rank: int) -> Tensor:
+    """The position along an axis, of every element of ``places``."""
+    numbers = cast(new("Range", start=0, limit=sizes[axis], delta=1), places.dtype)
+    shape = [1] * axis + [-1] + [1] * (rank - axis - 1)
+    return reshape(numbers, shape) * new("OnesLike", x=places)

@@ -6,25 +6,90 @@ Source: tensorflow/python/framework/ops.py, release 1.15 (names, sentences).
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import UnimplementedError
-from gpuplace.graph import convert, stacks
+from gpuplace.graph import convert, operation, stacks
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef import messages
+from gpuplace.graphdef.attr_values import decode_attr
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import find_gradient as get_gradient_function
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variables.variables import Variable
 
 __all__ = [
-    "EagerTensor", "RegisterShape", "convert_to_tensor_or_composite", "executing_eagerly_outside_functions",
+    "EagerTensor", "Operation", "RegisterShape", "convert_to_tensor_or_composite",
+    "executing_eagerly_outside_functions",
     "get_gradient_function", "get_name_scope", "has_default_graph", "is_dense_tensor_like", "name_scope_v2",
     "register_dense_tensor_like_type", "uid",
 ]  # fmt: skip
 
+
+class _Constructor(type):
+    """The class of `Operation`, which operations of graphs are instances of."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, operation.Operation)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, operation.Operation)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(operation.Operation, name)
+
+    def __call__(
+        cls,
+        node_def: Any,
+        g: Any,
+        inputs: Any = None,
+        output_types: Any = None,
+        control_inputs: Any = None,
+        input_types: Any = None,
+        original_op: Any = None,
+        op_def: Any = None,
+    ) -> operation.Operation:
+        """An operation that is added to a graph.
+
+        Args:
+            node_def: its ``NodeDef``: type, name, attributes and device.
+            g: the graph.
+            inputs: the tensors that it takes; None: none.
+            output_types: the types of what it gives.
+            control_inputs: what runs before it.
+            input_types: the types of what it takes, where references are wanted.
+            original_op: nothing that counts.
+            op_def: nothing that counts: the op's type says it.
+
+        Raises:
+            TypeError: ``node_def`` or ``g`` is something else.
+            ValueError: the name is no name.
+        """
+        if not isinstance(node_def, messages.NodeDef):
+            raise TypeError(f"node_def needs to be a NodeDef: {node_def}")
+        if not isinstance(g, Graph):
+            raise TypeError(f"g needs to be a Graph: {g}")
+        if not _NAME.fullmatch(node_def.name):
+            raise ValueError(f"'{node_def.name}' is not a valid node name")
+        attrs = {key: decode_attr(value) for key, value in node_def.attr.items()}
+        with g.as_default(), g.control_dependencies(control_inputs or []):
+            made = g.create_op(
+                node_def.op, list(inputs or []), output_types, input_types, node_def.name, attrs
+            )
+        if node_def.device:
+            made._set_device(node_def.device)
+        return made
+
+
+class Operation(metaclass=_Constructor):
+    """A node of a graph, also made of its message."""
+
+
+_NAME = re.compile("[A-Za-z0-9.][A-Za-z0-9_.\\-/]*")
 _uids = itertools.count(1)
 
 

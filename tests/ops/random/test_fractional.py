@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.nn.fractional import fractional_avg_pool_v2, fractional_max_pool_v2
+from gpuplace.ops.random.fractional import fractional_avg_pool_v2, fractional_max_pool_v2
 
 IMAGES = np.random.default_rng(1).random([1, 13, 10, 2])
 

@@ -1,0 +1,73 @@
+"""``tensorflow.python.summary.plugin_asset``: files that a plugin of TensorBoard has beside the events of a graph.
+
+Source: tensorflow/python/summary/plugin_asset.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+
+_PLUGIN_ASSET_PREFIX = "__tensorboard_plugin_asset__"
+
+
+class PluginAsset(abc.ABC):
+    """The files of a plugin; a subclass names the plugin in ``plugin_name``."""
+
+    plugin_name: str | None = None
+
+    @abc.abstractmethod
+    def assets(self) -> dict[str, str | bytes]:
+        """Name of each file -> what it holds."""
+
+
+def get_plugin_asset(plugin_asset_cls: type[PluginAsset], graph: Graph | None = None) -> Any:
+    """The files of a plugin for a graph, made where there are none.
+
+    Args:
+        plugin_asset_cls: their class.
+        graph: the graph; None: the default one.
+
+    Raises:
+        ValueError: the class names no plugin, or the graph has something else for it.
+    """
+    graph = graph or get_default_graph()
+    name = plugin_asset_cls.plugin_name
+    if not name:
+        raise ValueError(f"Class {plugin_asset_cls.__name__} has no plugin_name")
+    key = _PLUGIN_ASSET_PREFIX + name
+    there = graph.get_collection(key)
+    if there:
+        if len(there) > 1:
+            raise ValueError(f"Collection for plugin {name} had {len(there)} items, expected 1")
+        if not isinstance(there[0], plugin_asset_cls):
+            raise ValueError(
+                f"Plugin name collision between classes {plugin_asset_cls.__name__} and {type(there[0]).__name__}"
+            )
+        return there[0]
+    made = plugin_asset_cls()
+    graph.add_to_collection(key, made)
+    graph.add_to_collection(_PLUGIN_ASSET_PREFIX, name)
+    return made
+
+
+def get_all_plugin_assets(graph: Graph | None = None) -> list[Any]:
+    """The files of all plugins for a graph.
+
+    Args:
+        graph: the graph; None: the default one.
+
+    Raises:
+        ValueError: a plugin has not exactly one such object.
+    """
+    graph = graph or get_default_graph()
+    made = []
+    for name in graph.get_collection(_PLUGIN_ASSET_PREFIX):
+        found = graph.get_collection(_PLUGIN_ASSET_PREFIX + name)
+        if len(found) != 1:
+            raise ValueError(f"Collection for plugin {name} had {len(found)} items, expected 1")
+        made += found
+    return made

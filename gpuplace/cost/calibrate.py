@@ -1,10 +1,11 @@
 """Measures this machine, so that its times can be foretold: ``gpuplace calibrate``.
 
 Small steps of several kinds run here, each twice over: traced, which times every kernel by itself, and untraced, as
-steps usually run. Lines of the CPU and curves of op types come from the traced kernels. What the untraced steps take
-as a whole then scales the lines, their starts and the rest apart, and the executor's share, until the same steps,
-foretold, take what they took: tracing makes every node start later, and an untraced step computes several nodes at a
-time where it can. Of several rounds the quickest counts: it is foretold what a machine takes that does nothing else.
+steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
+untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
+steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
+computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds the quickest
+counts: it is foretold what a machine takes that does nothing else.
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
 cannot be timed from the host one by one.
@@ -12,6 +13,7 @@ cannot be timed from the host one by one.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.estimate import estimate, estimate_with
+from gpuplace.cost.estimate import estimate, step_time_by
 from gpuplace.cost.probe_runs import ProbeRun, here, usual, with_tensorflow
 from gpuplace.cost.probes import PROBES, Probe, build
 from gpuplace.cost.samples import Sample, samples_of
@@ -30,6 +32,7 @@ from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
+from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
@@ -44,10 +47,19 @@ _SPLIT = (20e-6, 60e-6, 200e-6, 600e-6, 1e9)
 """Seconds from which on kernels may be split among cores; the last: none is."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
-_EXECUTOR, _WAKE_UP, _FEED = 1e-6, 3e-6, 1e-6
-"""What is tried first: seconds of the executor for a node, and of a thread of the pool that wakes up, of a fed
-tensor."""
-_PULLS = np.array([0.02, 0.1, *[0.005] * 5])
+_ROUND = 0.1
+"""Errors below this count little, and large ones in proportion."""
+_TRACING, _EXECUTOR, _WAKE_UP, _QUEUE = 1e-7, 3e-7, 2e-5, 2e-6
+"""What is tried first: seconds that tracing adds to a kernel, of the executor for a node, of a thread of the pool that
+wakes up or fetches a node."""
+_CALL = np.array([1.0, 0.5, 0.1])
+"""The same of a call, of what it takes longer that feeds, and of a fed tensor, as parts of half the shortest step."""
+_NUMBERS = (
+    *("starts", "work", "less", "executor_seconds", "idle_seconds", "wake_up_seconds", "queue_seconds"),
+    *("call_seconds", "feeding_seconds", "feed_seconds"),
+)
+"""What is found, as ``CostModel.corrected`` names it."""
+_PULLS = np.array([0.02, 0.1, 0.005, 0.005, 0.005, 0.005, 0.01, *[0.005] * 3])
 """How dear it is to leave what traced kernels show."""
 
 
@@ -89,9 +101,10 @@ def calibrate(
                 runs[probe.name].append(run(probe))
     samples: list[Sample] = []
     measured = []
+    config = ConfigProto(inter_op_parallelism_threads=os.cpu_count() or 1)  # that of a session here
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
-        step = estimate(probe.graph, probe.fetches, feeds, machine="1 CPU", cost_model=base)
+        step = estimate(probe.graph, probe.fetches, feeds, machine="1 CPU", config=config, cost_model=base)
         measured.append(_Measured(step, min(found.seconds for found in runs[probe.name])))
         if probe.has_kernels:
             samples += _kernels(step, runs[probe.name])
@@ -100,9 +113,10 @@ def calibrate(
             log(f"GPU: {gpu.name}")
             samples += _gpu_samples(index, gpu, clock)
     whose = "" if tensorflow is None else "TensorFlow's "
-    model = CostModel.of_samples(samples, base, f"{len(samples)} {whose}kernels measured on this machine")
+    source = f"{len(samples)} {whose}kernels measured on this machine"
+    model = CostModel.of_samples(samples, base, source, coldly=tensorflow is None)
     log("CPU: whole steps")
-    return _corrected(model, measured)
+    return _corrected(model, measured, in_a_line=tensorflow is None)
 
 
 def _kernels(step: StepEstimate, runs: Sequence[ProbeRun]) -> list[Sample]:
@@ -112,46 +126,60 @@ def _kernels(step: StepEstimate, runs: Sequence[ProbeRun]) -> list[Sample]:
     return samples_of([found.trace for found in runs], works, {}, min)
 
 
-def _corrected(model: CostModel, measured: Sequence[_Measured]) -> CostModel:
+def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
     """The model without what tracing adds to the starts of kernels, and with the host's part, by whole steps.
 
-    The whole steps are foretold for each choice of where kernels are split and of seven numbers; what is best in
+    The whole steps are foretold for each choice of where kernels are split and of ten numbers; what is best in
     proportion, and not far from the model, is found by moves along each number, which become smaller.
     """
     known = [found for found in measured if found.seconds > 0]
     if not known:
         return model
+    steps = [(step_time_by(found.step), found.seconds) for found in known]
     least = max(min(found.seconds for found in known) / 2, _LEAST)
-    first = np.array([1.0, 1.0, _EXECUTOR, _EXECUTOR, _WAKE_UP, least, _FEED])
+    call = least * _CALL
+    first = np.array([1.0, 1.0, _TRACING, _EXECUTOR, _EXECUTOR, _WAKE_UP, _QUEUE, *call])
 
     def of(logs: np.ndarray, split: float) -> CostModel:
-        starts, work, executor, idle, wake_up, call, feed = (first * np.exp(logs)).tolist()
-        return model.corrected(starts, work, executor, idle, wake_up, call, feed, split)
+        numbers = dict(zip(_NUMBERS, (first * np.exp(logs)).tolist(), strict=True))
+        return model.corrected(**numbers, split_seconds=split, in_a_line=in_a_line)
 
     def off(logs: np.ndarray, split: float) -> float:
         tried = of(logs, split)
-        errors = [abs(np.log(estimate_with(step, tried).step_time / seconds)) for step, seconds in known]
-        return float(np.mean(errors) + np.abs(logs) @ _PULLS)
+        errors = np.array([np.log(foretold(tried) / seconds) for foretold, seconds in steps])
+        return float(np.mean(np.sqrt(errors**2 + _ROUND**2)) + np.abs(logs) @ _PULLS)
 
-    found = [_descended(partial(off, split=split), len(first)) for split in _SPLIT]
-    best = min(range(len(_SPLIT)), key=lambda number: found[number][0])
-    return of(found[best][1], _SPLIT[best])
+    splits = _SPLIT[:1] if in_a_line else _SPLIT
+    found = [_descended(partial(off, split=split), len(first)) for split in splits]
+    best = min(range(len(splits)), key=lambda number: found[number][0])
+    return of(found[best][1], splits[best])
 
 
 def _descended(off: Callable[[np.ndarray], float], count: int) -> tuple[float, np.ndarray]:
-    """The least that moves along one of so many numbers at a time come to, from zeros, and where."""
+    """The least that moves come to, from zeros, and where: along one of so many numbers, then along all that helped.
+
+    Source: Hooke and Jeeves, "Direct search" solution of numerical and statistical problems, Journal of the ACM 8
+    (1961): exploratory moves and pattern moves.
+    """
     best, move = np.zeros(count), _FIRST_MOVE
     least = off(best)
     while move > _LAST_MOVE:
-        before = least
+        before, begin = least, best
         for direction in np.concatenate((np.eye(count), -np.eye(count))):
-            tried = off(best + move * direction)
-            while tried < least:
-                best, least = best + move * direction, tried
-                tried = off(best + move * direction)
+            best, least = _along(off, best, least, move * direction)
+        best, least = _along(off, best, least, best - begin)
         if least > before - 1e-4:
             move /= 2
     return least, best
+
+
+def _along(
+    off: Callable[[np.ndarray], float], best: np.ndarray, least: float, step: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """As many steps from a place as lessen what is there."""
+    while step.any() and (tried := off(best + step)) < least:
+        best, least = best + step, tried
+    return best, least
 
 
 def _gpu_samples(index: int, gpu: GPUModel, clock: Callable[[], float]) -> Iterator[Sample]:

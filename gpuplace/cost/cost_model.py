@@ -2,10 +2,10 @@
 
 A model starts from what comes with the package (``kernel_times`` for GPUs, round figures for a CPU) or from what
 ``gpuplace calibrate`` found on this machine. Fitting it to measured steps adds to that what they show: lines of the
-CPU and a curve over them for every type of op, a factor for every type of op on every GPU, and what the host takes to
+CPU and measured kernels of every type of op, a factor for every type of op on every GPU, and what the host takes to
 start a node::
 
-    seconds on the CPU = curve of the op type(line of the class(work))
+    seconds on the CPU = line of the class(work) * factor of measured kernels of the op type near the work
     seconds on a GPU   = base(work, GPU) * factor(GPU, op type)
 
 A factor is the median of measured over foretold times, drawn towards 1 where few kernels were measured. Nothing in the
@@ -32,16 +32,16 @@ from typing import Any, Self
 from gpuplace.cost.cpu_times import (
     CLASSES,
     DEFAULT_LINES,
-    Curve,
     Line,
     class_of,
     cpu_seconds,
-    fitted_curve,
     fitted_line,
+    near_works,
 )
 from gpuplace.cost.events import SPLIT_SECONDS
 from gpuplace.cost.kernel_times.generations import check_library
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes
+from gpuplace.cost.near_kernels import NearKernels, shortened
 from gpuplace.cost.samples import Sample, host_times, samples_of
 from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
@@ -59,13 +59,15 @@ _SECONDS = (
     "executor_seconds",
     "idle_seconds",
     "wake_up_seconds",
+    "queue_seconds",
     "launch_seconds",
     "call_seconds",
+    "feeding_seconds",
     "feed_seconds",
     "split_seconds",
 )
 _FORMAT = "gpuplace.CostModel"
-_VERSION = 3
+_VERSION = 4
 _DOUBTS = 2.0
 """Kernels that must be measured for a factor to count for half."""
 _FURTHEST = math.log(20.0)
@@ -87,8 +89,8 @@ class _Figures:
 
     library: str | None = None
     lines: Mapping[str, Line] = field(default_factory=lambda: dict(DEFAULT_LINES))
-    curves: Mapping[str, Curve] = field(default_factory=dict)
-    """Type of op -> its curve on the CPU."""
+    near: Mapping[str, NearKernels] = field(default_factory=dict)
+    """Type of op -> its measured kernels on the CPU."""
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Name of a GPU -> type of op -> what its kernels' times there are multiplied by."""
     executor_seconds: float = 3e-6
@@ -96,11 +98,17 @@ class _Figures:
     """As ``executor_seconds``, of a node that has no kernel."""
     wake_up_seconds: float = 0.0
     """What an idle thread of the pool takes to wake up for a node."""
+    queue_seconds: float = 0.0
+    """What a thread takes to fetch a node from the pool's queue."""
     launch_seconds: float = 5e-6
     call_seconds: float = 0.0
+    feeding_seconds: float = 0.0
+    """What a call of ``Session.run`` takes longer that feeds anything."""
     feed_seconds: float = 0.0
     split_seconds: float = SPLIT_SECONDS
     """Kernels that take longer are split among the cores of a CPU."""
+    in_a_line: bool = False
+    """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
     source: str = "what comes with gpuplace; not calibrated on this machine"
 
 
@@ -184,8 +192,8 @@ class CostModel:
         """
         kinds = op_types or [""] * len(works)
         if gpu is None:
-            lines, curves = self._figures.lines, self._figures.curves
-            return [cpu_seconds(work, lines, curves.get(kind)) for work, kind in zip(works, kinds)]
+            lines, near = self._figures.lines, self._figures.near
+            return [cpu_seconds(work, lines, near.get(kind)) for work, kind in zip(works, kinds)]
         factors = self._figures.factors.get(gpu.name, {})
         return [seconds * factors.get(kind, 1.0) for seconds, kind in zip(self._on_gpu(works, gpu), kinds)]
 
@@ -221,6 +229,11 @@ class CostModel:
     def split_seconds(self) -> float:
         """Kernels on the CPU that take longer are split among its cores: no other such kernel runs beside them."""
         return self._figures.split_seconds
+
+    @property
+    def in_a_line(self) -> bool:
+        """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
+        return self._figures.in_a_line
 
     @classmethod
     def fit(
@@ -274,7 +287,12 @@ class CostModel:
 
     @classmethod
     def of_samples(
-        cls, found: Sequence[Sample], base: CostModel, source: str, steps: Iterable[Any] = ()
+        cls,
+        found: Sequence[Sample],
+        base: CostModel,
+        source: str,
+        steps: Iterable[Any] = (),
+        coldly: bool = False,
     ) -> Self:
         """Returns a model fitted to measured kernels.
 
@@ -283,6 +301,7 @@ class CostModel:
             base: the model to start from.
             source: in words: what is measured.
             steps: the steps that the kernels are from, for what the host takes to start nodes; none: as in ``base``.
+            coldly: whether measuring them left the kernels little in the processor's caches.
         """
         figures = base._figures
         lines = dict(figures.lines)
@@ -297,7 +316,7 @@ class CostModel:
             replace(
                 figures,
                 lines=lines,
-                curves={},
+                near={},
                 factors={},
                 executor_seconds=figures.executor_seconds if host.executor is None else host.executor,
                 idle_seconds=figures.idle_seconds if host.executor is None else host.executor,
@@ -308,16 +327,16 @@ class CostModel:
         by_type: dict[str, list[Sample]] = {}
         for sample in on_cpu:
             by_type.setdefault(sample.op_type, []).append(sample)
-        curves = {
-            op_type: fitted_curve(
-                [sample.work for sample in samples], [sample.seconds for sample in samples], lines
+        near = {
+            op_type: near_works(
+                [sample.work for sample in samples], [sample.seconds for sample in samples], lines, coldly
             )
             for op_type, samples in by_type.items()
         }
-        known = dict(figures.curves) if not on_cpu else {}  # older curves belong to older lines
-        known.update((op_type, curve) for op_type, curve in curves.items() if curve is not None)
+        known = dict(figures.near) if not on_cpu else {}  # older kernels belong to older lines
+        known.update((op_type, found) for op_type, found in near.items() if found is not None)
         return cls._of(
-            replace(plain._figures, curves=known, factors={**figures.factors, **plain._factors(found)})
+            replace(plain._figures, near=known, factors={**figures.factors, **plain._factors(found)})
         )
 
     @property
@@ -335,51 +354,70 @@ class CostModel:
         """What an idle thread of the pool takes to wake up for a node."""
         return self._figures.wake_up_seconds
 
+    @property
+    def queue_seconds(self) -> float:
+        """What a thread takes to fetch a node from the pool's queue."""
+        return self._figures.queue_seconds
+
     def call_seconds(self, feeds: int) -> float:
         """Returns what a call of ``Session.run`` takes beside its nodes.
 
         Args:
             feeds: how many tensors are fed.
         """
-        return self._figures.call_seconds + feeds * self._figures.feed_seconds
+        figures = self._figures
+        return figures.call_seconds + (
+            figures.feeding_seconds + feeds * figures.feed_seconds if feeds else 0.0
+        )
 
     def corrected(
         self,
         starts: float,
         work: float,
+        less: float,
         executor_seconds: float,
         idle_seconds: float,
         wake_up_seconds: float,
+        queue_seconds: float,
         call_seconds: float,
+        feeding_seconds: float,
         feed_seconds: float,
         split_seconds: float,
+        in_a_line: bool,
     ) -> Self:
         """The model with other times on the host.
 
         Args:
             starts: what kernels on the CPU that have nothing to do take, as a part of what they took when traced.
             work: what all beyond their starts is multiplied by.
+            less: seconds that tracing adds to each start.
             executor_seconds: what the executor takes for a node that has a kernel.
             idle_seconds: what it takes for one that has none; runtimes take most of these out of a step.
             wake_up_seconds: what an idle thread of the pool takes to wake up for a node.
+            queue_seconds: what a thread takes to fetch a node from the pool's queue.
             call_seconds: what a call of ``Session.run`` takes beside its nodes.
+            feeding_seconds: what it takes longer if anything is fed.
             feed_seconds: what each fed tensor adds to that.
             split_seconds: what kernels take at least that are split among the CPU's cores.
+            in_a_line: whether steps without a GPU run in one thread, one node after the other.
         """
         before = self._figures
         figures = replace(
             before,
             lines={
-                name: Line(starts * line.start, *(work * price for price in line[1:]))
+                name: Line(shortened(starts * line.start, less), *(work * price for price in line[1:]))
                 for name, line in before.lines.items()
             },
-            curves={op_type: curve.scaled(starts, work) for op_type, curve in before.curves.items()},
+            near={op_type: found.scaled(starts, work, less) for op_type, found in before.near.items()},
             executor_seconds=executor_seconds,
             idle_seconds=idle_seconds,
             wake_up_seconds=wake_up_seconds,
+            queue_seconds=queue_seconds,
             call_seconds=call_seconds,
+            feeding_seconds=feeding_seconds,
             feed_seconds=feed_seconds,
             split_seconds=split_seconds,
+            in_a_line=in_a_line,
         )
         return self._of(figures)
 
@@ -411,8 +449,9 @@ class CostModel:
             "source": figures.source,
             "library": figures.library,
             **{name: getattr(figures, name) for name in _SECONDS},
+            "in_a_line": figures.in_a_line,
             "lines": {name: line._asdict() for name, line in figures.lines.items()},
-            "curves": {op_type: curve._asdict() for op_type, curve in sorted(figures.curves.items())},
+            "near": {op_type: found.figures() for op_type, found in sorted(figures.near.items())},
             "factors": {name: dict(sorted(known.items())) for name, known in figures.factors.items()},
         }
         return write_file(path, json.dumps(content, indent=1) + "\n")
@@ -484,7 +523,7 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
             name: Line(*(_number(content["lines"][name][part], part) for part in Line._fields))
             for name in CLASSES
         }
-        curves = {str(op_type): _curve(found, op_type) for op_type, found in content["curves"].items()}
+        near = {str(op_type): _near(found, op_type) for op_type, found in content["near"].items()}
         factors = {
             str(name): {
                 str(op_type): _number(factor, f"factor of {op_type}", above=0.0)
@@ -495,9 +534,10 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
         return _Figures(
             library,
             lines,
-            curves,
+            near,
             factors,
             **{name: _number(content[name], name) for name in _SECONDS},
+            in_a_line=_flag(content["in_a_line"], "in_a_line"),
             source=str(content["source"]),
         )
     except KeyError as error:
@@ -506,14 +546,25 @@ def _figures_of(text: str, path: str | os.PathLike[str]) -> _Figures:
         raise _damaged(path, str(error)) from None
 
 
-def _curve(found: Any, op_type: str) -> Curve:
-    """A curve of a saved model, whose seconds by the line rise from 0."""
-    foretold = tuple(_number(one, f"foretold of {op_type}") for one in found["foretold"])
-    taken = tuple(_number(one, f"taken of {op_type}") for one in found["taken"])
-    rises = all(one < other for one, other in zip(foretold, foretold[1:]))
-    if not foretold or foretold[0] or not rises or len(taken) != len(foretold):
-        raise ValueError(f"the curve of {op_type} does not rise from 0 with a number for each of its own")
-    return Curve(foretold, taken)
+def _near(found: Any, op_type: str) -> NearKernels:
+    """Measured kernels of a saved model."""
+    figures = [
+        tuple(
+            _number(one, f"{name} of {op_type}", above=0.0 if name == "taken" else None)
+            for one in found[name]
+        )
+        for name in NearKernels.FIGURES
+    ]
+    if len(set(map(len, figures))) != 1 or not figures[0]:
+        raise ValueError(f"the measured kernels of {op_type} do not have a time each")
+    flops, nbytes, starts, rests, taken = figures
+    return NearKernels(flops, nbytes, starts, rests, taken)
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, neither true nor false")
+    return value
 
 
 def _number(value: Any, name: str, above: float | None = None) -> float:

@@ -1,8 +1,8 @@
 """Seconds of ``Work`` on a CPU: lines through what was measured, one for each class of kernels.
 
 A line is a start, a price of an operation, and two prices of a byte: of the first ones, which the caches hold, and of
-those beyond. What was measured of one type of op bends its line into a curve. ``gpuplace calibrate`` finds them on the
-machine at hand; without it they are round figures of a server with eight cores.
+those beyond. What was measured of one type of op corrects its line (``near_kernels``). ``gpuplace calibrate`` finds
+them on the machine at hand; without it they are round figures of a server with eight cores.
 
 >>> adding = Work("float32", flops=1e6, bytes_read=8e6, bytes_written=4e6)
 >>> cpu_seconds(adding, DEFAULT_LINES) < cpu_seconds(Work("float64", 1e6, 16e6, 8e6), DEFAULT_LINES)
@@ -11,38 +11,30 @@ True
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.near_kernels import NearKernels, near_kernels
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
 
 __all__ = [
     "CLASSES",
     "DEFAULT_LINES",
-    "Curve",
     "Line",
     "class_of",
     "cpu_seconds",
-    "fitted_curve",
     "fitted_line",
+    "near_works",
 ]
 
 _CACHED_BYTES = 1 << 20
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
-_STEP = 4.0
-"""Kernels of one type of op that differ by less than this factor share a knot of its curve."""
-_LEAST_START = 5e-7
-_NOTHING = 1e-9
-"""Seconds below which a kernel has as good as nothing to do."""
 
 
 class Line(NamedTuple):
@@ -56,43 +48,6 @@ class Line(NamedTuple):
     """Of each of the first million bytes."""
     per_byte: float
     """Of each further byte."""
-
-
-class Curve(NamedTuple):
-    """What kernels of one type of op take, in seconds, by what their line foretells of them without its start."""
-
-    foretold: tuple[float, ...]
-    """Seconds by the line, rising from 0."""
-    taken: tuple[float, ...]
-    """What kernels take of which that is foretold. Straight between two; beyond the last as from the first to it, or as
-    the line where that is hardly more than a start."""
-
-    def at(self, foretold: float) -> float:
-        """Returns the seconds that a kernel takes.
-
-        Args:
-            foretold: what its line foretells, without the start.
-        """
-        after = bisect_right(self.foretold, foretold)
-        if after == len(self.foretold):
-            start, last, furthest = self.taken[0], self.taken[-1], self.foretold[-1]
-            return last + (foretold - furthest) * (last / (furthest + start))
-        before = after - 1
-        way = (foretold - self.foretold[before]) / (self.foretold[after] - self.foretold[before])
-        return self.taken[before] + way * (self.taken[after] - self.taken[before])
-
-    def scaled(self, starts: float, rest: float) -> Curve:
-        """The curve over a line whose prices are multiplied by ``rest``, with another start.
-
-        Args:
-            starts: what the time of a kernel that has nothing to do is multiplied by.
-            rest: what all that comes on top is multiplied by.
-        """
-        start = self.taken[0]
-        return Curve(
-            tuple(rest * one for one in self.foretold),
-            tuple(starts * start + rest * (one - start) for one in self.taken),
-        )
 
 
 DEFAULT_LINES: Mapping[str, Line] = {
@@ -122,19 +77,19 @@ def _is_product(kernel: Convolution) -> bool:
     return taps == kernel.groups == kernel.stride_height == kernel.stride_width == 1
 
 
-def cpu_seconds(work: Work, lines: Mapping[str, Line], curve: Curve | None = None) -> float:
+def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None = None) -> float:
     """Returns the seconds that a CPU computes a work; 0 for what only hands a tensor on.
 
     Args:
         work: what the kernel has to do.
         lines: class -> its line.
-        curve: of the type of op; None: the line alone counts.
+        near: measured kernels of the type of op; None: the line alone counts.
     """
     if not work.launches:
         return 0.0
     line = lines[class_of(work)]
-    rest = _rest(work, line)
-    return line.start + rest if curve is None else curve.at(rest)
+    seconds = line.start + _rest(work, line)
+    return seconds if near is None else near.seconds(*_size(work), seconds)
 
 
 def _rest(work: Work, line: Line) -> float:
@@ -186,45 +141,29 @@ def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -
     return Line(*map(float, prices))
 
 
-def fitted_curve(works: Sequence[Work], seconds: Iterable[float], lines: Mapping[str, Line]) -> Curve | None:
-    """Returns the curve through measured times of one type of op, by medians of kernels alike; None: nothing ran.
-
-    Where only larger kernels were measured, the start is in the proportion to them that it has on the line.
+def near_works(
+    works: Sequence[Work], seconds: Iterable[float], lines: Mapping[str, Line], coldly: bool = False
+) -> NearKernels | None:
+    """Returns what measured kernels of one type of op say of others; None: nothing ran.
 
     Args:
         works: of the type.
         seconds: measured, a number a work.
         lines: class -> its line.
+        coldly: as of ``near_kernels``.
     """
-    alike: dict[int | None, list[tuple[float, float]]] = {}
-    start = 0.0
-    for work, taken in zip(works, seconds):
-        if work.launches and taken > 0:
-            line = lines[class_of(work)]
-            start, rest = max(line.start, _LEAST_START), _rest(work, line)
-            place = None if rest < _NOTHING else round(math.log(rest, _STEP))
-            alike.setdefault(place, []).append((0.0 if place is None else rest, taken))
-    if not alike:
-        return None
-    knots = sorted((median(one for one, _ in found), found) for found in alike.values())
-    foretold = [rest for rest, _ in knots]
-    taken_by = _rising([[taken for _, taken in found] for _, found in knots])
-    if foretold[0]:
-        taken_by.insert(0, taken_by[0] * start / (start + foretold[0]))
-        foretold.insert(0, 0.0)
-    return Curve(tuple(foretold), tuple(taken_by))
+    measured = [
+        (*_size(work), lines[class_of(work)].start, _rest(work, lines[class_of(work)]), taken)
+        for work, taken in zip(works, seconds, strict=True)
+        if work.launches and taken > 0
+    ]
+    return near_kernels(measured, coldly)
 
 
-def _rising(groups: list[list[float]]) -> list[float]:
-    """The median of each group; neighbours of which the latter would have the lower one are taken together."""
-    joined: list[tuple[list[float], int]] = []
-    for group in groups:
-        members, count = group, 1
-        while joined and median(joined[-1][0]) > median(members):
-            before, others = joined.pop()
-            members, count = before + members, count + others
-        joined.append((members, count))
-    return [median(members) for members, count in joined for _ in range(count)]
+def _size(work: Work) -> tuple[float, float]:
+    """Operations, and bytes that are read and written."""
+    _, flops, cached, beyond = _amounts(work)
+    return flops, cached + beyond
 
 
 def _nonnegative(matrix: Array, wanted: Array) -> Array:

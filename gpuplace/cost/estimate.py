@@ -21,6 +21,7 @@ import numpy as np
 
 from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.dependency_rewrites import is_on
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
 from gpuplace.cost.partition import build_flow, flow_builder
@@ -152,6 +153,21 @@ def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
     return _run(step.placement, step.part, step.shapes, step.works, cost_model, step.question)
 
 
+def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
+    """What tells the seconds of a step by one cost model after the other; nothing else of it is found again.
+
+    Args:
+        step: an estimate of the step.
+    """
+    flow, config = step.flow, step.question["config"]
+
+    def seconds(model: CostModel) -> float:
+        threads, _ = _threads(config, step.placement, model, step.machinery)
+        return run(flow.times.timed(flow.flow, model), threads).total
+
+    return seconds
+
+
 def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
     """What makes the flow of a step for other devices of its nodes.
 
@@ -166,6 +182,7 @@ def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
         step.machinery,
         step.cost_model,
         _folds(step.question["config"]),
+        is_on(step.question["config"], step.placement.release),
     )
 
 
@@ -175,7 +192,7 @@ def step_threads(step: StepEstimate) -> int:
     Args:
         step: an estimate of the step.
     """
-    return _threads(step.question["config"], step.placement)[0]
+    return _threads(step.question["config"], step.placement, step.cost_model, step.machinery)[0]
 
 
 def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
@@ -240,8 +257,9 @@ def _run(
 ) -> StepEstimate:
     config = question["config"]
     machinery = machinery_of(placement)
-    flow = build_flow(placement, part, shapes, works, machinery, model, _folds(config))
-    threads, said = _threads(config, placement)
+    empties = is_on(config, placement.release)
+    flow = build_flow(placement, part, shapes, works, machinery, model, _folds(config), empties)
+    threads, said = _threads(config, placement, model, machinery)
     times = run(flow.flow, threads)
     assumed = [*part.assumed, *shapes.assumed, *flow.assumed, *said]
     unknown = [
@@ -289,8 +307,12 @@ def _folds(config: Any) -> bool:
     return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)))
 
 
-def _threads(config: Any, placement: Placement) -> tuple[int, list[str]]:
+def _threads(
+    config: Any, placement: Placement, model: CostModel, machinery: Machinery
+) -> tuple[int, list[str]]:
     """Threads of the inter-op pool, and what was assumed."""
+    if model.in_a_line and not machinery.is_gpu.any():
+        return 1, []
     asked = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
     machine = getattr(placement.device_set.origin, "machine", None)
     if asked > 0:

@@ -98,6 +98,9 @@ class Flow:
     pool: list[int] | None = None
     """The intra-op pool of each item, where there are several: one for each machine of a cluster."""
 
+    queue: float = 0.0
+    """Seconds that a thread takes to fetch an item from the pool's queue."""
+
     def __len__(self) -> int:
         return len(self.kind)
 
@@ -157,11 +160,11 @@ def run(flow: Flow, threads: int) -> Times:
     while True:
         # threads that have nothing to do take what is ready
         inline = None
-        item = -1
+        item, fetching = -1, 0.0
         if ready and (awake if wake_up else idle):
             idle -= 1
             awake -= 1
-            item, inline = ready.popleft(), deque()
+            item, inline, fetching = ready.popleft(), deque(), flow.queue
         elif heap:
             if wake_up:
                 awake = 0
@@ -232,7 +235,7 @@ def run(flow: Flow, threads: int) -> Times:
         # a thread begins with an item
         host_start[item] = now
         host_cause[item] = current
-        launched = now + hosts[item]
+        launched = now + fetching + hosts[item]
         host_end[item] = launched
         kind = kinds[item]
         turn += 1

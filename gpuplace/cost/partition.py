@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.dependency_rewrites import bypassed, without_takers
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
+from gpuplace.cost.item_times import Alike, ItemTimes
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
 from gpuplace.cost.step_part import StepPart
@@ -45,7 +47,6 @@ MAX_FOLDED_BYTES = 10 << 20
 
 _METADATA = METADATA_OPS | {"ShapeN"}
 _NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
-_TRANSFER = Work("float32", launches=0, model="none")
 
 
 def build_flow(
@@ -56,6 +57,7 @@ def build_flow(
     machinery: Machinery,
     model: CostModel,
     folds: bool = True,
+    empties: bool = True,
 ) -> StepFlow:
     """The flow of a step.
 
@@ -67,8 +69,9 @@ def build_flow(
         machinery: the machine.
         model: what times the work.
         folds: whether constants are folded.
+        empties: whether what nobody takes and what only hands on is taken out.
     """
-    return _Builder(placement, part, shapes, works, machinery, model, folds).build()
+    return _Builder(placement, part, shapes, works, machinery, model, folds, empties).build()
 
 
 def flow_builder(
@@ -79,13 +82,14 @@ def flow_builder(
     machinery: Machinery,
     model: CostModel,
     folds: bool = True,
+    empties: bool = True,
 ) -> Callable[[np.ndarray], StepFlow]:
     """What makes the flow of a step for devices that nodes might have: [nodes] positions in the device set.
 
     Args:
-        placement, part, shapes, works, machinery, model, folds: as of `build_flow`.
+        placement, part, shapes, works, machinery, model, folds, empties: as of `build_flow`.
     """
-    builder = _Builder(placement, part, shapes, works, machinery, model, folds)
+    builder = _Builder(placement, part, shapes, works, machinery, model, folds, empties)
     return lambda device: builder.placed(device).build()
 
 
@@ -99,9 +103,10 @@ class _Builder:
         machinery: Machinery,
         model: CostModel,
         folds: bool,
+        empties: bool,
     ) -> None:
         self.placement, self.part, self.shapes, self.works = placement, part, shapes, works
-        self.machinery, self.model, self.folds = machinery, model, folds
+        self.machinery, self.model, self.folds, self.empties = machinery, model, folds, empties
         self.graph = part.graph
         self.types = [signature.op_type for signature in self.graph.signatures]
         self.signature = self.graph.signature.tolist()
@@ -118,11 +123,26 @@ class _Builder:
         return other
 
     @cached_property
-    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-        """[nodes] what is dead, what is folded, what runs; and what was assumed."""
+    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
+        """[nodes] what is dead, what is folded, what runs, what of that is not computed; and what was assumed."""
         dead = self.dead()
         folded = self.folded(dead) if self.folds else np.zeros(len(self.graph), dtype=bool)
-        return dead, folded, self.running(dead, folded), tuple(self.assumed)
+        runs = self.running(dead, folded)
+        emptied = np.zeros(len(self.graph), dtype=bool)
+        if self.empties:
+            catalogue = self.placement.placer.catalogue
+            emptied = without_takers(self.graph, catalogue, runs, folded, self.fetched_nodes)
+            if emptied.any():
+                self.assumed.append(
+                    f"Dependency optimization, as by default: {int(emptied.sum())} nodes whose results nobody "
+                    "takes are not computed."
+                )
+        return dead, folded, runs, emptied, tuple(self.assumed)
+
+    @property
+    def fetched_nodes(self) -> list[int]:
+        """What is fetched, or runs for itself."""
+        return [node for node, _ in self.part.fetches]
 
     def of_types(self, chosen: Any) -> np.ndarray:
         """[nodes] bool: nodes of some op types."""
@@ -131,17 +151,13 @@ class _Builder:
     def build(self) -> StepFlow:
         graph = self.graph
         count = len(graph)
-        dead, folded, runs, assumed = self.what_runs
+        dead, folded, runs, emptied, assumed = self.what_runs
         self.assumed = list(assumed)
         src, dst = graph.src.astype(np.int64), graph.dst.astype(np.int64)
         output = graph.src_output.astype(np.int64)
         chosen = runs[src] & runs[dst] & ~folded[dst]
-        src, dst, output, position = (
-            src[chosen],
-            dst[chosen],
-            output[chosen],
-            graph.dst_input[chosen].astype(np.int64),
-        )
+        src, dst, position = src[chosen], dst[chosen], graph.dst_input[chosen].astype(np.int64)
+        output = np.where(emptied[dst], CONTROL, output[chosen])
         # what is fetched goes to the client
         fetched = [
             (node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and runs[node]
@@ -160,8 +176,11 @@ class _Builder:
             src, dst, output, in_host, out_host, device, count + len(fetched)
         )
         item_source, item_index, weight, item_edges = self.unroll(live, edges, copies, first_copy, fetched)
+        gone = emptied.copy()
+        if self.empties:
+            gone |= bypassed(graph, runs, self.device, self.fetched_nodes)
         return self.items(
-            copies, first_copy, fetched, device, item_source, weight, item_edges, folded, dead | ~runs
+            copies, first_copy, fetched, device, item_source, weight, item_edges, folded, dead | ~runs, gone
         )
 
     # What does not run
@@ -398,18 +417,17 @@ class _Builder:
         edges: tuple[np.ndarray, np.ndarray],
         folded: np.ndarray,
         dead: np.ndarray,
+        emptied: np.ndarray,
     ) -> StepFlow:
-        graph, machinery, model = self.graph, self.machinery, self.model
+        graph, machinery = self.graph, self.machinery
         count = len(graph)
         total = first_copy + len(copies)
-        kind, host, kernel = [ON_CPU] * total, [0.0] * total, [0.0] * total
-        stream, nbytes, expensive, split = [0] * total, [0.0] * total, [False] * total, [False] * total
+        kind, stream, nbytes = [ON_CPU] * total, [0] * total, [0.0] * total
         is_gpu = machinery.is_gpu.tolist()
         of_device, on_host = device.tolist(), self.on_host.tolist()
-        cheap = [name in INLINE_OPS for name in self.types]
         cuts = (folded | self.part.is_fed).tolist()
         works, signature, types = self.works, self.signature, self.types
-        gone, physical = dead.tolist(), machinery.physical
+        gone, physical = (dead | emptied).tolist(), machinery.physical
         is_const = [name in CONSTANT_OPS for name in types]
         computing = ~(self.on_host | dead | folded) & np.array(
             [work.launches > 0 for work in works], dtype=bool
@@ -426,40 +444,28 @@ class _Builder:
             if gpu is not None:
                 kind[node] = ON_GPU
                 stream[node] = physical[where]
-            else:
-                expensive[node] = not (cheap[number] or is_gpu[where])
             key = types[number], id(works[node]), None if gpu is None else id(gpu)
             found = groups.get(key)
             if found is None:
                 groups[key] = [node]
             else:
                 found.append(node)
-        by_gpu: dict[int | None, list[list[int]]] = {}
-        for (_, _, gpu_id), nodes in groups.items():
-            by_gpu.setdefault(gpu_id, []).append(nodes)
-        for members in by_gpu.values():
-            first = [nodes[0] for nodes in members]
-            where = of_device[first[0]]
-            gpu = models[where] if kind[first[0]] == ON_GPU else None
-            op_types = [types[signature[node]] for node in first]
-            kernels = model.kernel_times([works[node] for node in first], gpu, op_types)
-            for nodes, op_type, seconds in zip(members, op_types, kernels, strict=True):
-                work = works[nodes[0]]
-                starts = model.host_seconds(op_type, work, gpu)
-                is_empty = not (work.launches or work.nbytes or work.flops)
-                is_split = gpu is None and seconds > model.split_seconds
-                for node in nodes:
-                    host[node] = starts
-                    if not (is_empty or cuts[node] or is_const[signature[node]]):
-                        kernel[node], split[node] = seconds, is_split
-        send = model.host_seconds("_Send", _TRANSFER, None)
-        receive = model.host_seconds("_Recv", _TRANSFER, None)
+        cheap = [name in INLINE_OPS for name in types]
+        alike = [
+            Alike(
+                nodes,
+                types[signature[nodes[0]]],
+                works[nodes[0]],
+                models[of_device[nodes[0]]] if kind[nodes[0]] == ON_GPU else None,
+                not is_gpu[of_device[nodes[0]]] and not cheap[signature[nodes[0]]],
+                [node for node in nodes if not (cuts[node] or is_const[signature[node]])],
+            )
+            for nodes in groups.values()
+        ]
         ways, numbers = self.ways(copies)
         for copy, number in enumerate(numbers):
             item = first_copy + copy
             kind[item], stream[item], nbytes[item] = COPY, number, float(copies.nbytes[copy])
-            host[item] = send + receive
-            expensive[item] = not is_gpu[copies.sender[copy]]
         pools = [-1 - host for host in np.array(machinery.hosts)[device].tolist()] + [0] * len(copies)
         src, dst = edges
         order = np.argsort(src, kind="stable")
@@ -468,27 +474,32 @@ class _Builder:
         waits = np.bincount(dst, minlength=items)
         place = sources.tolist()
         flat = weight.tolist()
+        none = [0.0] * items
         flow = Flow(
             kind=[kind[one] for one in place],
-            host=[host[one] * more for one, more in zip(place, flat, strict=True)],
-            kernel=[kernel[one] * more for one, more in zip(place, flat, strict=True)],
+            host=none,
+            kernel=none,
             stream=[stream[one] for one in place],
             nbytes=[nbytes[one] * more for one, more in zip(place, flat, strict=True)],
-            is_expensive=[expensive[one] for one in place],
-            is_split=[split[one] for one in place],
+            is_expensive=[False] * items,
+            is_split=[False] * items,
             waits=waits.tolist(),
             first=first,
             after=dst[order].tolist(),
             ways=ways,
             streams=max([machinery.streams, *(way.stream + 1 for way in ways)]),
             links=len(machinery.links.links),
-            begin=self.model.call_seconds(int(self.part.is_fed.sum())),
-            wake_up=self.model.wake_up_seconds,
             pool=[pools[one] for one in place] if machinery.pools > 1 else None,
         )
+        ends = range(first_copy, total)
+        from_gpus = frozenset(
+            first_copy + copy for copy, sender in enumerate(copies.sender) if is_gpu[sender]
+        )
+        times = ItemTimes(alike, ends, from_gpus, place, flat, int(self.part.is_fed.sum()))
         receivers = np.concatenate((device, np.array(copies.receiver, dtype=np.int64)))
         return StepFlow(
-            flow,
+            times.timed(flow, self.model),
+            times,
             sources,
             weight,
             copies,

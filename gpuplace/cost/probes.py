@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import one_hot, placeholder
@@ -19,32 +20,44 @@ from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.joining import concat, split, stack, unstack
 from gpuplace.ops.array.padding import pad
 from gpuplace.ops.array.reshaping import reshape, transpose
-from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.array.sequence import argmax, unique
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.flow.while_loops import while_loop
+from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.math.cast import cast
-from gpuplace.ops.math.elementwise import add_n
+from gpuplace.ops.math.elementwise import add_n, maximum, minimum
+from gpuplace.ops.math.elementwise import pow as power
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_max, reduce_mean, reduce_sum
-from gpuplace.ops.math.unary import exp, sigmoid, sqrt, square, tanh
-from gpuplace.ops.nn.activation import relu, softmax
+from gpuplace.ops.math.unary import abs as absolute
+from gpuplace.ops.math.unary import exp, log, log1p, negative, rsqrt, sigmoid, sqrt, square, tanh
+from gpuplace.ops.nn.activation import elu, log_softmax, relu, relu6, selu, softmax, softplus, softsign
 from gpuplace.ops.nn.conv import conv2d
-from gpuplace.ops.nn.entropy import sparse_softmax_cross_entropy_with_logits
-from gpuplace.ops.nn.norm import fused_batch_norm
+from gpuplace.ops.nn.depthwise import depthwise_conv2d
+from gpuplace.ops.nn.entropy import (
+    sigmoid_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from gpuplace.ops.nn.misc import dropout
+from gpuplace.ops.nn.norm import fused_batch_norm, local_response_normalization
 from gpuplace.ops.nn.pool import avg_pool, max_pool
-from gpuplace.ops.random.random_ops import random_uniform
+from gpuplace.ops.random.random_ops import random_normal, random_uniform, truncated_normal
+from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.gradient_descent import GradientDescentOptimizer
 from gpuplace.ops.train.momentum import MomentumOptimizer
 from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 from gpuplace.ops.variables.initialization import global_variables_initializer
+from gpuplace.ops.variables.state import scatter_add
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.typing import Array
 
 __all__ = ["PROBES", "BuiltProbe", "Probe", "build"]
 
 _CHAIN, _FAN, _FEEDS = 200, 60, 20
-_INDICES = 10
+_BELOW = "below"
+"""Collection with the names of fed integers, and what they are below of."""
 _SIZES = (
     (1, 1024, 1024),
     (16, 256, 1024),
@@ -61,6 +74,16 @@ _SIZES = (
     (8, 2048, 3072),
 )
 """Rows, columns and lengths of sums of matrix products."""
+_SMALL_SIZES = (
+    (1, 48, 96),
+    (1, 256, 256),
+    (3, 20, 16),
+    (6, 96, 160),
+    (24, 100, 12),
+    (40, 64, 40),
+    (80, 24, 200),
+)
+"""The same of such as the caches hold from one step to the next."""
 
 
 class Probe(NamedTuple):
@@ -92,7 +115,7 @@ class BuiltProbe(NamedTuple):
 
 
 def build(probe: Probe) -> BuiltProbe:
-    """Builds the graph of a probe; what is fed is the same each time, between 0.1 and 1.1, or an index below 10.
+    """Builds the graph of a probe; what is fed is the same each time, between 0.1 and 1.1, or integers.
 
     Args:
         probe: the probe.
@@ -102,13 +125,13 @@ def build(probe: Probe) -> BuiltProbe:
     with graph.as_default():
         fetches = tuple(fetch.name for fetch in probe.build())
         initializer = global_variables_initializer()
-    feeds = {}
+    feeds, below = {}, dict(graph.get_collection(_BELOW))
     for operation in graph.get_operations():
         if operation.type == "Placeholder":
             tensor = operation.outputs[0]
             sizes = [size or 1 for size in tensor.shape.sizes or ()]
             feeds[tensor.name] = (
-                numbers.integers(0, _INDICES, sizes).astype(np.int32)
+                numbers.integers(0, below[tensor.name], sizes).astype(np.int32)
                 if tensor.dtype.is_integer
                 else (numbers.random(sizes) + 0.1).astype(np.float32)
             )
@@ -124,8 +147,11 @@ def _summed(tensors: Sequence[Tensor]) -> list[Any]:
     return [add_n([reduce_sum(cast(tensor, "float32")) for tensor in tensors])]
 
 
-def _indices(*sizes: int) -> Tensor:
-    return placeholder("int32", sizes)
+def _indices(below: int, *sizes: int) -> Tensor:
+    """What is fed as numbers below one."""
+    fed = placeholder("int32", sizes)
+    get_default_graph().add_to_collection(_BELOW, (fed.name, below))
+    return fed
 
 
 def _weights(*sizes: int) -> Variable:
@@ -148,7 +174,7 @@ def _trained(loss: Tensor, optimizer: Optimizer | None = None) -> list[Any]:
 
 
 def _entropy(logits: Tensor) -> Tensor:
-    labels = _indices(int(logits.shape[0]))
+    labels = _indices(int(logits.shape[1]), int(logits.shape[0]))
     return reduce_mean(sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 
 
@@ -196,8 +222,94 @@ def _broadcasts() -> list[Any]:
     return _summed([rows + row, rows * column, rows - row, row + column, *sums])
 
 
-def _products() -> list[Any]:
-    return _summed([matmul(_weights(m, k), _weights(k, n)) for m, n, k in _SIZES])
+def _products(sizes: Sequence[tuple[int, int, int]]) -> list[Any]:
+    return _summed([matmul(_weights(m, k), _weights(k, n)) for m, n, k in sizes])
+
+
+def _answers(batch: int, width: int, depth: int) -> list[Any]:
+    """Layers that are not trained."""
+    out = _fed(batch, width)
+    for _ in range(depth):
+        out = relu(_dense(out, width))
+    return [softmax(_dense(out, 12))]
+
+
+def _activations(*sizes: int) -> list[Any]:
+    """Functions of a number with what trains them."""
+    x, labels = _weights(*sizes).read_value(), _fed(*sizes)
+    near = [
+        elu(x),
+        selu(x),
+        softplus(x),
+        softsign(x),
+        absolute(x),
+        relu6(x * 8.0),
+        log_softmax(x),
+        softmax(x),
+    ]
+    above = [
+        log(labels + square(x)),
+        rsqrt(labels + square(x)),
+        power(square(x) + 0.5, 1.5),
+        exp(negative(x)),
+    ]
+    chosen = [maximum(x, labels - 0.5), minimum(x, labels), x / (labels + 1.0), log1p(square(x))]
+    rates = sigmoid_cross_entropy_with_logits(labels=labels, logits=x)
+    return _trained(reduce_mean(add_n([*near, *above, *chosen, rates])))
+
+
+def _chances(*sizes: int) -> list[Any]:
+    """Random numbers."""
+    drawn = [random_normal(sizes, seed=14), random_uniform(sizes, seed=15), truncated_normal(sizes, seed=16)]
+    return _summed([*drawn, dropout(_weights(*sizes), 0.5, seed=17)])
+
+
+def _rows_changed(words: int, width: int, count: int) -> list[Any]:
+    """Rows of a table, summed where some are the same, and changed in the ways of optimizers."""
+    table, places = _weights(words, width), _indices(words, count)
+    squares = Variable(random_uniform([words, width], 0.1, 1.0, seed=14))
+    one = unique(places)[1]
+    sums = unsorted_segment_sum(gather(table, places), one, count)
+    rows: dict[str, Any] = {"indices": places, "grad": sums}
+    rate = convert_to_tensor(1e-6)
+    changed = [
+        apply_op("SparseApplyAdagrad", var=table._ref(), accum=squares._ref(), lr=rate, **rows),
+        apply_op(
+            "SparseApplyMomentum", var=table._ref(), accum=squares._ref(), lr=rate, momentum=rate, **rows
+        ),
+        scatter_add(squares, places, square(sums)).op,
+    ]
+    return [reduce_mean(sums), *changed]
+
+
+def _other_windows() -> list[Any]:
+    images = _fed(4, 32, 32, 24)
+    apart = relu6(depthwise_conv2d(images, _weights(3, 3, 24, 1), [1, 1, 1, 1], "SAME"))
+    mixed = conv2d(apart, _weights(1, 1, 24, 48), [1, 2, 2, 1], "SAME")
+    biased = apply_op("BiasAdd", value=mixed, bias=_weights(48)).outputs[0]
+    out = local_response_normalization(avg_pool(biased, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"))
+    return _trained(_entropy(_dense(reduce_max(out, [1, 2]), 12)), MomentumOptimizer(1e-4, 0.9))
+
+
+def _gated() -> list[Any]:
+    inputs, units = _fed(8, 12, 40), 40
+    gates, change = _weights(2 * units, 2 * units), _weights(2 * units, units)
+    hidden = inputs[0] * 0.0
+    for now in unstack(inputs):
+        both = apply_op("BiasAdd", value=matmul(concat([now, hidden], 1), gates), bias=_weights(2 * units))
+        keep, take = split(sigmoid(both.outputs[0]), 2, 1)
+        new = tanh(matmul(concat([now, take * hidden], 1), change))
+        hidden = keep * hidden + (1.0 - keep) * new
+    return _trained(reduce_mean(square(hidden)), AdagradOptimizer(1e-4))
+
+
+def _short_loop() -> list[Any]:
+    weights = _weights(24, 24)
+
+    def body(count: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return count + 1, tanh(matmul(state, weights)) * 0.5
+
+    return [while_loop(lambda count, state: count < 60, body, [0, _fed(6, 24)])[1]]
 
 
 def _memory_bound() -> list[Any]:
@@ -230,7 +342,7 @@ def _loop() -> list[Any]:
 
 
 def _embedding(words: int, width: int, *sizes: int) -> list[Any]:
-    found = gather(_weights(words, width), _indices(*sizes))
+    found = gather(_weights(words, width), _indices(words, *sizes))
     return _trained(_entropy(_dense(reduce_mean(found, 1), 15)))
 
 
@@ -249,7 +361,7 @@ def _attention(batch: int, length: int, width: int, heads: int) -> list[Any]:
 
 
 def _rearranged() -> list[Any]:
-    x, indices = _numbers(64, 32, 16), _indices(256)
+    x, indices = _numbers(64, 32, 16), _indices(50, 256)
     moved = [transpose(x, [2, 0, 1]), concat([x, x], 2), stack([x, x]), pad(x, [[0, 0], [1, 1], [2, 2]])]
     parts = [slice_of(x, [8, 0, 0], [32, 32, 8]), x[:, ::2], *split(x, 4, 1)]
     return _summed([*moved, *parts, one_hot(indices, 50), argmax(x, 2)])
@@ -284,15 +396,31 @@ PROBES = (
     Probe("many numbers", lambda: _elementwise(100_000)),
     Probe("a great many numbers", lambda: _elementwise(2_000_000)),
     Probe("rows and columns", _broadcasts),
-    Probe("products", _products),
+    Probe("products", lambda: _products(_SIZES)),
+    Probe("small products", lambda: _products(_SMALL_SIZES)),
+    Probe("answers", lambda: _answers(2, 160, 6)),
+    Probe("functions of few numbers", lambda: _activations(12, 25)),
+    Probe("functions of many numbers", lambda: _activations(150, 400)),
+    Probe("few random numbers", lambda: _chances(24, 20)),
+    Probe("many random numbers", lambda: _chances(500, 300)),
     Probe("many weights", _memory_bound),
     Probe("narrow layers with Adam", lambda: _layers(48, 40, 3, relu, AdamOptimizer(1e-4))),
+    Probe("more layers with Adam", lambda: _layers(24, 112, 3, relu, AdamOptimizer(1e-4))),
     Probe("layers with Adam", lambda: _layers(64, 384, 3, sigmoid, AdamOptimizer(1e-4))),
     Probe("recurrent", _unrolled),
     Probe("a loop", _loop),
     Probe("rows of a table", lambda: _embedding(5_000, 32, 48, 12)),
     Probe("rows of a large table", lambda: _embedding(30_000, 96, 24, 6)),
     Probe("rows of a small table", lambda: _embedding(400, 16, 150, 20)),
+    Probe("few rows changed", lambda: _rows_changed(600, 12, 40)),
+    Probe("rows changed", lambda: _rows_changed(3_000, 24, 150)),
+    Probe("many rows changed", lambda: _rows_changed(8_000, 48, 500)),
+    Probe("layers with RMSProp", lambda: _layers(40, 72, 2, relu, RMSPropOptimizer(1e-5))),
+    Probe("wide layers with RMSProp", lambda: _layers(48, 320, 2, elu, RMSPropOptimizer(1e-5))),
+    Probe("wide layers with Adagrad", lambda: _layers(24, 280, 2, relu, AdagradOptimizer(1e-4))),
+    Probe("other windows", _other_windows),
+    Probe("gates", _gated),
+    Probe("a loop without gradients", _short_loop),
     Probe("attention", lambda: _attention(4, 48, 96, 4)),
     Probe("longer attention", lambda: _attention(2, 100, 160, 2)),
     Probe("rearranged", _rearranged),

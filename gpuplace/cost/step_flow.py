@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.events import CopyWay, Flow
+from gpuplace.cost.item_times import ItemTimes
 from gpuplace.device.links import Links
 
 
@@ -120,6 +121,8 @@ class StepFlow:
     """A flow, and what its items are of."""
 
     flow: Flow
+    times: ItemTimes
+    """What times it, be it by another model."""
     item_node: np.ndarray
     """[items] node; ``nodes + c`` for copy ``c``, and what is fetched from then on."""
     item_weight: np.ndarray

@@ -13,7 +13,6 @@ from gpuplace.cost import calibrate as module
 from gpuplace.cost import probe_runs
 from gpuplace.cost.calibrate import calibrate
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.cpu_times import Curve, cpu_seconds, fitted_curve
 from gpuplace.cost.probes import PROBES, build
 from gpuplace.cost.work import Work
 from gpuplace.device.machine import Machine
@@ -49,7 +48,25 @@ def test_probes_cover_the_classes_and_differ():
 def test_the_time_of_a_probe_rests_on_no_guess(probe):
     built = build(probe)
     feeds = {name: value.shape for name, value in built.feeds.items()}
-    assert tf.estimate(built.graph, built.fetches, feeds, machine="1 CPU").guessed == 0
+    step = tf.estimate(built.graph, built.fetches, feeds, machine="1 CPU")
+    guessed = {
+        step.part.graph.op_type(node)
+        for node, work in enumerate(step.works)
+        if work.launches and (work.is_guess or work.assumed)
+    }
+    assert guessed <= {"Unique"}  # whose rows may be fewer, and nothing that is run takes them
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.name)
+def test_integers_that_are_fed_are_within_what_they_index(probe):
+    built = build(probe)
+    indices = [value for value in built.feeds.values() if value.dtype == "int32"]
+    rows = {"many rows changed": 8_000, "rows of a large table": 30_000}.get(probe.name, 1)
+    assert not indices or max(value.max() for value in indices) >= min(rows // 2, 4)
+    if probe.name in ("many rows changed", "small layers", "rearranged"):
+        with tf.Session(graph=built.graph) as session:
+            session.run(built.initializer)
+            session.run(list(built.fetches), built.feeds)
 
 
 def test_steps_as_a_whole_scale_the_kernels(quick):
@@ -67,37 +84,6 @@ def step_seconds(model):
     built = build(FEW[0])
     feeds = {name: value.shape for name, value in built.feeds.items()}
     return tf.estimate(built.graph, built.fetches, feeds, machine="1 CPU", cost_model=model).step_time
-
-
-def test_a_type_of_op_bends_its_line():
-    lines = CostModel.uncalibrated().lines
-    works = [Work("float32", count, 8.0 * count, 4.0 * count) for count in (1e3, 2e3, 1e5, 1e6, 1e7, 2e7)]
-    usual = [cpu_seconds(work, lines) - lines["bytes"].start for work in works]
-    taken = [2e-6, 3e-6, 90e-6, *(90e-6 + 0.5 * (seconds - usual[2]) for seconds in usual[3:])]
-    curve = fitted_curve(works, taken, lines)
-    for work, seconds in zip(works, taken, strict=True):
-        assert cpu_seconds(work, lines, curve) == pytest.approx(seconds, rel=0.3)
-    assert 0 < curve.at(0.0) < 2e-6 and curve.foretold[0] == 0.0
-    assert curve.at(10 * usual[-1]) == pytest.approx(10 * taken[-1], rel=0.1)
-    assert fitted_curve([], [], lines) is None
-
-
-def test_curves_never_fall_and_heed_no_outlier():
-    lines = CostModel.uncalibrated().lines
-    works = [Work("float32", count, 8.0 * count, 4.0 * count) for count in (1e4, 1.1e4, 1.2e4, 1e6, 1e8)]
-    curve = fitted_curve(works, [5e-6, 900e-6, 6e-6, 4e-6, 7e-3], lines)
-    assert list(curve.taken) == sorted(curve.taken) and curve.taken[1] < 10e-6 and curve.taken[-1] == 7e-3
-
-
-def test_one_small_kernel_says_little_of_large_ones():
-    lines = CostModel.uncalibrated().lines
-    curve = fitted_curve([Work("float32", 10, 80, 40)], [50e-6], lines)
-    large = Work("float32", 1e8, 8e8, 4e8)
-    assert cpu_seconds(large, lines, curve) < 1.2 * cpu_seconds(large, lines) + 50e-6
-
-
-def test_starts_and_the_rest_are_scaled_apart():
-    assert Curve((0.0, 4.0), (1.0, 7.0)).scaled(0.5, 2.0) == Curve((0.0, 8.0), (0.5, 12.5))
 
 
 def test_tensorflow_of_another_interpreter_is_measured(quick, tmp_path):

@@ -179,11 +179,12 @@ def test_saved_models_come_back(tmp_path):
         assert again.host_seconds("Add", ADDING, gpu) == model.host_seconds("Add", ADDING, gpu)
 
 
+NEAR = dict.fromkeys(("flops", "nbytes", "starts", "rests"), [1, 2])
 DAMAGES = {
     "no JSON": lambda text: text[: len(text) // 2],
     "format": lambda text: "[]",
     "its format is not": lambda text: text.replace("gpuplace.CostModel", "something"),
-    "its version is 99": lambda text: text.replace('"version": 3', '"version": 99'),
+    "its version is 99": lambda text: text.replace('"version": 4', '"version": 99'),
     "'lines' is missing": lambda text: text.replace('"lines"', '"circles"'),
     "start is 'fast'": lambda text: json.dumps(
         json.loads(text) | {"lines": dict.fromkeys(json.loads(text)["lines"], {"start": "fast"})}
@@ -191,11 +192,15 @@ DAMAGES = {
     "executor_seconds is -1": lambda text: json.dumps(json.loads(text) | {"executor_seconds": -1}),
     "launch_seconds is nan": lambda text: json.dumps(json.loads(text) | {"launch_seconds": float("nan")}),
     "factor of Add is 0": lambda text: json.dumps(json.loads(text) | {"factors": {"K80": {"Add": 0}}}),
-    "'taken' is missing": lambda text: json.dumps(json.loads(text) | {"curves": {"Add": {"foretold": [0]}}}),
-    "the curve of Add does not rise from 0": lambda text: json.dumps(
-        json.loads(text) | {"curves": {"Add": {"foretold": [0, 2, 2], "taken": [1, 2, 3]}}}
+    "'flops' is missing": lambda text: json.dumps(json.loads(text) | {"near": {"Add": {"taken": [0]}}}),
+    "the measured kernels of Add do not have a time each": lambda text: json.dumps(
+        json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6]}}}
     ),
-    "has no attribute": lambda text: json.dumps(json.loads(text) | {"curves": [1]}),
+    "taken of Add is 0, not a number above 0": lambda text: json.dumps(
+        json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 0]}}}
+    ),
+    "has no attribute": lambda text: json.dumps(json.loads(text) | {"near": [1]}),
+    "in_a_line is 1, neither true nor false": lambda text: json.dumps(json.loads(text) | {"in_a_line": 1}),
     "Unknown release": lambda text: json.dumps(json.loads(text) | {"library": "0.1"}),
 }
 

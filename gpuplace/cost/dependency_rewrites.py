@@ -1,0 +1,127 @@
+"""What Grappler takes out of a step beside constants: what only an order of events needs, and what only hands on.
+
+A node without effects whose results nobody takes, though others wait for it, becomes a ``NoOp``; then what it took may
+be without takers in turn. An optimizer waits for all gradients of a layer before it applies any, so this is the fate of
+gradients of what is fed::
+
+    loss --> Conv2DBackpropInput --(waits)--> NoOp --(waits)--> ApplyMomentum      becomes a NoOp: nobody takes it
+       \\--> Conv2DBackpropFilter -----------> Identity ------------^              bypassed: it hands on what it takes
+
+Nodes that only hand on what they take, or only wait, are bypassed where that adds no copy between devices; what reads a
+variable by reference, or a ``Switch``, stays.
+
+Source: tensorflow/core/grappler/optimizers/dependency_optimizer.cc (SafeToRemoveIdentity, SafeToConvertToNoOp,
+BypassingNodeIsBeneficial), releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.op_sets import (
+    BRANCH_OPS,
+    CALL_OPS,
+    CONTROL_FLOW_OPS,
+    PLACEHOLDERS,
+    REFERENCE_VARIABLES,
+    SWITCHES,
+    WHILE_OPS,
+)
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+
+__all__ = ["bypassed", "without_takers"]
+
+_WITH_EFFECTS = (
+    CONTROL_FLOW_OPS
+    | PLACEHOLDERS
+    | CALL_OPS
+    | BRANCH_OPS
+    | WHILE_OPS
+    | {"PlaceholderWithDefault", "CheckNumerics"}
+)
+_HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "NoOp"})
+_KEPT_BY = REFERENCE_VARIABLES | SWITCHES
+_OFF = 2
+"""``RewriterConfig.OFF``."""
+_WITHOUT = ("1.0", "1.4")
+"""Releases in which Grappler does not do this."""
+
+
+def is_on(config: Any, release: str) -> bool:
+    """Whether dependencies are optimized.
+
+    Args:
+        config: a ``ConfigProto``; None has the defaults.
+        release: of TensorFlow.
+    """
+    rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
+    is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF
+    return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)) or release in _WITHOUT)
+
+
+def without_takers(
+    graph: PlacementGraph,
+    catalogue: Catalogue,
+    runs: np.ndarray,
+    folded: np.ndarray,
+    fetched: Collection[int],
+) -> np.ndarray:
+    """[nodes] bool: what becomes a ``NoOp``, as nobody takes what it gives out.
+
+    Args:
+        graph: what the step needs.
+        catalogue: the ops.
+        runs: [nodes] bool: what is to run; nothing else takes anything.
+        folded: [nodes] bool: constants, which take nothing.
+        fetched: nodes that are fetched, or run for themselves.
+    """
+    may = np.array([_is_without_effect(catalogue, name) for name in _types(graph)], dtype=bool)[
+        graph.signature
+    ]
+    may &= runs & ~folded
+    may[list(fetched)] = False
+    emptied = [False] * len(graph)
+    order, start, after, port = graph.out_order, graph.out_start, graph.dst, graph.src_output
+    takes = (runs & ~folded).tolist()
+    for node in graph.order[::-1][may[graph.order[::-1]]].tolist():
+        edges = order[start[node] : start[node + 1]]
+        takers = after[edges[port[edges] != CONTROL]].tolist()
+        emptied[node] = not any(takes[other] and not emptied[other] for other in takers)
+    return np.array(emptied, dtype=bool)
+
+
+def bypassed(
+    graph: PlacementGraph, runs: np.ndarray, device: np.ndarray, fetched: Collection[int]
+) -> np.ndarray:
+    """[nodes] bool: what only hands on or waits, and is taken out of the step.
+
+    Args:
+        graph: what the step needs.
+        runs: [nodes] bool: what is to run.
+        device: [nodes] the device of each.
+        fetched: nodes that are fetched, or run for themselves.
+    """
+    types = _types(graph)
+    found = runs & np.array([name in _HAND_ON for name in types], dtype=bool)[graph.signature]
+    keeps = np.array([name in _KEPT_BY for name in types], dtype=bool)[graph.signature]
+    found[graph.dst[keeps[graph.src] & (graph.src_output != CONTROL)]] = False
+    crosses = runs[graph.src] & runs[graph.dst] & (device[graph.src] != device[graph.dst])
+    found[graph.dst[crosses]] = False
+    found[graph.src[crosses]] = False
+    found[list(fetched)] = False
+    return found
+
+
+def _types(graph: PlacementGraph) -> list[str]:
+    return [signature.op_type for signature in graph.signatures]
+
+
+def _is_without_effect(catalogue: Catalogue, op_type: str) -> bool:
+    op_def = catalogue.ops.get(op_type)
+    if op_def is None or op_def.is_stateful or not op_def.outputs or op_type in _WITH_EFFECTS:
+        return False
+    return not any(arg.is_ref for arg in op_def.inputs)

@@ -1,0 +1,65 @@
+"""What measured kernels say of others: between them, beyond them, and where they contradict each other."""
+
+import pytest
+
+from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.cpu_times import cpu_seconds, near_works
+from gpuplace.cost.near_kernels import NearKernels, near_kernels, shortened
+from gpuplace.cost.work import Work
+
+LINES = CostModel.uncalibrated().lines
+
+
+def adding(count):
+    """Adds so many numbers."""
+    return Work("float32", count, 8.0 * count, 4.0 * count)
+
+
+def test_measured_kernels_correct_their_line():
+    works = [adding(count) for count in (1e3, 3e3, 1e5, 1e6, 1e7, 1e8)]
+    usual = [cpu_seconds(work, LINES) for work in works]
+    taken = [2e-6, 3e-6, *(0.5 * seconds for seconds in usual[2:])]
+    near = near_works(works, taken, LINES)
+    for work, seconds in zip(works, taken, strict=True):
+        assert cpu_seconds(work, LINES, near) == pytest.approx(seconds, rel=0.1)
+    assert cpu_seconds(adding(1e9), LINES, near) == pytest.approx(
+        0.5 * cpu_seconds(adding(1e9), LINES), rel=0.1
+    )
+    assert 2e-6 < cpu_seconds(adding(1.7e3), LINES, near) < 3e-6
+    assert 0 < cpu_seconds(adding(1), LINES, near) <= 2e-6
+    assert (
+        near_works([], [], LINES) is None and near_works([Work("float32", launches=0)], [1.0], LINES) is None
+    )
+
+
+def test_one_small_kernel_says_little_of_others():
+    near = near_works([adding(10)], [20 * cpu_seconds(adding(10), LINES)], LINES)
+    assert cpu_seconds(adding(12), LINES, near) == pytest.approx(20 * cpu_seconds(adding(12), LINES), rel=0.1)
+
+
+def test_the_shape_of_a_kernel_counts_beside_its_size():
+    thin, square = (2e6, 4e6, 1e-6, 1e-3, 1e-4), (2e8, 4e6, 1e-6, 1e-3, 2e-3)
+    near = near_kernels([thin, square])
+    assert near.seconds(2.5e6, 4e6, 1e-3) == pytest.approx(1e-4, rel=0.1)
+    assert near.seconds(1.5e8, 4e6, 1e-3) == pytest.approx(2e-3, rel=0.1)
+
+
+def test_alike_kernels_count_once_and_cold_ones_not_at_all():
+    measured = [(1e4, 8e4, 1e-6, 3e-6, seconds) for seconds in (5e-6, 6e-6, 900e-6)]
+    assert near_kernels(measured).taken == (6e-6,)
+    assert near_kernels(measured, coldly=True).taken == (5e-6,)
+    larger = (1e6, 8e6, 1e-6, 3e-4, 4e-6)
+    assert near_kernels([*measured, larger]).taken == (6e-6, 4e-6)
+    assert near_kernels([*measured, larger], coldly=True).taken == (4e-6, 4e-6)
+    other = (1e6, 8e3, 1e-6, 3e-4, 4e-6)  # more to compute, and less to read
+    assert near_kernels([*measured, other], coldly=True).taken == (5e-6, 4e-6)
+
+
+def test_starts_and_the_rest_are_scaled_apart():
+    near = NearKernels((1.0, 1e6), (1.0, 1e6), (1e-6, 1e-6), (0.0, 9e-6), (2e-6, 20e-6))
+    assert near.start == pytest.approx(2e-6)
+    scaled = near.scaled(0.5, 2.0, 0.25e-6)
+    assert scaled.taken == pytest.approx((0.75e-6, 0.75e-6 + 36e-6))
+    assert scaled.starts == pytest.approx((0.25e-6, 0.25e-6)) and scaled.rests == pytest.approx((0.0, 18e-6))
+    assert shortened(1e-6, 5e-6) == pytest.approx(1e-7)
+    assert near == near.scaled(1.0, 1.0, 0.0) != scaled

@@ -7,7 +7,9 @@ import re
 import pytest
 
 import gpuplace as tf
+from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.freedom import freedom_of
+from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.cli import main
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graphdef.messages import GraphDef
@@ -164,6 +166,16 @@ def test_room_is_found_where_there_is_hardly_any():
     devices = [advice.placement[f"layer_{number}/weights"][-5:] for number in range(6)]
     assert advice.fits and sorted(devices) == ["GPU:0"] * 3 + ["GPU:1"] * 3
     assert all(use.peak > 0.99 * use.limit for use in advice.estimate.memory.devices)
+
+
+def test_where_the_time_is_too_short_nothing_more_is_prepared_and_it_is_said(monkeypatch):
+    monkeypatch.setattr(step_search, "levels_of", lambda *_: pytest.fail("the step in numbers was made"))
+    monkeypatch.setattr(Rehearsal, "measure_memory", lambda _: pytest.fail("memory was measured"))
+    advice = advise(seconds=1e-6, steps=None)
+    assert not advice.has_gain
+    assert "There was no time to try another placement" in advice.explain()
+    monkeypatch.undo()
+    assert "no time" not in advise(steps=1).explain()
 
 
 def test_memory_that_is_not_foretold_is_counted_roughly():

@@ -50,6 +50,7 @@ _SEARCHED = 0.87
 """The part of the other time that is searched; then plainer choices are looked for."""
 _AFTER_STOP = 0.5
 """Seconds for plainer choices after Ctrl-C."""
+_NO_TIME = "There was no time to try another placement: with more seconds a better one may be found."
 _SIMPLIFIED = 60
 """So many moves are looked at, whether they could be left out."""
 
@@ -109,8 +110,10 @@ def advise(
     budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
     is_running = bool((rehearsal.step.node_runs > 0).any())
     if rehearsal.units.is_free.any() and is_running:
-        best, reached = _searched(case, budget, seed, progress)
+        best, reached, tried = _searched(case, budget, seed, progress)
         bound = max(bound, reached)
+        if tried < 2 and budget.steps is None and not budget.was_stopped:
+            said.append(_NO_TIME)
     else:
         best = _as_asked(case)
         said.append(
@@ -205,8 +208,8 @@ def _searched(
     budget: Budget,
     seed: int,
     progress: Callable[[SearchProgress], None] | None,
-) -> tuple[Judged, float]:
-    """The best choice, as the last judgement finds it, and what the search found that no choice is below.
+) -> tuple[Judged, float, int]:
+    """The best choice, as the last judgement finds it, what no choice is below by the search, and what it tried.
 
     It is the program as it is where nothing is better.
     """
@@ -226,7 +229,7 @@ def _searched(
             best = found
         if best is not stays and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature), search.bound
+    return _best_of(case, best, search.of_literature), search.bound, case.rehearsal.tried
 
 
 def _best_of(case: Case, best: Judged, choices: list[Ints]) -> Judged:

@@ -237,7 +237,8 @@ def _reason(rehearsal: Rehearsal, whole: _Facts, without: _Facts, members: Ints,
     if extra > 0 and (extra > _LEAST * max(whole.copied, 1.0)):
         said.append(f"{size_text(extra)} more would be copied between devices")
     elif without.copies > whole.copies:
-        said.append(f"{without.copies - whole.copies} more tensors would be copied between devices")
+        count = without.copies - whole.copies
+        said.append(f"{count} more {'tensor' if count == 1 else 'tensors'} would be copied between devices")
     if said:
         return "else " + ", and ".join(said)
     if without.score.value > whole.score.value * (1 + _LEAST):

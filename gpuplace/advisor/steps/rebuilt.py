@@ -119,58 +119,91 @@ class Rebuilt(NamedTuple):
     """Sum of what several devices have -> its name then."""
 
 
-def rebuilt(graph: PlacementGraph, own: Sequence[bool], told: Callable[[str], str | None]) -> Rebuilt:
-    """What nodes ask for, and what they are in one group with, when the program is built within a function of devices.
+class Rebuilding:
+    """A program, ready to be built within functions of devices.
 
     Args:
         graph: of the program as it is.
         own: [nodes] whether it is of the program.
-        told: what the function gives for a name; None or ``""``: what the program asks for.
     """
-    asked = [graph.requested_device(node) for node in range(len(graph))]
-    found = [
-        (told(name) or request) if is_own else request
-        for name, request, is_own in zip(graph.names, asked, own, strict=True)
-    ]
-    makes_state = [signature.op_type in VARIABLE_OPS for signature in graph.signatures]
-    sums, gates = sums_of_gradients(graph), gates_of_gradients(graph)
-    for node in untold_nodes(graph):
-        found[node] = asked[node]
-    leaders = _leaders(graph)
-    with_sums = _made_with_sums(graph, leaders, sums)
-    leader_of = {
-        node: leader
-        for node, leader in (leaders | with_sums).items()
-        if node not in sums and not (makes_state[graph.signature[node]] and found[node])
-    }
-    names: dict[int, str] = {}
-    for _ in range(len(sums) + 2):  # a sum may be of sums, and what is in a group with one asks for the same
-        before, names = list(found), {}
-        for node, leader in leader_of.items():
-            found[node] = found[leader]
-        made: Counter[str] = Counter()
-        for node, (stem, summands) in sums.items():
-            devices = Counter(found[other] for other in summands)
-            if len(devices) > 1:
-                made[stem] += sum(count > 1 for count in devices.values())
-                names[node] = f"{stem}_{made[stem]}" if made[stem] else stem
-                found[node] = told(names[node]) or _around(graph, asked, node)
+
+    def __init__(self, graph: PlacementGraph, own: Sequence[bool]) -> None:
+        self.graph, self.own = graph, own
+        self.sums, self.gates = sums_of_gradients(graph), gates_of_gradients(graph)
+        self.untold = untold_nodes(graph)
+        self._asked = [graph.requested_device(node) for node in range(len(graph))]
+        self._in_group = frozenset(graph.class_node.tolist())
+        self._leaders = _leaders(graph)
+        self._with_sums = _made_with_sums(graph, self._leaders, self.sums)
+        makes_state = np.array(
+            [signature.op_type in VARIABLE_OPS for signature in graph.signatures] or [False]
+        )
+        is_variable = makes_state[graph.signature]
+        self._follows = [
+            (node, leader, bool(is_variable[node]))
+            for node, leader in (self._leaders | self._with_sums).items()
+            if node not in self.sums
+        ]
+
+    def by(self, told: Callable[[str], str | None]) -> Rebuilt:
+        """What nodes ask for, and what they are in one group with, when the program is built within a function.
+
+        Args:
+            told: what the function gives for a name; None or ``""``: what the program asks for.
+        """
+        graph, asked, sums = self.graph, self._asked, self.sums
+        found = [
+            (told(name) or request) if is_own else request
+            for name, request, is_own in zip(graph.names, asked, self.own, strict=True)
+        ]
+        for node in self.untold:
+            found[node] = asked[node]
+        leader_of = [
+            (node, leader) for node, leader, is_variable in self._follows if not (is_variable and found[node])
+        ]
+        names: dict[int, str] = {}
+        for _ in range(
+            len(sums) + 2
+        ):  # a sum may be of sums, and what is in a group with one asks for the same
+            before, names = list(found), {}
+            for node, leader in leader_of:
+                found[node] = found[leader]
+            made: Counter[str] = Counter()
+            for node, (stem, summands) in sums.items():
+                devices = Counter(found[other] for other in summands)
+                if len(devices) > 1:
+                    made[stem] += sum(count > 1 for count in devices.values())
+                    names[node] = f"{stem}_{made[stem]}" if made[stem] else stem
+                    found[node] = told(names[node]) or self._by_itself(node)
+                else:
+                    (found[node],) = devices
+                made[stem] += 1
+            for gate, waits in self.gates.items():
+                devices = Counter(found[other] for other in waits)
+                found[gate] = next(iter(devices)) if len(devices) == 1 else ""
+            if found == before:
+                break
+        return Rebuilt(found, _grouped(graph, self._roots(names)), names)
+
+    def _by_itself(self, node: int) -> str:
+        """What a sum asks for by itself: a program that says nothing of it has it in no group, with no device."""
+        return "" if node in self._in_group else self._asked[node]
+
+    def _roots(self, names: Mapping[int, str]) -> dict[int, int]:
+        """Sum, or what is made with one -> the node in whose group it is; itself for none.
+
+        Args:
+            names: of the sums of what several devices have.
+        """
+        root = dict(self._leaders)
+        chosen = sorted({*self.sums, *self._with_sums})  # sums first, as they are made first
+        for node in chosen:
+            if node in self.sums:
+                first = self.sums[node][1][0]
+                root[node] = node if node in names else root.get(first, first)
             else:
-                (found[node],) = devices
-            made[stem] += 1
-        for gate, waits in gates.items():
-            devices = Counter(found[other] for other in waits)
-            found[gate] = next(iter(devices)) if len(devices) == 1 else ""
-        if found == before:
-            break
-    root = dict(leaders)
-    for node in sorted({*sums, *with_sums}):  # sums first, as they are made first
-        if node in sums:
-            first = sums[node][1][0]
-            root[node] = node if node in names else root.get(first, first)
-        else:
-            root[node] = root[with_sums[node]]
-    return Rebuilt(found, _grouped(graph, {node: root[node] for node in (*sums, *with_sums)}), names)
+                root[node] = root[self._with_sums[node]]
+        return {node: root[node] for node in chosen}
 
 
 def _leaders(graph: PlacementGraph) -> dict[int, int]:
@@ -227,9 +260,3 @@ def _grouped(graph: PlacementGraph, root: Mapping[int, int]) -> PlacementGraph:
         class_node=np.array(nodes, dtype=np.int32),
         class_group=np.array(groups, dtype=np.int32),
     )
-
-
-def _around(graph: PlacementGraph, asked: Sequence[str], node: int) -> str:
-    """What a sum asks for by itself: a program that says nothing of it has it in no group, with no device."""
-    in_group = (graph.class_node == node).any()
-    return "" if in_group else asked[node]

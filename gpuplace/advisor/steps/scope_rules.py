@@ -25,13 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import own_nodes, placed_asking, short_names
-from gpuplace.advisor.steps.rebuilt import (
-    Rebuilt,
-    gates_of_gradients,
-    rebuilt,
-    sums_of_gradients,
-    untold_nodes,
-)
+from gpuplace.advisor.steps.rebuilt import Rebuilding, Rebuilt
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.placer.placement_graph import PlacementGraph
@@ -52,9 +46,11 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
     """
     graph = asked.graph
     names = short_names(asked.device_set)
-    sums, gates = sums_of_gradients(graph), gates_of_gradients(graph)
-    tells = own_nodes(graph) & ~_made_in_groups(asked)
-    tells[[*sums, *gates, *untold_nodes(graph)]] = False
+    own = own_nodes(graph)
+    rebuilding = Rebuilding(graph, own.tolist())
+    gates = rebuilding.gates
+    tells = own & ~_made_in_groups(asked)
+    tells[[*rebuilding.sums, *gates, *rebuilding.untold]] = False
     has_moved = asked.devices != wanted
     may: list[tuple[str, frozenset[str | None]]] = []
     for node in np.flatnonzero(tells).tolist():
@@ -65,10 +61,9 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
             fits.add(None)
         may.append((graph.names[node], frozenset(fits)))
     rules = fewest_rules(may)
-    own = own_nodes(graph).tolist()
     of_sums: Rules = {}
     for _ in range(_ROUNDS):
-        made = rebuilt(graph, own, partial(device_by, rules | of_sums))
+        made = rebuilding.by(partial(device_by, rules | of_sums))
         wrong = _wrong(asked, made, wanted)
         wrong += [other for node in wrong if node in gates for other in gates[node]]
         added = {graph.names[node]: names[int(wanted[node])] for node in wrong if tells[node]}

@@ -185,6 +185,8 @@ class StepSearch:
         """Searches; the best choices, the best first."""
         try:
             self._begin()
+            if self._is_over():
+                return self.elite
             self._measure()
             if not self._is_perfect():
                 self._learn()

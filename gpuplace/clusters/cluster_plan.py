@@ -81,6 +81,10 @@ class ClusterPlan:
         """
         return self._session.run(self, feeds)
 
+    def close(self) -> None:
+        """Gives it up."""
+        self._session.forget(self)
+
     def run_with_metadata(self, feeds: Sequence[Any], run_metadata: Any, wants_graphs: bool) -> list[Any]:
         """As ``run``, and fills in what the step leaves: statistics where it is traced.
 

@@ -58,27 +58,33 @@ class Part:
     """Names of operations that have to run."""
 
 
-def divided(signature: Signature, device_of: Callable[[Operation], str]) -> dict[str, Part]:
+def divided(
+    signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation] = frozenset()
+) -> dict[str, Part]:
     """The parts of a step, by task.
 
     Args:
         signature: what to fetch, run and feed.
         device_of: the placement.
+        done: what has run already, in an earlier piece of the step.
 
     Raises:
         UnimplementedError: a loop would run on several tasks.
         InvalidArgumentError: the operations form a cycle.
     """
-    return _Division(signature, device_of).parts()
+    return _Division(signature, device_of, done).parts()
 
 
 class _Division:
     """One step that is divided."""
 
-    def __init__(self, signature: Signature, device_of: Callable[[Operation], str]) -> None:
+    def __init__(
+        self, signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation]
+    ) -> None:
         self._fetches, self._targets, feeds = signature
         self._fed = {tensor: position for position, tensor in enumerate(feeds)}
         operations, frames = pruned_with_loops(self._fetches, self._targets, self._fed)
+        operations = [op for op in operations if op not in done]
         self._operations = operations
         self._device = {op: device_of(op) for op in operations}
         self._in_loops: set[Operation] = set()

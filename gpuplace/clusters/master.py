@@ -267,13 +267,13 @@ class ClusterSession:
             signature: what to fetch, run and feed.
             device_of: the placement.
             options: those of plans in one process; of them parts can be traced.
-            done: what has run already: nothing.
+            done: what has run already, in an earlier piece of the step.
 
         Raises:
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
-        parts = divided(signature, device_of)
+        parts = divided(signature, device_of, done)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
         event_loop.wait_for(self._register(plan, parts.values()))
         return plan
@@ -302,6 +302,22 @@ class ClusterSession:
             return None
         serialized = part.graph_def.SerializeToString()
         return (await self.ask(part.task, "register", graph_def=serialized, **message))[1]
+
+    def forget(self, plan: ClusterPlan) -> None:
+        """Has the tasks give up a plan that will not run again.
+
+        Args:
+            plan: the plan.
+        """
+        event_loop.wait_for(self._forget(plan))
+
+    async def _forget(self, plan: ClusterPlan) -> None:
+        for part in plan.parts:
+            if self.is_local(part.task):
+                assert self._local is not None
+                self._local.task.forget(self._handle, plan.number)
+            else:  # a task that is gone holds nothing
+                await self.ask(part.task, "forget", number=plan.number)
 
     def is_local(self, task: str) -> bool:
         """Whether a task is in this process, and this session's own."""

@@ -133,6 +133,7 @@ class Task:
         self.handlers: dict[str, Callable[..., Any]] = {
             "open_session": self._open_session,
             "register": self._register,
+            "forget": self.forget,
             "run": self._run,
             "trace": self._trace,
             "partitions": self._partitions,
@@ -305,6 +306,18 @@ class Task:
         with opened.lock, without_garbage_collection():
             plan = opened.maker.make(signature, lambda op: op.device, PlanOptions(is_traced))
         opened.parts[number] = _Registered(plan, graph, _ends(feeds))
+
+    def forget(self, session: str, number: int) -> dict[str, Any]:
+        """Gives up a part that will not run again.
+
+        Args:
+            session: handle of the session.
+            number: of the part.
+        """
+        opened = self._sessions.get(session)
+        if opened is not None:
+            opened.parts.pop(number, None)
+        return {"error": None}
 
     async def _run(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
         def work() -> list[Any]:

@@ -32,7 +32,7 @@ from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
 from gpuplace.callers import OwnFramesHidden, hide_own_frames
 from gpuplace.display import above, notebook_view
-from gpuplace.errors import CancelledError, OpError, ResourceExhaustedError, UnimplementedError
+from gpuplace.errors import CancelledError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -164,7 +164,7 @@ class BaseSession:
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
-        self._partial_runs = PartialRuns(self._graph, self._release)
+        self._partial_runs = PartialRuns(self._graph, self._release, bool(self._target))
         self._closed = False
 
     def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
@@ -483,14 +483,8 @@ class BaseSession:
             RuntimeError: the session is closed.
             TypeError: something that cannot be fetched or fed.
             InvalidArgumentError: there is nothing to fetch.
-            UnimplementedError: the session has a target.
         """
         self._check_open()
-        if self._target:
-            raise UnimplementedError.of(
-                "Partial runs of sessions with a target are not implemented.",
-                hint="a session of this process, tf.Session(), or one run for each piece",
-            )
         structure = FetchStructure(self._graph, fetches, self._release)
         tensors = [tensor for key in feeds or () for tensor in feedable_parts(self._graph, key)]
         with OwnFramesHidden(OpError):
@@ -533,7 +527,12 @@ class BaseSession:
             self._placer.current()
             device_of = self._placer.device_of(*signature)
             plan = self._maker.make(signature, device_of, done=done)
-        return plan.run(list(feeds.values()))
+        if not self._target:
+            return plan.run(list(feeds.values()))
+        try:
+            return plan.run(list(feeds.values()))
+        finally:
+            plan.close()
 
     def make_callable(
         self, fetches: FetchLike, feed_list: Sequence[Any] | None = None, accept_options: bool = False

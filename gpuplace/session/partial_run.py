@@ -59,11 +59,13 @@ class PartialRuns:
     Args:
         graph: the session's graph.
         release: whose error texts to use.
+        has_target: whether a master on a cluster answers, which counts no feed of a call that is refused.
     """
 
-    def __init__(self, graph: Graph, release: str) -> None:
+    def __init__(self, graph: Graph, release: str, has_target: bool = False) -> None:
         self._graph = graph
         self._release = release
+        self._has_target = has_target
         self._states: dict[str, _State] = {}
         self._count = 0
         self._lock = threading.Lock()
@@ -109,12 +111,22 @@ class PartialRuns:
         with self._lock:
             state = self._states.get(handle)
             if state is None:
-                raise self._error("Must run 'setup' before performing partial runs!")
+                raise self._error(
+                    "Must run PartialRunSetup before performing partial runs"
+                    if self._has_target
+                    else "Must run 'setup' before performing partial runs!"
+                )
             self._check(state, fetches, feeds)
+            before = dict(state.known), set(state.feeds)
             state.known.update((tensor, _own(value)) for tensor, value in feeds.items())
             state.feeds.difference_update(feeds)
-            for tensor in fetches:
-                self._check_computable(state, tensor)
+            try:
+                for tensor in fetches:
+                    self._check_computable(state, tensor)
+            except InvalidArgumentError:
+                if self._has_target:
+                    state.known, state.feeds = before
+                raise
             self._advance(state, run_part)
             state.fetches.difference_update(fetches)
             found = [_own(state.known[tensor]) for tensor in fetches]

@@ -255,13 +255,6 @@ def test_targets(tasks):
     port = addresses(nobody=1)["nobody"][0]
     with pytest.raises(tf.errors.DeadlineExceededError, match="Deadline Exceeded"):
         tf.Session(f"grpc://{port}", config=tf.ConfigProto(operation_timeout_in_ms=50))
-    with (
-        pytest.raises(tf.errors.UnimplementedError, match="Partial runs"),
-        tf.Session(tasks["worker", 0].target) as session,
-    ):
-        x = tf.placeholder(tf.float32)
-        y = x + 1
-        session.partial_run(session.partial_run_setup([y], [x]), y, {x: 1})
 
 
 def test_the_end_of_the_targets_task_ends_all_steps():

@@ -418,9 +418,8 @@ def _fractional_pool(op: Operation) -> Any:
         None if size is None else int(math.floor(size / ratio))
         for size, ratio in zip(images, ratios, strict=True)
     ]
-    edges = [
-        _vector(None if size is None else size + 1) for size in sizes[1:3]
-    ]  # one more than TensorFlow says
+    # the kernel gives out one edge more than TensorFlow's shape function says
+    edges = [_vector(None if size is None else size + 1) for size in sizes[1:3]]
     return TensorShape.of(tuple(sizes)), *edges
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from gpuplace import tf_logging
 from gpuplace.callers import warn
+from gpuplace.display import above
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.event_file import EventFile
@@ -223,9 +224,7 @@ def _graph_def_of(graph: Any) -> Any:
 
 
 def _meta_graph_of(graph: Any) -> Any:
-    meta_graph = MetaGraphDef(graph_def=_graph_def_of(graph))
-    meta_graph.meta_info_def.stripped_op_list.SetInParent()
-    return meta_graph
+    return above("gpuplace.saving.scoped_meta_graph", "create_meta_graph_def")(graph_def=_graph_def_of(graph))
 
 
 class FileWriterCache:

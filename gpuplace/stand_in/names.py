@@ -133,6 +133,7 @@ MODULES = {
     "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.tensorflow_server_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.config_pb2": "gpuplace.stand_in.config_pb2",
     "tensorflow.python.pywrap_tensorflow": "gpuplace.stand_in.pywrap_tensorflow",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
     "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",

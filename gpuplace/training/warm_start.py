@@ -174,6 +174,19 @@ def _name(variable: Any) -> str:
     return str(variable.op.name if piece is None else piece.full_name)
 
 
+def _infer_var_name(var: Any) -> str:
+    """The name of a variable, or of that whose slices they are, without an output's number; TensorFlow's name."""
+    return _name(_slices(var)[0])
+
+
+def _get_var_info(var: Any, prev_tensor_name: str | None = None) -> tuple[str, Any]:
+    """The name under which a checkpoint has a variable, and the variable or the list of its slices; TensorFlow's
+    name."""
+    pieces = _slices(var)
+    found = pieces[0] if len(pieces) == 1 and not _is_slices(var) else pieces
+    return prev_tensor_name or _infer_var_name(var), found
+
+
 def warm_start_with_vocab(
     var: Any,
     current_vocab_path: str,

@@ -82,6 +82,7 @@ UPWARDS: dict[str, set[str]] = {
     },
     "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
     "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
+    "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",

@@ -6,7 +6,7 @@ from google.protobuf import text_format
 from tensorboard.compat.proto.op_def_pb2 import OpDef
 
 import gpuplace as tf
-from gpuplace.graphdef.messages import Event
+from gpuplace.graphdef.messages import Event, MetaGraphDef
 from gpuplace.saving import saved_model_loader, signatures
 from gpuplace.stand_in import pywrap_tensorflow
 from gpuplace.stand_in.framework import ops
@@ -193,3 +193,51 @@ def test_layers_keep_their_constraints():
     assert tf.layers.Conv2D(1, 1, kernel_constraint=one, bias_constraint=other).kernel_constraint is one
     assert tf.layers.SeparableConv2D(1, 1, pointwise_constraint=one).pointwise_constraint is one
     assert tf.layers.BatchNormalization(gamma_constraint=other).gamma_constraint is other
+
+
+def test_shapes_of_messages_and_as_tensors():
+    module = resolve("tensorflow.python.framework.tensor_util")
+    proto = tf.make_tensor_proto(np.zeros([2, 3]))
+    assert module.ShapeEquals(proto, [2, 3]) and module.ShapeEquals(proto, proto.tensor_shape)
+    assert not module.ShapeEquals(proto, (3, 2))
+    with pytest.raises(TypeError, match="shape is not a list or tuple"):
+        module.ShapeEquals(proto, 6)
+    with tf.Session() as session:
+        for shape in (tf.TensorShape([1, 2]), [1, tf.Dimension(2)], [tf.constant(1), 2]):
+            made = module.shape_tensor(shape)
+            assert made.dtype == tf.int32 and session.run(made).tolist() == [1, 2]
+
+
+def test_a_message_of_another_file():
+    config_pb2 = resolve("tensorflow.core.protobuf.config_pb2")
+    options = config_pb2.RPCOptions(use_rpc_for_inprocess_master=True)
+    assert config_pb2.ConfigProto(rpc_options=options).rpc_options.use_rpc_for_inprocess_master
+
+
+def test_names_in_a_checkpoint():
+    module = resolve("tensorflow.python.training.warm_starting_util")
+    whole = tf.get_variable("whole", [2, 2])
+    parts = tf.get_variable("parts", [2, 2], partitioner=tf.fixed_size_partitioner(2))
+    assert module._get_var_info(whole) == ("whole", whole)
+    assert module._get_var_info(parts, "old") == ("old", list(parts))
+    assert module._infer_var_name(list(parts)) == "parts"
+
+
+def test_the_meta_graph_of_an_event_file_lists_its_ops(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.constant(1) + 2
+        tf.summary.FileWriter(str(tmp_path), graph).close()
+    (path,) = tmp_path.iterdir()
+    (message,) = (one.meta_graph_def for one in tf.train.summary_iterator(str(path)) if one.meta_graph_def)
+    info = MetaGraphDef.FromString(message).meta_info_def
+    assert [op.name for op in info.stripped_op_list.op] == ["AddV2", "Const"]
+    assert info.tensorflow_version == "1.15.5"
+
+
+def test_tensorflows_names_of_a_tensors_place_and_sizes():
+    x = tf.placeholder(tf.float32, [2, None])
+    assert (x._value_index, x._shape_tuple(), tf.placeholder(tf.float32)._shape_tuple()) == (
+        0,
+        (2, None),
+        None,
+    )

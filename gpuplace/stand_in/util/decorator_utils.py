@@ -32,7 +32,7 @@ def add_notice_to_docstring(
         suffix_str: what follows the first line of one.
         notice: the lines of the warning.
     """
-    lines = inspect.cleandoc(doc).splitlines() if doc else []
+    lines = inspect.cleandoc(doc).rstrip().splitlines() if doc else []
     first = f"{lines[0]} {suffix_str}" if lines else no_doc_str
     warning = [f"Warning: {notice[0]}", *notice[1:]]
     rest = lines[1:]

@@ -230,9 +230,18 @@ class Tensor:
         return self.op.device
 
     @property
+    def _value_index(self) -> int:
+        """TensorFlow's name of ``value_index``."""
+        return self.value_index
+
+    @property
     def shape(self) -> TensorShape:
         """What is known of the shape."""
         return self._shape
+
+    def _shape_tuple(self) -> tuple[int | None, ...] | None:
+        """The sizes, None where the rank is not known; TensorFlow's name."""
+        return self._shape.sizes
 
     def get_shape(self) -> TensorShape:
         """What is known of the shape."""

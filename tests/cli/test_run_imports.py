@@ -207,3 +207,23 @@ def test_kinds_of_operations_of_loops_and_conditionals(tmp_path):
         "    assert util.IsSwitch(op) == (op.type == 'Switch') and util.IsMerge(op) == (op.type == 'Merge')",
     ]
     assert run(tmp_path, *lines) == 0
+
+
+@pytest.mark.parametrize("decorator", ["def_function.function", "function.defun(autograph=False)"])
+def test_functions_that_are_not_called(decorator, tmp_path):
+    """A program may decorate what it does not call."""
+    lines = [
+        "import tensorflow as tf",
+        "from tensorflow.python.eager import def_function, function",
+        f"@{decorator}",
+        "def double(x):",
+        "    return 2 * x",
+        "assert double.__name__ == 'double'",
+        "try:",
+        "    double(1)",
+        "except tf.errors.UnimplementedError as error:",
+        "    assert 'get_concrete_function' in str(error), error",
+        "else:",
+        "    raise AssertionError",
+    ]
+    assert run(tmp_path, *lines) == 0

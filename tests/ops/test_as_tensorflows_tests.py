@@ -706,7 +706,6 @@ def test_jacobians_of_a_function():
         ("platform.benchmark", "Benchmark", "test.Benchmark"),
         ("saved_model.loader_impl", "load", "saved_model.loader.load"),
         ("ops.array_ops", "rank_internal", "rank"),
-        ("saved_model.builder", "_SavedModelBuilder", "saved_model.Builder"),
     ],
 )
 def test_inner_modules_have_public_names(module, name, public):

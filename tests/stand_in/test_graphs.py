@@ -232,3 +232,12 @@ def test_the_meta_graph_of_an_event_file_lists_its_ops(tmp_path):
     info = MetaGraphDef.FromString(message).meta_info_def
     assert [op.name for op in info.stripped_op_list.op] == ["AddV2", "Const"]
     assert info.tensorflow_version == "1.15.5"
+
+
+def test_tensorflows_names_of_a_tensors_place_and_sizes():
+    x = tf.placeholder(tf.float32, [2, None])
+    assert (x._value_index, x._shape_tuple(), tf.placeholder(tf.float32)._shape_tuple()) == (
+        0,
+        (2, None),
+        None,
+    )

@@ -55,7 +55,7 @@ def has_kwargs(fn: Any) -> bool:
 
 
 def get_func_name(func: Any) -> str:
-    """A function's name with that of its class; what is printed of another object that can be called.
+    """A function's name with that of its class; of another object that can be called, what is printed of its class.
 
     Args:
         func: as for `fn_args`.
@@ -67,7 +67,7 @@ def get_func_name(func: Any) -> str:
     if not callable(target):
         raise ValueError("Argument must be callable")
     name: str | None = getattr(target, "__qualname__", None)
-    return str(target) if name is None else name.rpartition("<locals>.")[2]
+    return str(type(target)) if name is None else name.rpartition("<locals>.")[2]
 
 
 def get_func_code(func: Any) -> CodeType | None:

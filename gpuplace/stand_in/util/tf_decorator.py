@@ -141,18 +141,17 @@ def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> None:
 
     Args:
         decorator_func: the decorated function.
-        previous_target: what is there now, at the end of the chain or in it; decorators below it are left out.
+        previous_target: what is there now, at the end of the chain or in it; decorators below it are left out. What is
+            not in the chain stands for its end.
         new_target: what to put there.
-
-    Raises:
-        ValueError: ``previous_target`` is not in the chain.
     """
     holder = decorator_func
-    while (decorator := _decorator_of(holder)) is not None:
-        if decorator.decorated_target is previous_target:
+    decorator = _decorator_of(holder)
+    while decorator is not None:
+        inner = _decorator_of(decorator.decorated_target)
+        if decorator.decorated_target is previous_target or inner is None:
             decorator.decorated_target = new_target
             if holder is not decorator:
                 holder.__wrapped__ = new_target
             return
-        holder = decorator.decorated_target
-    raise ValueError(f"{decorator_func} does not decorate {previous_target}")
+        holder, decorator = decorator.decorated_target, inner

@@ -62,7 +62,9 @@ class Setting(NamedTuple):
             about = repr(self.devices)
         else:
             machine = getattr(self.devices.origin, "machine", None)
-            hardware = (machine.gpus, str(machine.wiring)) if machine is not None else None
+            hardware: Any = (machine.gpus, str(machine.wiring)) if machine is not None else None
+            if machine is not None and machine.tasks:
+                hardware = (*hardware, str(machine))
             about = (self.devices.devices, sorted(self.devices.type_priority.items()), hardware)
         return hashlib.sha256(repr((self.release, self.config, about)).encode()).digest()
 

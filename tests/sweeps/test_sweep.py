@@ -357,3 +357,19 @@ def test_a_client_of_coroutines_is_refused():
                 tf.sweep(net(), "cpu", client=made)
 
     asyncio.run(asks())
+
+
+def test_networks_of_a_cluster_are_told_apart(tmp_path):
+    with tf.Graph().as_default() as graph:
+        with tf.device("/job:ps"):
+            weights = tf.get_variable("weights", [2000, 2000])
+        with tf.device("/job:worker"):
+            tf.matmul(tf.ones([10, 2000]), weights, name="product")
+    times = []
+    for name in ("1GbE", "10GbE"):
+        machine = {"it": f"worker: 1x K80; ps: cpu; network {name}"}
+        frame = tf.sweep(
+            graph, machine, what="estimate", fetches="product", resume=tmp_path / "rows.parquet", workers=1
+        )
+        times.append(frame["step_time"].iloc[0])
+    assert times[0] > 5 * times[1] > 0  # the row of the other network was not taken for this one's

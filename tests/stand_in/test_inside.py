@@ -112,7 +112,7 @@ def test_tests_of_combinations():
             self.assertDatasetProduces(tf.data.Dataset.range(count), expected_output=list(range(count)))
 
     names = [name for name in dir(Case) if name.startswith("test_range")]
-    assert "test_range_test_count_2_mode_graph_tfapiversion_1" in names and len(names) == 8
+    assert "test_range_test_mode_graph_tfapiversion_1_count_2" in names and len(names) == 8
     reasons = []
     for name in names:
         try:

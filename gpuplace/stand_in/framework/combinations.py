@@ -65,7 +65,7 @@ def combine(**kwargs: Any) -> list[Combination]:
 
 
 def times(*combined: Sequence[Combination]) -> list[Combination]:
-    """All combinations of combinations.
+    """All combinations of combinations, the arguments in the order of the lists.
 
     Args:
         *combined: lists of combinations, of different arguments.
@@ -77,10 +77,7 @@ def times(*combined: Sequence[Combination]) -> list[Combination]:
         for first, second in itertools.product(one, other):
             if both := first.keys() & second.keys():
                 raise ValueError(f"Keys need to not overlap: {sorted(both)} are in {first} and in {second}")
-    return [
-        OrderedDict(sorted(item for one in row for item in one.items()))
-        for row in itertools.product(*combined)
-    ]
+    return [OrderedDict(item for one in row for item in one.items()) for row in itertools.product(*combined)]
 
 
 def _ending(combination: Combination) -> str:

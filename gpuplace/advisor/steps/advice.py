@@ -164,13 +164,8 @@ class Advice:
         before, after, graph = self._case.asked.devices, self.placement.devices, self.placement.graph
         moved = {graph.names[node] for node in np.flatnonzero(before != after).tolist()}
         found = moves_of(self._case.rehearsal, self._choice.device_of, MOST_MOVES)
-        # a gate can stay where the placer has it while what it is for moves; one that goes along where it need not is
-        # of the last region, as no region alone moves it
-        nodes = [[name for name in move.nodes if name in moved] for move in found]
-        of_step = moved.intersection(self.estimate.part.graph.names)
-        if found:
-            nodes[-1] += sorted(of_step.difference(*nodes))
-        truly = [move._replace(nodes=tuple(chosen)) for move, chosen in zip(found, nodes, strict=True)]
+        # a gate can stay where the placer has it while what it is for moves
+        truly = [move._replace(nodes=tuple(name for name in move.nodes if name in moved)) for move in found]
         return tuple(move for move in truly if move.nodes)
 
     def apply(self, moves: Iterable[Move | str]) -> Advice:

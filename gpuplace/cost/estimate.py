@@ -182,7 +182,7 @@ def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
         step.machinery,
         step.cost_model,
         _folds(step.question["config"]),
-        is_on(step.question["config"], step.placement.release),
+        _empties(step.question["config"], step.placement, step.machinery),
     )
 
 
@@ -257,7 +257,7 @@ def _run(
 ) -> StepEstimate:
     config = question["config"]
     machinery = machinery_of(placement)
-    empties = is_on(config, placement.release)
+    empties = _empties(config, placement, machinery)
     flow = build_flow(placement, part, shapes, works, machinery, model, _folds(config), empties)
     threads, said = _threads(config, placement, model, machinery)
     times = run(flow.flow, threads)
@@ -305,6 +305,11 @@ def _folds(config: Any) -> bool:
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     is_off = getattr(rewriter, "constant_folding", 0) == _OFF
     return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)))
+
+
+def _empties(config: Any, placement: Placement, machinery: Machinery) -> bool:
+    """Whether what nobody takes is left out: of steps without GPUs, as the advisor's clock of others counts it."""
+    return not machinery.is_gpu.any() and is_on(config, placement.release)
 
 
 def _threads(

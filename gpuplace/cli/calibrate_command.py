@@ -9,7 +9,7 @@ from pathlib import Path
 
 def calibrate(arguments: argparse.Namespace) -> int:
     """Measures, writes the model, and says what it rests on."""
-    from gpuplace.cost.calibrate import calibrate as measure
+    from gpuplace.cost.calibration.calibrate import calibrate as measure
     from gpuplace.cost.cost_model import calibrated_path
 
     path = Path(arguments.output) if arguments.output else calibrated_path()

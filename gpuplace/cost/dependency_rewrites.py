@@ -17,7 +17,6 @@ BypassingNodeIsBeneficial), releases 1.15 and 2.21.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from gpuplace.graph.op_sets import (
     BRANCH_OPS,
     CALL_OPS,
     CONTROL_FLOW_OPS,
+    HANDING_ON,
     PLACEHOLDERS,
     REFERENCE_VARIABLES,
     SWITCHES,
@@ -33,7 +33,7 @@ from gpuplace.graph.op_sets import (
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
-__all__ = ["bypassed", "without_takers"]
+__all__ = ["RELEASES_WITHOUT", "bypassed", "without_takers"]
 
 _WITH_EFFECTS = (
     CONTROL_FLOW_OPS
@@ -43,24 +43,9 @@ _WITH_EFFECTS = (
     | WHILE_OPS
     | {"PlaceholderWithDefault", "CheckNumerics"}
 )
-_HAND_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "NoOp"})
 _KEPT_BY = REFERENCE_VARIABLES | SWITCHES
-_OFF = 2
-"""``RewriterConfig.OFF``."""
-_WITHOUT = ("1.0", "1.4")
+RELEASES_WITHOUT = ("1.0", "1.4")
 """Releases in which Grappler does not do this."""
-
-
-def is_on(config: Any, release: str) -> bool:
-    """Whether dependencies are optimized.
-
-    Args:
-        config: a ``ConfigProto``; None has the defaults.
-        release: of TensorFlow.
-    """
-    rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
-    is_off = getattr(rewriter, "dependency_optimization", 0) == _OFF
-    return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)) or release in _WITHOUT)
 
 
 def without_takers(
@@ -106,7 +91,7 @@ def bypassed(
         fetched: nodes that are fetched, or run for themselves.
     """
     types = _types(graph)
-    found = runs & np.array([name in _HAND_ON for name in types], dtype=bool)[graph.signature]
+    found = runs & np.array([name in HANDING_ON for name in types], dtype=bool)[graph.signature]
     keeps = np.array([name in _KEPT_BY for name in types], dtype=bool)[graph.signature]
     found[graph.dst[keeps[graph.src] & (graph.src_output != CONTROL)]] = False
     crosses = runs[graph.src] & runs[graph.dst] & (device[graph.src] != device[graph.dst])

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.dependency_rewrites import is_on
+from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
 from gpuplace.cost.partition import build_flow, flow_builder
@@ -41,6 +41,7 @@ __all__ = ["StepEstimate", "estimate"]
 ASSUMED_CORES = 16
 """Threads of the inter-op pool on a machine that is only imagined."""
 _OFF = 2
+"""``RewriterConfig.OFF``."""
 
 
 def estimate(
@@ -300,16 +301,23 @@ def machinery_of(placement: Placement) -> Machinery:
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
-def _folds(config: Any) -> bool:
-    """Whether Grappler folds constants, as a ``ConfigProto`` says."""
+def _rewrites(config: Any, optimizer: str) -> bool:
+    """Whether one of Grappler's optimizers is on, as a ``ConfigProto`` says."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
-    is_off = getattr(rewriter, "constant_folding", 0) == _OFF
+    is_off = getattr(rewriter, optimizer, 0) == _OFF
     return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)))
+
+
+def _folds(config: Any) -> bool:
+    """Whether constants are folded."""
+    return _rewrites(config, "constant_folding")
 
 
 def _empties(config: Any, placement: Placement, machinery: Machinery) -> bool:
     """Whether what nobody takes is left out: of steps without GPUs, as the advisor's clock of others counts it."""
-    return not machinery.is_gpu.any() and is_on(config, placement.release)
+    if machinery.is_gpu.any() or placement.release in RELEASES_WITHOUT:
+        return False
+    return _rewrites(config, "dependency_optimization")
 
 
 def _threads(

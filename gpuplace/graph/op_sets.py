@@ -157,6 +157,9 @@ PASSING_ON = (
 )
 """Ops whose results are their inputs' memory."""
 
+HANDING_ON = frozenset({"Identity", "StopGradient", "PreventGradient", "NoOp"})
+"""Ops that only hand on what they take, or only wait."""
+
 INLINE_OPS = (
     CONTROL_FLOW_OPS
     | CONSTANT_OPS

@@ -191,7 +191,7 @@ def main() -> None:
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """Calibrates, measures, estimates and prints."""
-    from gpuplace.cost.calibrate import calibrate
+    from gpuplace.cost.calibration.calibrate import calibrate
     from gpuplace.cost.estimate import estimate
 
     pythons = {"gpuplace": sys.executable}

@@ -9,11 +9,11 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cli.main import main
-from gpuplace.cost import calibrate as module
-from gpuplace.cost import probe_runs
-from gpuplace.cost.calibrate import calibrate
+from gpuplace.cost.calibration import calibrate as module
+from gpuplace.cost.calibration import probe_runs
+from gpuplace.cost.calibration.calibrate import calibrate
+from gpuplace.cost.calibration.probes import PROBES, build
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.probes import PROBES, build
 from gpuplace.cost.work import Work
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError

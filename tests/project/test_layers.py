@@ -185,7 +185,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.numerics.compiled.functions",
         "gpuplace.numerics.compiled.record_types",
     },
-    "tensorflow": {"gpuplace.cost.tensorflow_steps"},
+    "tensorflow": {"gpuplace.cost.calibration.tensorflow_steps"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api", "gpuplace.stand_in.framework.combinations"},
     "highspy": {"gpuplace.advisor.exact", "gpuplace.advisor.favourites", "gpuplace.advisor.highs"},

@@ -11,7 +11,7 @@ import pytest
 
 import gpuplace
 from gpuplace.cli import main, parser
-from gpuplace.cost import calibrate, probe_runs
+from gpuplace.cost.calibration import calibrate, probe_runs
 from gpuplace.release import RELEASES
 from tests.project.page_examples import PAGES, ROOT, commands, folder_with_files, has_examples, run
 

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.calibration.probe_runs import ProbeRun, here, usual, with_tensorflow
+from gpuplace.cost.calibration.probes import PROBES, Probe, build
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, step_time_by
-from gpuplace.cost.probe_runs import ProbeRun, here, usual, with_tensorflow
-from gpuplace.cost.probes import PROBES, Probe, build
 from gpuplace.cost.samples import Sample, samples_of
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.work import Product, Work

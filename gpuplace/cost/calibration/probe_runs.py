@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.probes import BuiltProbe
+from gpuplace.cost.calibration.probes import BuiltProbe
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import RunMetadata, RunOptions
 from gpuplace.session.session import Session

@@ -20,6 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graphdef.messages import SignatureDef, TensorInfo
+from gpuplace.ops.variants import variant_of
 from gpuplace.saving.names import prepend_name_scope
 from gpuplace.saving.signature_constants import (
     CLASSIFY_INPUTS,
@@ -231,11 +232,12 @@ def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str |
 
 
 def _supervised_signature_def(
-    method_name: str,
     inputs: Mapping[str, Any],
     loss: Mapping[str, Any] | None,
-    predictions: Mapping[str, Any] | None,
-    metrics: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    *,
+    method_name: str = "",
 ) -> Any:
     if not inputs:
         raise ValueError(f"{method_name} inputs cannot be None or empty.")
@@ -248,12 +250,8 @@ def _supervised_signature_def(
     return build_signature_def(given, outputs, method_name)
 
 
-def supervised_train_signature_def(
-    inputs: Mapping[str, Any],
-    loss: Mapping[str, Any] | None,
-    predictions: Mapping[str, Any] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-) -> Any:
+@variant_of(_supervised_signature_def, method_name=SUPERVISED_TRAIN_METHOD_NAME)
+def supervised_train_signature_def() -> None:
     """The ``SignatureDef`` of a model that is trained.
 
     Args:
@@ -265,15 +263,10 @@ def supervised_train_signature_def(
     Raises:
         ValueError: there are no inputs.
     """
-    return _supervised_signature_def(SUPERVISED_TRAIN_METHOD_NAME, inputs, loss, predictions, metrics)
 
 
-def supervised_eval_signature_def(
-    inputs: Mapping[str, Any],
-    loss: Mapping[str, Any] | None,
-    predictions: Mapping[str, Any] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-) -> Any:
+@variant_of(_supervised_signature_def, method_name=SUPERVISED_EVAL_METHOD_NAME)
+def supervised_eval_signature_def() -> None:
     """The ``SignatureDef`` of a model that is evaluated.
 
     Args:
@@ -285,7 +278,6 @@ def supervised_eval_signature_def(
     Raises:
         ValueError: there are no inputs.
     """
-    return _supervised_signature_def(SUPERVISED_EVAL_METHOD_NAME, inputs, loss, predictions, metrics)
 
 
 def is_valid_signature(signature_def: Any) -> bool:

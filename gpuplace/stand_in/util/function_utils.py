@@ -54,6 +54,13 @@ def has_kwargs(fn: Any) -> bool:
     return tf_inspect.getfullargspec(_called(fn)).varkw is not None
 
 
+def _undecorated(func: Any) -> Any:
+    target = tf_decorator.unwrap(func)[1]
+    if not callable(target):
+        raise ValueError("Argument must be callable")
+    return target
+
+
 def get_func_name(func: Any) -> str:
     """A function's name with that of its class; of another object that can be called, what is printed of its class.
 
@@ -63,9 +70,7 @@ def get_func_name(func: Any) -> str:
     Raises:
         ValueError: it cannot be called.
     """
-    target = tf_decorator.unwrap(func)[1]
-    if not callable(target):
-        raise ValueError("Argument must be callable")
+    target = _undecorated(func)
     name: str | None = getattr(target, "__qualname__", None)
     return str(type(target)) if name is None else name.rpartition("<locals>.")[2]
 
@@ -79,9 +84,7 @@ def get_func_code(func: Any) -> CodeType | None:
     Raises:
         ValueError: it cannot be called.
     """
-    target = tf_decorator.unwrap(func)[1]
-    if not callable(target):
-        raise ValueError("Argument must be callable")
+    target = _undecorated(func)
     if isinstance(target, functools.partial):
         return None
     return getattr(_called(target), "__code__", None)

@@ -120,6 +120,7 @@ PROGRAMS |= {
     "ReverseSequence": (lambda x: tf.reverse_sequence(x, [2, 3], seq_axis=1), [M]),
     "Roll": (lambda x: tf.roll(x, 1, 1), [M]),
     "Cumsum": (lambda x: tf.cumsum(x, 1, exclusive=True, reverse=True), [M]),
+    "CumulativeLogsumexp": (lambda x: tf.math.cumulative_logsumexp(x, 1, reverse=True), [M]),
     "Cumprod": (lambda x: tf.cumprod(x, 1), [M]),
     "Print": (lambda x: tf.Print(x, [], first_n=0), [M]),
     "Sum": (lambda x: tf.reduce_sum(x, [0, 2]), [CUBE]),

@@ -125,12 +125,13 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
 
 
 def _devices(rehearsal: Rehearsal) -> list[int]:
-    """The devices that matter: GPUs, the first CPU, and what something must be on."""
+    """The devices that matter: GPUs, the first CPU, and what something must be on, or is on where it is left alone."""
     machinery, freedom = rehearsal.step.machinery, rehearsal.freedom
     used = set(np.flatnonzero(machinery.is_gpu).tolist())
     used.update(np.flatnonzero(~machinery.is_gpu).tolist()[:1])
     group = freedom.group[rehearsal.step.part.nodes]
     used.update(np.unique(freedom.default[group][~freedom.is_free[group]]).tolist())
+    used.update(np.unique(rehearsal.stay[group]).tolist())
     return sorted(used)
 
 

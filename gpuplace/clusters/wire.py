@@ -29,6 +29,8 @@ from gpuplace.errors import (
     exception_type_from_error_code,
 )
 from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.kernels.tensor_lists import TensorList
+from gpuplace.shapes import TensorShape
 
 SMALL_BYTES = 1 << 17
 """Tensors of at most so many bytes are copied into their message: quicker than a frame more to write and read."""
@@ -43,7 +45,7 @@ def packed(value: Any) -> Any:
         value: an array, a resource handle, or None for a tensor of a branch that was not taken.
 
     Raises:
-        UnimplementedError: elements that cannot leave their task, such as lists of tensors.
+        UnimplementedError: elements that cannot leave their task, such as datasets.
     """
     if value is None:
         return None
@@ -52,6 +54,8 @@ def packed(value: Any) -> Any:
     array = np.array(value, object) if isinstance(value, str | bytes) else np.asarray(value)
     if array.dtype.kind in "OSU":
         elements = array.ravel().tolist()
+        if elements and all(isinstance(element, TensorList) for element in elements):
+            return {"lists": [_packed_list(element) for element in elements], "shape": list(array.shape)}
         if not all(isinstance(element, str | bytes) for element in elements):
             raise UnimplementedError.of(
                 f"A tensor of {type(elements[0]).__name__} elements cannot be sent to another task.",
@@ -78,6 +82,10 @@ def unpacked(sent: Any) -> Any:
         device, container, name, type_name = sent["handle"]
         return ResourceHandle(device, container, name, type_name, None)
     shape = tuple(sent["shape"])
+    if "lists" in sent:
+        lists = np.empty(len(sent["lists"]), object)
+        lists[:] = [_unpacked_list(one) for one in sent["lists"]]
+        return lists.reshape(shape) if shape else lists[0]
     if "strings" in sent:
         array = np.empty(len(sent["strings"]), object)
         array[:] = sent["strings"]
@@ -85,6 +93,26 @@ def unpacked(sent: Any) -> Any:
     dtype = as_dtype(sent["dtype"]).as_numpy_dtype
     array = np.frombuffer(sent["data"], dtype).reshape(shape)
     return array if array.flags.writeable else array.copy()
+
+
+def _packed_list(value: TensorList) -> dict[str, Any]:
+    sizes = value.element_shape.sizes
+    return {
+        "type": value.element_dtype.name,
+        "sizes": None if sizes is None else list(sizes),
+        "most": value.max_num_elements,
+        "elements": [packed(element) for element in value.elements],
+    }
+
+
+def _unpacked_list(sent: dict[str, Any]) -> TensorList:
+    sizes = sent["sizes"]
+    return TensorList(
+        [unpacked(element) for element in sent["elements"]],
+        as_dtype(sent["type"]),
+        TensorShape(sizes),
+        sent["most"],
+    )
 
 
 def packed_error(error: BaseException) -> dict[str, Any]:

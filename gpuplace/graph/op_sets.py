@@ -139,6 +139,30 @@ READER_MAKERS = frozenset(
 TABLE_MAKERS = frozenset({"HashTableV2", "MutableHashTableOfTensorsV2", "MutableHashTableV2"})
 """Ops that give out the handle of a lookup table."""
 
+# Lists of tensors
+
+LIST_MAKERS = {
+    "EmptyTensorList": 0,
+    "TensorListReserve": 0,
+    "TensorListFromTensor": 1,
+    "TensorListSplit": 1,
+    "TensorListScatter": 2,
+    "TensorListScatterV2": 2,
+}
+"""Ops that make lists of tensors -> the input that says the shape of their elements."""
+
+LISTS_LIKE_THE_FIRST = (
+    SWITCHES
+    | MERGES
+    | ENTERS
+    | EXITS
+    | NEXT_ITERATIONS
+    | {"TensorListPushBack", "TensorListPushBackBatch", "TensorListSetItem", "TensorListResize"}
+    | {"TensorListScatterIntoExistingList", "TensorListConcatLists"}
+    | {"Identity", "ZerosLike", "AddN", "Pack"}
+)
+"""Ops whose lists are declared as the one that they take first."""
+
 # Random numbers
 
 RANDOM_OPS = frozenset(

@@ -18,6 +18,7 @@ import gpuplace.ops.flow.calls
 import gpuplace.ops.flow.case
 import gpuplace.ops.flow.conditionals
 import gpuplace.ops.flow.control
+import gpuplace.ops.flow.functional_kernels
 import gpuplace.ops.flow.gradients
 import gpuplace.ops.flow.higher_order
 import gpuplace.ops.flow.loop_ops
@@ -26,6 +27,8 @@ import gpuplace.ops.flow.sending
 import gpuplace.ops.flow.stacks
 import gpuplace.ops.flow.tensor_array_kernels
 import gpuplace.ops.flow.tensor_arrays
+import gpuplace.ops.flow.tensor_list_kernels
+import gpuplace.ops.flow.tensor_lists
 import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices

@@ -337,7 +337,7 @@ def _key_and_counter(op: Operation) -> Any:
 
 
 @shape_function("StatelessRandomGetAlg", "DeviceIndex", "Timestamp", "IsTensorFloat32Enabled", "GlobalIterId")
-@shape_function("OptionalHasValue", "IsBoostedTreesEnsembleInitialized", "TensorListLength", "TensorMapSize")
+@shape_function("IsBoostedTreesEnsembleInitialized", "TensorMapSize")
 @shape_function("TensorArraySize", "TensorArraySizeV2", "TensorArrayWrite", "TensorArrayWriteV2")
 @shape_function(
     "TensorArrayScatter", "TensorArrayScatterV2", "TensorArraySplit", "TensorArraySplitV2", "ToBool"

@@ -22,6 +22,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.tensor_lists import zeros_like as variant_zeros
 from gpuplace.numerics.arguments import int_of, list_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, same_shape, shape_tensor
@@ -257,7 +258,7 @@ def ones_like(
 
 @compute("ZerosLike", fresh=True)
 def _zeros_like(xp: Any, x: Any) -> Any:
-    return xp.full(x.shape, b"", object) if x.dtype == object else xp.zeros(x.shape, x.dtype)
+    return variant_zeros(xp, x) if x.dtype == object else xp.zeros(x.shape, x.dtype)
 
 
 @compute("OnesLike", fresh=True)

@@ -45,13 +45,26 @@ def _of_inputs(op: Operation) -> Any:
     return tuple(tensor.shape for tensor in op.inputs[: len(op.attrs["Tout"])])
 
 
-def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
-    """What a function returns, one value alone or several."""
-    call = ctx.session.kernel_state(
+def function_call(function: str, ctx: KernelContext) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function of the library of an op's graph, as that op calls it in this session.
+
+    Args:
+        function: its name.
+        ctx: that of the op.
+
+    Returns:
+        A function that takes the values of all arguments and returns those of all results.
+    """
+    found: Callable[[Sequence[Any]], list[Any]] = ctx.session.kernel_state(
         f"{function}/call/{ctx.op.name}/{id(ctx.op.graph)}/{ctx.device}",
         lambda: ctx.session.functions.callable_of(ctx.op.graph, function, ctx.device, ctx.session),
     )
-    made = call(tensors)
+    return found
+
+
+def _called(function: str, tensors: Sequence[Any], ctx: KernelContext) -> Any:
+    """What a function returns, one value alone or several."""
+    made = function_call(function, ctx)(tensors)
     return made[0] if len(made) == 1 else tuple(made)
 
 

@@ -1,0 +1,639 @@
+"""What computes the ops of lists of tensors, and what is known of the shape of their elements beforehand.
+
+Source: tensorflow/core/kernels/list_kernels.cc and list_kernels.h, core/ops/list_ops.cc, release 1.15 (sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.graph.op_sets import LIST_MAKERS, LISTS_LIKE_THE_FIRST
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.graph.traced_graph import TracedGraph
+from gpuplace.kernels.compute import compute
+from gpuplace.kernels.tensor_lists import TensorList, described, list_of, merged, shape_of_sizes
+from gpuplace.ops.support import scalar_shape
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+
+
+def element_shape_of(handle: Tensor) -> TensorShape:
+    """What is known, while the graph is built, of the shape of a list's elements.
+
+    Args:
+        handle: the tensor that stands for the list.
+    """
+    maker = _maker_of(handle)
+    if maker is None:
+        return UNKNOWN_SHAPE
+    return constant_value_as_shape(maker.inputs[LIST_MAKERS[maker.type]])
+
+
+def _maker_of(handle: Tensor) -> Operation | None:
+    """The operation that makes the list from which another one comes; None where it is not known."""
+    seen: set[Operation] = set()
+    op, index = handle.op, handle.value_index
+    while op not in seen:
+        seen.add(op)
+        if op.type in LIST_MAKERS:
+            return op
+        if op.type in LISTS_LIKE_THE_FIRST or (op.type == "TensorListPopBack" and index == 0):
+            source = op.inputs[0]
+        elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
+            source = outer
+        else:
+            return None
+        op, index = source.op, source.value_index
+    return None
+
+
+def _element(op: Operation, index: int) -> TensorShape:
+    """What is known of an element that is read: by the list, and by an input of the op."""
+    declared = constant_value_as_shape(op.inputs[index])
+    known = element_shape_of(op.inputs[0])
+    if not declared.is_compatible_with(known):
+        raise ValueError(f"Shapes must be compatible: element_shape {declared}, list shape {known}")
+    return declared.merge_with(known)
+
+
+@shape_function(
+    "EmptyTensorList",
+    "TensorListReserve",
+    "TensorListPushBack",
+    "TensorListSetItem",
+    "TensorListScatter",
+    "TensorListScatterV2",
+    "TensorListScatterIntoExistingList",
+    "TensorListResize",
+)
+def _handle_shape(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("TensorListFromTensor")
+def _from_tensor_shape(op: Operation) -> Any:
+    whole = op.inputs[0].shape
+    if whole.sizes is not None:
+        merged_shapes(TensorShape.of(whole.sizes[1:]), constant_value_as_shape(op.inputs[1]))
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("TensorListSplit")
+def _split_shape(op: Operation) -> Any:
+    whole, declared = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
+    if whole.sizes is not None and not whole.sizes:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    merged_shapes(_behind_first(whole, whole), _behind_first(declared, declared, whole))
+    if op.inputs[2].shape.ndims not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {op.inputs[2].shape.ndims}")
+    return (SCALAR_SHAPE,)
+
+
+def _behind_first(shape: TensorShape, named: TensorShape, other: TensorShape | None = None) -> TensorShape:
+    """A shape with its first size left open."""
+    if shape.sizes is None:
+        return shape
+    if not shape.sizes:
+        raise ValueError(f"Shapes must be equal rank, but are {len((other or named).sizes or ())} and 0")
+    return TensorShape.of((None, *shape.sizes[1:]))
+
+
+def merged_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
+    """The shape that satisfies both, known while the graph is built.
+
+    Args:
+        one: a shape.
+        other: another one.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if one.sizes is not None and other.sizes is not None and len(one.sizes) != len(other.sizes):
+        raise ValueError(f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}")
+    return one.merge_with(other)
+
+
+@shape_function("TensorListPopBack")
+def _pop_shape(op: Operation) -> Any:
+    return (SCALAR_SHAPE, element_shape_of(op.inputs[0]))
+
+
+@shape_function("TensorListGetItem")
+def _get_shape(op: Operation) -> Any:
+    return (_element(op, 2),)
+
+
+@shape_function("TensorListStack")
+def _stack_shape(op: Operation) -> Any:
+    count = op.attrs["num_elements"]
+    return (TensorShape.of((None if count < 0 else count,)).concatenate(_element(op, 1)),)
+
+
+@shape_function("TensorListGather")
+def _gather_shape(op: Operation) -> Any:
+    return (op.inputs[1].shape.concatenate(_element(op, 2)),)
+
+
+@shape_function("TensorListConcat", "TensorListConcatV2")
+def _concat_shape(op: Operation) -> Any:
+    if op.type == "TensorListConcat":
+        declared = op.attrs["element_shape"]
+    else:
+        whole = constant_value_as_shape(op.inputs[1])
+        declared = UNKNOWN_SHAPE if whole.sizes is None else TensorShape.of(whole.sizes[1:])
+    known = element_shape_of(op.inputs[0])
+    if known.sizes:
+        declared = merged_shapes(declared, TensorShape.of(known.sizes[1:]))
+    return (TensorShape.of((None,)).concatenate(declared), TensorShape.of((None,)))
+
+
+shape_function("TensorListLength")(scalar_shape)
+
+
+@shape_function("TensorListElementShape")
+def _element_shape_shape(op: Operation) -> Any:
+    known = element_shape_of(op.inputs[0])
+    return (UNKNOWN_SHAPE if known.sizes is None else TensorShape.of((len(known.sizes),)),)
+
+
+@shape_function("TensorListConcatLists")
+def _concat_lists_shape(op: Operation) -> Any:
+    makers = [_maker_of(handle) for handle in op.inputs]
+    for name, maker in zip("ab", makers, strict=True):
+        if maker is not None and maker.attrs["element_dtype"] is not op.attrs["element_dtype"]:
+            raise ValueError(
+                f"input_{name}.type != element_dtype: {maker.attrs['element_dtype'].short_name} vs."
+                f" {op.attrs['element_dtype'].short_name}"
+            )
+    merged_shapes(*(element_shape_of(handle) for handle in op.inputs))
+    return (op.inputs[0].shape.merge_with(op.inputs[1].shape),)
+
+
+@shape_function("TensorListPushBackBatch")
+def _push_batch_shape(op: Operation) -> Any:
+    maker, dtype = _maker_of(op.inputs[0]), op.attrs["element_dtype"]
+    if maker is not None and maker.attrs["element_dtype"] is not dtype:
+        raise ValueError(
+            "Trying to push to list with wrong element dtype. List has type"
+            f" {maker.attrs['element_dtype'].short_name} but trying to push element with type {dtype.short_name}"
+        )
+    handles, tensor = op.inputs[0].shape, op.inputs[1].shape
+    if handles.sizes is not None and tensor.sizes is not None:
+        first = TensorShape.of(tensor.sizes[: len(handles.sizes)])
+        return (merged_shapes(handles, first),)
+    return (handles,)
+
+
+# Makers
+
+
+@compute("EmptyTensorList")
+def _empty(xp: Any, element_shape: Any, max_num_elements: Any, *, element_dtype: DType) -> Any:
+    if max_num_elements.shape:
+        raise InvalidArgumentError.of(
+            "max_num_elements expected to be a scalar  but got shape: " + brackets(max_num_elements.shape)
+        )
+    return TensorList((), element_dtype, shape_of_sizes(element_shape), int(max_num_elements))
+
+
+@compute("TensorListReserve")
+def _reserve(xp: Any, element_shape: Any, num_elements: Any, *, element_dtype: DType) -> Any:
+    count = int(num_elements)
+    if count < 0:
+        raise InvalidArgumentError.of(
+            f"The num_elements to reserve must be a non negative number, but got {count}"
+        )
+    return TensorList((None,) * count, element_dtype, shape_of_sizes(element_shape))
+
+
+@compute("TensorListFromTensor")
+def _from_tensor(xp: Any, tensor: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+    declared = shape_of_sizes(element_shape)
+    if not tensor.shape:
+        raise InvalidArgumentError.of(
+            f"Tensor must be at least a vector, but saw shape: {brackets(tensor.shape)}"
+        )
+    rest = TensorShape.of(tensor.shape[1:])
+    if not declared.is_compatible_with(rest):
+        raise InvalidArgumentError.of(
+            f"Specified a list with shape {described(declared)} from a tensor with shape {brackets(rest)}"
+        )
+    return TensorList(_rows(xp, tensor), element_dtype, declared)
+
+
+def _rows(xp: Any, tensor: Any) -> list[Any]:
+    """The rows of a tensor, as arrays of their own."""
+    return [
+        xp.array(tensor[i], copy=True) if hasattr(tensor[i], "dtype") else _alone(tensor[i])
+        for i in range(len(tensor))
+    ]
+
+
+def _alone(value: Any) -> Any:
+    made = np.empty((), object)
+    made[()] = value
+    return made
+
+
+@compute("TensorListSplit")
+def _split(xp: Any, tensor: Any, element_shape: Any, lengths: Any, *, element_dtype: DType) -> Any:
+    declared = shape_of_sizes(element_shape)
+    if declared.sizes == ():
+        raise InvalidArgumentError.of(
+            "TensorListSplit requires element_shape to be at least of rank 1, but saw: []"
+        )
+    if not tensor.shape:
+        raise InvalidArgumentError.of(
+            f"Tensor must be at least a vector, but saw shape: {brackets(tensor.shape)}"
+        )
+    rest = TensorShape.of(tensor.shape[1:])
+    if declared.sizes is not None and not TensorShape.of(declared.sizes[1:]).is_compatible_with(rest):
+        raise InvalidArgumentError.of(
+            f"tensor shape {brackets(tensor.shape)} is not compatible with element_shape {described(declared)}"
+        )
+    if lengths.ndim != 1:
+        raise InvalidArgumentError.of(
+            f"Expected lengths to be a vector, received shape: {brackets(lengths.shape)}"
+        )
+    parts, start = [], 0
+    for length in lengths.tolist():
+        if length < 0:
+            raise InvalidArgumentError.of(f"Invalid value in lengths: {length}")
+        if start + length > len(tensor):
+            raise InvalidArgumentError.of(
+                f"Attempting to slice [{start}, {start + length}] from tensor with length {len(tensor)}"
+            )
+        parts.append(xp.array(tensor[start : start + length], copy=True))
+        start += length
+    if start != len(tensor):
+        raise InvalidArgumentError.of(
+            f"Unused values in tensor. Length of tensor: {len(tensor)} Values used: {start}"
+        )
+    return TensorList(parts, element_dtype, declared)
+
+
+@compute("TensorListScatter", "TensorListScatterV2")
+def _scatter(
+    xp: Any, tensor: Any, indices: Any, element_shape: Any, num_elements: Any = None, *, element_dtype: DType
+) -> Any:
+    count = -1 if num_elements is None else int(num_elements)
+    if count < -1:
+        raise InvalidArgumentError.of(f"TensorListScatter expects num_elements >= -1, found: {count}")
+    declared = shape_of_sizes(element_shape)
+    rest = TensorShape.of(tensor.shape[1:])
+    if not declared.is_compatible_with(rest):
+        raise InvalidArgumentError.of(
+            f"Specified a list with shape {described(declared)} from a tensor with shape {brackets(rest)}"
+        )
+    places = _checked_places(tensor, indices)
+    highest = max(places, default=-1)
+    if count >= 0 and highest >= count:
+        raise InvalidArgumentError.of(
+            f"TensorListScatter: Trying to scatter at index {highest} in list with size {count}"
+        )
+    return TensorList(
+        _scattered(xp, [None] * (highest + 1 if count < 0 else count), tensor, places),
+        element_dtype,
+        declared,
+    )
+
+
+@compute("TensorListScatterIntoExistingList")
+def _scatter_into(xp: Any, input_handle: Any, tensor: Any, indices: Any, *, element_dtype: DType) -> Any:
+    given = list_of(input_handle, element_dtype)
+    rest = TensorShape.of(tensor.shape[1:])
+    if not given.element_shape.is_compatible_with(rest):
+        raise InvalidArgumentError.of(
+            f"Specified a list with shape {described(given.element_shape)} from a tensor with shape {brackets(rest)}"
+        )
+    places = _checked_places(tensor, indices)
+    elements = list(given.elements)
+    elements += [None] * (max(places, default=-1) + 1 - len(elements))
+    return given.with_elements(_scattered(xp, elements, tensor, places))
+
+
+def _checked_places(tensor: Any, indices: Any) -> list[int]:
+    if not tensor.shape:
+        raise InvalidArgumentError.of(
+            f"Tensor must be at least a vector, but saw shape: {brackets(tensor.shape)}"
+        )
+    places: list[int] = indices.reshape(-1).tolist()
+    if len(places) != len(tensor):
+        raise InvalidArgumentError.of(
+            f"Invalid number of rows in input tensor. Expected: {len(places)} Actual: {len(tensor)}"
+        )
+    if any(place < 0 for place in places):
+        raise InvalidArgumentError.of("Indices in TensorListScatter must all be non-negative.")
+    return places
+
+
+def _scattered(xp: Any, elements: list[Any], tensor: Any, places: Sequence[int]) -> list[Any]:
+    for place, row in zip(places, _rows(xp, tensor), strict=True):
+        elements[place] = row
+    return elements
+
+
+# What gives out another list
+
+
+@compute("TensorListPushBack")
+def _push(xp: Any, input_handle: Any, tensor: Any, *, element_dtype: DType) -> Any:
+    given = list_of(input_handle, element_dtype)
+    _check_room(given, "")
+    if not given.element_shape.is_compatible_with(TensorShape.of(tensor.shape)):
+        raise InvalidArgumentError.of(
+            "Tried to append a tensor with incompatible shape to a list. Op element shape:"
+            f" {brackets(tensor.shape)} list shape: {described(given.element_shape)}"
+        )
+    return given.with_elements((*given.elements, tensor))
+
+
+def _check_room(given: TensorList, where: str) -> None:
+    if given.max_num_elements != -1 and len(given.elements) >= given.max_num_elements:
+        raise InvalidArgumentError.of(
+            f"Tried to push item into a full list{where} list size: {len(given.elements)} max_num_elements:"
+            f" {given.max_num_elements}"
+        )
+
+
+@compute("TensorListPushBackBatch")
+def _push_batch(xp: Any, input_handles: Any, tensor: Any, *, element_dtype: DType) -> Any:
+    handles = input_handles if isinstance(input_handles, np.ndarray) else _alone(input_handles)
+    if tensor.shape[: handles.ndim] != handles.shape:
+        raise InvalidArgumentError.of(
+            "PushBackBatch tensor must have the same leading dimensions as input_handles, but got"
+            f" {brackets(tensor.shape)} and {brackets(handles.shape)}"
+        )
+    made = np.empty(handles.shape, object)
+    for number, place in enumerate(np.ndindex(handles.shape)):
+        given = list_of(handles[place], element_dtype)
+        _check_room(given, f" at index {number}")
+        row = xp.array(tensor[place], copy=True)
+        if not given.element_shape.is_compatible_with(TensorShape.of(row.shape)):
+            raise InvalidArgumentError.of(
+                f"Tried to append a tensor with incompatible shape to a list at index {number}. Op element shape:"
+                f" {brackets(row.shape)} list shape: {described(given.element_shape)}"
+            )
+        made[place] = given.with_elements((*given.elements, row))
+    return made
+
+
+@compute("TensorListPopBack")
+def _pop(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+    given = list_of(input_handle, element_dtype)
+    if not given.elements:
+        raise InvalidArgumentError.of("Trying to pop from an empty list.")
+    value = given.elements[-1]
+    if value is None:
+        shape = merged(shape_of_sizes(element_shape), given.element_shape)
+        if not shape.is_fully_defined():
+            raise InvalidArgumentError.of(
+                f"Trying to read an uninitialized tensor but element_shape is not fully defined.{described(shape)}"
+            )
+        value = _zeros(xp, shape, element_dtype)
+    return given.with_elements(given.elements[:-1]), value
+
+
+def _zeros(xp: Any, shape: TensorShape, dtype: DType) -> Any:
+    """Zeros of a shape; lists of no elements where elements are lists."""
+    sizes = shape.known_sizes
+    if dtype.name == "variant":
+        made = np.empty(sizes, object)
+        for place in np.ndindex(*sizes):
+            made[place] = TensorList((), dtype, UNKNOWN_SHAPE)
+        return made
+    if dtype.name == "string":
+        return xp.full(sizes, b"", object)
+    return xp.zeros(sizes, dtype.as_numpy_dtype)
+
+
+@compute("TensorListSetItem")
+def _set(xp: Any, input_handle: Any, index: Any, item: Any, *, element_dtype: DType) -> Any:
+    given, at = list_of(input_handle, element_dtype), int(index)
+    if not 0 <= at < len(given.elements):
+        raise InvalidArgumentError.of(
+            f"Trying to modify element {at} in a list with {len(given.elements)} elements."
+        )
+    if not given.element_shape.is_compatible_with(TensorShape.of(item.shape)):
+        raise InvalidArgumentError.of(
+            "Tried to set a tensor with incompatible shape at a list index. Item element shape:"
+            f" {brackets(item.shape)} list shape: {described(given.element_shape)}"
+        )
+    return given.with_elements((*given.elements[:at], item, *given.elements[at + 1 :]))
+
+
+@compute("TensorListResize")
+def _resize(xp: Any, input_handle: Any, size: Any) -> Any:
+    given, count = list_of(input_handle), int(size)
+    if count < 0:
+        raise InvalidArgumentError.of(f"TensorListSlice expects size to be non-negative. Got: {count}")
+    return given.with_elements((*given.elements[:count], *(None,) * (count - len(given.elements))))
+
+
+@compute("TensorListConcatLists")
+def _concat_lists(xp: Any, input_a: Any, input_b: Any, *, element_dtype: DType) -> Any:
+    ours, theirs = (one if isinstance(one, np.ndarray) else _alone(one) for one in (input_a, input_b))
+    if ours.shape != theirs.shape:
+        raise InvalidArgumentError.of(
+            f"Expected input_a and input_b to have the same shape, but got {brackets(ours.shape)} vs."
+            f" {brackets(theirs.shape)}"
+        )
+    made = np.empty(ours.shape, object)
+    for number, place in enumerate(np.ndindex(ours.shape)):
+        a, b = list_of(ours[place]), list_of(theirs[place])
+        for name, one in (("a", a), ("b", b)):
+            if one.element_dtype is not element_dtype:
+                raise InvalidArgumentError.of(
+                    f"input_{name}[{number}].dtype != element_dtype.  Saw: {one.element_dtype.short_name} vs."
+                    f" {element_dtype.short_name}"
+                )
+        if not a.element_shape.is_compatible_with(b.element_shape):
+            raise InvalidArgumentError.of(
+                f"input_a[{number}].element_shape != input_b[{number}].element_shape.  Saw:"
+                f" {described(a.element_shape)} vs. {described(b.element_shape)}"
+            )
+        made[place] = a.with_elements((*a.elements, *b.elements))
+    return made if made.shape else made[()]
+
+
+# Readers
+
+
+@compute("TensorListLength")
+def _length(xp: Any, input_handle: Any) -> Any:
+    return np.asarray(len(list_of(input_handle).elements), np.int32)
+
+
+@compute("TensorListElementShape")
+def _element_shape(xp: Any, input_handle: Any, *, shape_type: DType) -> Any:
+    sizes = list_of(input_handle).element_shape.sizes
+    if sizes is None:
+        return np.asarray(-1, shape_type.as_numpy_dtype)
+    return np.asarray([-1 if size is None else size for size in sizes], shape_type.as_numpy_dtype)
+
+
+@compute("TensorListGetItem")
+def _get(xp: Any, input_handle: Any, index: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+    given, at = list_of(input_handle, element_dtype), int(index)
+    if not 0 <= at < len(given.elements):
+        raise InvalidArgumentError.of(
+            f"Trying to access element {at} in a list with {len(given.elements)} elements."
+        )
+    value = given.elements[at]
+    if value is not None:
+        return value
+    shape = given.known_shape(shape_of_sizes(element_shape), given.elements)
+    if not shape.is_fully_defined():
+        raise InvalidArgumentError.of(
+            "Trying to read an uninitialized tensor but element_shape is not fully defined:"
+            f" {described(shape)} and no list element is set."
+        )
+    return _zeros(xp, shape, element_dtype)
+
+
+@compute("TensorListStack")
+def _stack(xp: Any, input_handle: Any, element_shape: Any, *, element_dtype: DType, num_elements: int) -> Any:
+    given = list_of(input_handle, element_dtype)
+    count = len(given.elements)
+    if num_elements not in (-1, count):
+        raise InvalidArgumentError.of(
+            f"Operation expected a list with {num_elements} elements but got a list with {count} elements."
+        )
+    shape = merged(shape_of_sizes(element_shape), given.element_shape)
+    if not count and not shape.is_fully_defined():
+        raise InvalidArgumentError.of(
+            f"Tried to stack elements of an empty list with non-fully-defined element_shape: {described(shape)}"
+        )
+    shape = given.known_shape(shape, given.elements)
+    if not shape.is_fully_defined():
+        raise InvalidArgumentError.of(
+            "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape:"
+            f" {described(shape)}"
+        )
+    return _stacked(xp, given.elements, shape, element_dtype)
+
+
+def _stacked(xp: Any, elements: Sequence[Any], shape: TensorShape, dtype: DType) -> Any:
+    if not elements:
+        return _zeros(xp, TensorShape.of((0, *shape.known_sizes)), dtype)
+    if dtype.name == "variant":
+        made = np.empty((len(elements), *shape.known_sizes), object)
+        for place, one in enumerate(elements):
+            value = _zeros(xp, shape, dtype) if one is None else one
+            made[place] = value[()] if isinstance(value, np.ndarray) and not value.shape else value
+        return made
+    return xp.stack([_zeros(xp, shape, dtype) if one is None else one for one in elements])
+
+
+@compute("TensorListGather")
+def _gather(xp: Any, input_handle: Any, indices: Any, element_shape: Any, *, element_dtype: DType) -> Any:
+    given, places = list_of(input_handle, element_dtype), indices.reshape(-1).tolist()
+    shape = merged(shape_of_sizes(element_shape), given.element_shape)
+    if not places and not shape.is_fully_defined():
+        raise InvalidArgumentError.of(
+            f"Tried to gather 0-elements from a list with non-fully-defined shape: {described(shape)}"
+        )
+    for place in places:
+        if not 0 <= place < len(given.elements):
+            raise InvalidArgumentError.of(
+                f"Index {place} out o range; list only has {len(given.elements)} elements."
+            )
+    wanted = [given.elements[place] for place in places]
+    shape = given.known_shape(shape, wanted)
+    if not shape.is_fully_defined():
+        raise InvalidArgumentError.of(
+            "Tried to gather uninitialized tensors from a list with non-fully-defined element_shape:"
+            f" {described(shape)}"
+        )
+    return _stacked(xp, wanted, shape, element_dtype)
+
+
+@compute("TensorListConcat")
+def _concat(xp: Any, input_handle: Any, *, element_dtype: DType, element_shape: Any) -> Any:
+    return _concatenated(xp, list_of(input_handle, element_dtype), None, element_shape, None)
+
+
+@compute("TensorListConcatV2")
+def _concat_v2(
+    xp: Any,
+    input_handle: Any,
+    element_shape: Any,
+    leading_dims: Any,
+    *,
+    element_dtype: DType,
+    shape_type: DType,
+) -> Any:
+    given = list_of(input_handle, element_dtype)
+    whole = merged(shape_of_sizes(element_shape), given.element_shape)
+    if whole.sizes == ():
+        raise InvalidArgumentError.of(
+            "Concat requires elements to be at least vectors, found scalars instead."
+        )
+    rest = UNKNOWN_SHAPE if whole.sizes is None else TensorShape.of(whole.sizes[1:])
+    return _concatenated(xp, given, whole.sizes[0] if whole.sizes else None, rest, leading_dims.tolist())
+
+
+def _concatenated(
+    xp: Any, given: TensorList, first: int | None, rest: TensorShape, lengths: Sequence[int] | None
+) -> Any:
+    """The elements one after the other, and their lengths.
+
+    Args:
+        xp: numpy or cupy.
+        given: the list.
+        first: the length that every element has to have; None: any.
+        rest: what is known of the other sizes.
+        lengths: of elements that are not set; None: these are refused.
+    """
+    if not given.elements and not rest.is_fully_defined():
+        raise InvalidArgumentError.of(
+            "All except the first dimension must be fully defined when concating an empty tensor list. element_shape:"
+            f" {described(rest)}"
+        )
+    lengths_seen = {one.shape[0] for one in given.elements if one is not None and one.shape}
+    for at, one in enumerate(given.elements):
+        if one is None:
+            continue
+        if not one.shape:
+            raise InvalidArgumentError.of(
+                f"Concat saw a scalar shape at index {at} but requires at least vectors."
+            )
+        rest = merged(rest, TensorShape.of(one.shape[1:]))
+        if first is not None and first != one.shape[0]:
+            raise InvalidArgumentError.of(
+                "First entry of element_shape input does not match the first dim of list element at index:"
+                f" {at} Expected: {first} Actual: {one.shape[0]}"
+            )
+    if not rest.is_fully_defined():
+        raise InvalidArgumentError.of(
+            "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim_ is not fully"
+            f" defined: {described(rest)}"
+        )
+    if first is None and not lengths and len(lengths_seen) == 1:
+        first = lengths_seen.pop()
+    parts = []
+    for at, one in enumerate(given.elements):
+        if one is not None:
+            parts.append(one)
+            continue
+        if lengths is None:
+            raise InvalidArgumentError.of(
+                "Concating lists with uninitialized tensors is not supported in this version of TensorListConcat."
+                " Consider updating your GraphDef to run the newer version."
+            )
+        length = first if first is not None else lengths[at] if at < len(lengths) else None
+        if length is None:
+            raise InvalidArgumentError.of(
+                f"List contains uninitialized tensor at index {at} but leading_dims has only {len(lengths)} elements."
+            )
+        parts.append(_zeros(xp, TensorShape.of((length, *rest.known_sizes)), given.element_dtype))
+    sizes = np.array([len(part) for part in parts], np.int64)
+    if not parts:
+        return _zeros(xp, TensorShape.of((0, *rest.known_sizes)), given.element_dtype), sizes
+    return xp.concatenate(parts), sizes

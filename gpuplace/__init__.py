@@ -87,6 +87,7 @@ from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
+from gpuplace.ops.functions.def_function import function
 from gpuplace.ops.gradients.custom_gradient import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.hessians import *
@@ -174,8 +175,8 @@ __all__ = [
     "tensor_scatter_sub", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
     "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
-    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "print", "Print", "py_func", "scan",
-    "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "print", "Print", "py_func",
+    "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",

@@ -5,8 +5,8 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from gpuplace.api.printing import print_v2 as print
@@ -14,6 +14,7 @@ from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesScope, DeviceBlock, make_device_scope
+from gpuplace.graph.traced_graph import init_scope
 from gpuplace.ops.array.reshaping import check_numerics
 from gpuplace.ops.flow.control import group
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -80,15 +81,6 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
         partial: of tensors stacked along the first axis, give an array of what is known, with None for the others.
     """
     return static_value(tensor, partial)
-
-
-@contextmanager
-def init_scope() -> Iterator[None]:
-    """Operations made in the ``with`` block belong to no control flow and wait for nothing."""
-    graph = get_default_graph()
-    scope = graph.get_name_scope()
-    with graph.name_scope(f"{scope}/" if scope else None), graph.control_dependencies(None):
-        yield
 
 
 def device(device_name_or_function: DeviceLike) -> DeviceBlock:

@@ -71,9 +71,7 @@ ADVICE: Mapping[str, str] = {
     "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "
     "other arrays yourself, with np.load for example",
     "feature_column": _WRITE,
-    "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
-    "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
-    "gpuplace.explore('graph.pb')",
+    "wrap_function": "use tf.function, or " + _WRITE,
     "keras": _KERAS,
     "load_op_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or "
     + _WRITE,

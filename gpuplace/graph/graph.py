@@ -626,8 +626,8 @@ class Graph(Collections):
 
     @property
     def building_function(self) -> bool:
-        """Whether this is the graph of a function's body: it never is."""
-        return False
+        """Whether this is the graph of a function's body."""
+        return self.is_traced
 
     _building_function = building_function
 

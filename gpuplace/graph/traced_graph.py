@@ -11,15 +11,19 @@ Source: tensorflow/python/framework/func_graph.py and function.py, release 1.15 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.dtypes import DType
+from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import PLACEHOLDERS
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.scopes import ControlDependenciesScope
 from gpuplace.shapes import TensorShape
 
@@ -36,6 +40,14 @@ class FunctionBody:
     """What it returns."""
     targets: tuple[Operation, ...]
     """What runs besides."""
+
+
+_SHARED_COLLECTIONS = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+)
+"""Collections of the graph around a function to which the function adds."""
 
 
 class TracedGraph(Graph):
@@ -63,6 +75,15 @@ class TracedGraph(Graph):
         self.function_bodies = outer.function_bodies
         self.function_op_defs = outer.function_op_defs
         self.gradient_functions = outer.gradient_functions
+        self._take_collections(outer)
+
+    def _take_collections(self, outer: Graph) -> None:
+        """Variables are collected in the graph around this one; of its other collections there are copies here."""
+        for key in _SHARED_COLLECTIONS:
+            self._collections[key] = outer.get_collection_ref(key)
+        for key, values in list(outer._collections.items()):
+            if key not in _SHARED_COLLECTIONS:
+                self._collections[key] = list(values)
 
     def add_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
         """Adds an argument."""
@@ -87,7 +108,12 @@ class TracedGraph(Graph):
                     raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
                 tensor = self.outer.capture(tensor)
                 return self.capture(tensor)
-            known = self._copy(tensor) if self.by_value else self._argument(tensor)
+            context, self._of_thread.context = self._of_thread.context, None
+            try:  # it belongs to no branch or loop, but to all of the function
+                with self.control_dependencies(None):
+                    known = self._copy(tensor) if self.by_value else self._argument(tensor)
+            finally:
+                self._of_thread.context = context
             self.captured[tensor] = known
         return known
 
@@ -162,6 +188,18 @@ class TracedGraph(Graph):
         """The tensors of the graph around this one that are given after the function's own arguments."""
         return () if self.by_value else tuple(self.captured)
 
+    def stand_in_for(self, tensor: Tensor) -> Tensor | None:
+        """What stands here for a tensor of a graph around this one; None where the function does not use it.
+
+        Args:
+            tensor: the tensor.
+        """
+        if tensor.op.graph is self:
+            return tensor
+        outer = self.outer
+        found = outer.stand_in_for(tensor) if isinstance(outer, TracedGraph) else tensor
+        return None if found is None else self.captured.get(found)
+
     def origin_of(self, op: Operation) -> Tensor | None:
         """The tensor of the graph around this one that an argument stands for; None for other operations."""
         return next((outer for outer, mine in self.captured.items() if mine.op is op), None)
@@ -175,3 +213,100 @@ class TracedGraph(Graph):
         """
         given = [] if self.by_value else self.captured.values()
         return FunctionBody(self, (*self.args, *given), tuple(results), tuple(targets))
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Operations made in the ``with`` block belong to no function and no control flow, and wait for nothing.
+
+    They go to the graph around the functions that are being built, under the name scope and the devices that there are.
+    """
+    inner = get_default_graph()
+    outer = inner
+    while isinstance(outer, TracedGraph):
+        outer = outer.outer
+    scope, devices = inner.get_name_scope(), inner._stacks().devices
+    context, outer._of_thread.context = outer._of_thread.context, None
+    creators, outer._of_thread.variable_creators = outer._of_thread.variable_creators, ()
+    if outer is inner:
+        outer._of_thread.variable_creators = creators
+    stacks = outer._stacks()
+    known, stacks.devices = stacks.devices, devices or stacks.devices
+    try:
+        with outer.as_default(), outer.name_scope(f"{scope}/" if scope else None):
+            with outer.control_dependencies(None):
+                yield
+    finally:
+        stacks.devices = known
+        outer._of_thread.context, outer._of_thread.variable_creators = context, creators
+
+
+def lifted(tensor: Tensor) -> Tensor:
+    """The same tensor, with all that it comes from, as operations of the default graph, which are in no scope.
+
+    Args:
+        tensor: of the body of a function.
+
+    Raises:
+        ValueError: it depends on an argument of the function.
+    """
+    graph, made = get_default_graph(), dict[Tensor, Tensor]()
+    pending = [tensor.op]
+    while pending:
+        op = pending[-1]
+        if op.type in PLACEHOLDERS:
+            origin = op.graph.origin_of(op) if isinstance(op.graph, TracedGraph) else None
+            if origin is None:
+                raise ValueError(
+                    f"Unable to lift tensor {tensor!r} because it depends transitively on placeholder {op.name}"
+                )
+            made[op.outputs[0]] = origin
+            pending.pop()
+            continue
+        missing = [one.op for one in op.inputs if one not in made]
+        if missing:
+            pending.extend(missing)
+            continue
+        pending.pop()
+        if op.outputs and op.outputs[0] in made:
+            continue
+        given = [made[one] for one in op.inputs]
+        with graph.name_scope(None), graph._attr_scope({CLASS_ATTR: None}):
+            copy = graph.create_op(op.type, given, name=op.name, attrs=op.attrs, op_def=op.op_def)
+        for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
+            mine.set_shape(theirs.shape)
+            made[theirs] = mine
+    return made[tensor]
+
+
+def add_called_functions(graph: Graph, inner: Graph) -> None:
+    """Puts the functions that the operations of a function call into another graph's library.
+
+    Args:
+        graph: the graph.
+        inner: the body of the function.
+    """
+    if inner.functions is graph.functions:
+        return
+    for op in inner.get_operations():
+        for name in _named_functions(op):
+            if name not in inner.functions or name in graph.functions:
+                continue
+            graph.functions[name] = inner.functions[name]
+            graph.function_op_defs[name] = inner.function_op_defs[name]
+            if name in inner.gradient_functions:
+                graph.gradient_functions[name] = inner.gradient_functions[name]
+            if name in inner.function_bodies:
+                graph.function_bodies[name] = inner.function_bodies[name]
+                add_called_functions(graph, inner.function_bodies[name].graph)
+
+
+def _named_functions(op: Operation) -> list[str]:
+    found = [op.type]
+    for value in op.attrs.values():
+        found += [
+            one.name
+            for one in (value if isinstance(value, tuple) else (value,))
+            if isinstance(one, FunctionRef)
+        ]
+    return found

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int32
-from gpuplace.graph.attr_value import FunctionRef
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.unary import abs as absolute
@@ -179,50 +177,6 @@ def For(  # noqa: N802
     if hostmem:
         _keep_on_host(results, [3 + one for one in hostmem], hostmem)
     return results
-
-
-_NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
-"""A serialised ``ConfigProto`` that switches the rewriting of graphs off."""
-
-
-def partitioned_call(
-    args: Sequence[Any],
-    f: Any,
-    tout: Sequence[Any] | None = None,
-    executing_eagerly: bool | None = None,
-    config: bytes | None = None,
-    executor_type: str | None = None,
-) -> Any:
-    """A call of a function whose operations go to the devices that they ask for.
-
-    Args:
-        args: its arguments, and the tensors that it uses of the graph around it.
-        f: the function.
-        tout: the types of its results; None: as it has them.
-        executing_eagerly: ignored: nothing runs as it is built.
-        config: a serialised ``ConfigProto`` for its body; None: one by which nothing is rewritten.
-        executor_type: the executor that runs it; None: the usual one.
-
-    Returns:
-        A list of tensors; the operation where there are none.
-    """
-    types = _result_types(f) if tout is None else [as_dtype(one) for one in tout]
-    given = [convert_to_tensor(one) for one in args]
-    f.add_to_graph(get_default_graph())
-    op = get_default_graph().create_op(
-        "StatefulPartitionedCall" if f.stateful_ops else "PartitionedCall",
-        given,
-        types,
-        name=None if types else "PartitionedFunctionCall",
-        attrs={
-            "Tin": tuple(tensor.dtype.base_dtype for tensor in given),
-            "Tout": tuple(types),
-            "f": FunctionRef(f.name),
-            "config_proto": _NOT_REWRITTEN if config is None else config,
-            "executor_type": (executor_type or "").encode(),
-        },
-    )
-    return list(op.outputs) if types else op
 
 
 def remote_call(

@@ -154,14 +154,16 @@ NAMES = {
     "distribute.all_reduce": (),
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
-    "eager.def_function": (),
-    "eager.function": (),
+    "eager.def_function": ("ops.functions.def_function",),
+    "eager.function": ("ops.functions.defun", "ops.functions.concrete"),
     "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
     "framework.device": ("device.spec",),
     "framework.device_spec": ("device.spec",),
     "framework.dtypes": ("dtypes",),
+    "framework.auto_control_deps": ("ops.functions.auto_control_deps",),
+    "framework.func_graph": ("ops.functions.func_graph",),
     "framework.function": (),
     "framework.graph_io": ("api.training.train",),
     "framework.graph_util": ("api.files.graph_util",),
@@ -208,7 +210,7 @@ NAMES = {
         "api.training.queue",
     ),
     "ops.embedding_ops": _NN,
-    "ops.functional_ops": ("stand_in.functional_ops", "ops.flow.higher_order"),
+    "ops.functional_ops": ("stand_in.functional_ops", "ops.flow.higher_order", "ops.flow.calls"),
     "ops.gradients": (),
     "ops.gradients_impl": ("ops.gradients.gradients",),
     "ops.gradients_util": ("ops.gradients.gradients",),
@@ -345,10 +347,7 @@ CONTRIB = {
 WITHOUT_NAMES = {
     "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
     "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
-    **{
-        f"tensorflow.python.eager.{module}": "function"
-        for module in ("def_function", "function", "wrap_function")
-    },
+    "tensorflow.python.eager.wrap_function": "wrap_function",
     "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
 }
 """Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in

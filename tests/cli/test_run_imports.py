@@ -31,7 +31,7 @@ NOT_USED = [
     "from tensorflow.contrib.data.python.ops import prefetching_ops as module",
     "from tensorflow.contrib.all_reduce.python import all_reduce as module",
     "from tensorflow.contrib.image.python.ops import distort_image_ops as module",
-    "from tensorflow.python.eager import def_function as module",
+    "from tensorflow.python.eager import wrap_function as module",
     "from tensorflow.python.framework import cpp_shape_inference_pb2 as module",
 ]
 NOT_CALLED = {
@@ -209,9 +209,11 @@ def test_kinds_of_operations_of_loops_and_conditionals(tmp_path):
     assert run(tmp_path, *lines) == 0
 
 
-@pytest.mark.parametrize("decorator", ["def_function.function", "function.defun(autograph=False)"])
-def test_functions_that_are_not_called(decorator, tmp_path):
-    """A program may decorate what it does not call."""
+@pytest.mark.parametrize(
+    "decorator", ["tf.function", "def_function.function", "function.defun(autograph=False)"]
+)
+def test_functions_of_the_graph(decorator, tmp_path):
+    """A call of what a program decorates is a node of the graph."""
     lines = [
         "import tensorflow as tf",
         "from tensorflow.python.eager import def_function, function",
@@ -219,11 +221,8 @@ def test_functions_that_are_not_called(decorator, tmp_path):
         "def double(x):",
         "    return 2 * x",
         "assert double.__name__ == 'double'",
-        "try:",
-        "    double(1)",
-        "except tf.errors.UnimplementedError as error:",
-        "    assert 'get_concrete_function' in str(error), error",
-        "else:",
-        "    raise AssertionError",
+        "y = double(tf.constant(1.5))",
+        "assert y.op.type == 'PartitionedCall', y.op.type",
+        "assert tf.Session().run(y) == 3.0",
     ]
     assert run(tmp_path, *lines) == 0

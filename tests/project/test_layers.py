@@ -84,6 +84,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
+    "gpuplace.ops.functions.concrete": {"gpuplace.graphdef.function_def"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.stand_in.framework import func_graph, function, graph_to_function_def
+from gpuplace.ops.functions import func_graph
+from gpuplace.stand_in.framework import function, graph_to_function_def
 from gpuplace.stand_in.framework.function import Defun
 from gpuplace.stand_in.framework.op_def_library import op_def_library
 

@@ -13,15 +13,15 @@ _SymGrad in tensorflow/python/ops/gradients_util.py.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.display import above
+from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef
-from gpuplace.graph.convert import convert_to_tensor
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.graph.traced_graph import FunctionBody
 from gpuplace.kernels.compute import KernelContext, compute
@@ -31,8 +31,74 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import TensorShape
 
-python_gradients: weakref.WeakKeyDictionary[Operation, Callable[..., Any]] = weakref.WeakKeyDictionary()
-"""Calls whose gradient Python adds to the graph -> the function that does."""
+_PYTHON_GRADIENTS = ("python_gradients",)
+"""The collection of a graph with its calls whose gradient Python adds, and the functions that do."""
+
+
+def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
+    """Says that a Python function adds the gradient of a call.
+
+    Args:
+        op: the call.
+        function: takes the call and the gradients of its outputs; gives those of its inputs.
+    """
+    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection_ref(_PYTHON_GRADIENTS)
+    if not kept:
+        kept.append({})
+    kept[0][op] = function
+
+
+def _python_gradient(op: Operation) -> Callable[..., Any] | None:
+    kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
+    return kept[0].get(op) if kept else None
+
+
+_NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"
+"""A serialised ``ConfigProto`` that switches the rewriting of graphs off."""
+
+
+def partitioned_call(
+    args: Sequence[Any],
+    f: Any,
+    tout: Sequence[Any] | None = None,
+    executing_eagerly: bool | None = None,
+    config: bytes | None = None,
+    executor_type: str | None = None,
+) -> Any:
+    """A call of a function whose operations go to the devices that they ask for.
+
+    Args:
+        args: its arguments, and the tensors that it uses of the graph around it.
+        f: the function.
+        tout: the types of its results; None: as it has them.
+        executing_eagerly: ignored: nothing runs as it is built.
+        config: a serialised ``ConfigProto`` for its body; None: one by which nothing is rewritten.
+        executor_type: the executor that runs it; None: the usual one.
+
+    Returns:
+        A list of tensors; the operation where there are none.
+    """
+    types = (
+        [as_dtype(arg.type) for arg in f.definition.signature.output_arg]
+        if tout is None
+        else [as_dtype(one) for one in tout]
+    )
+    given = [convert_to_tensor(one) for one in args]
+    f.add_to_graph(get_default_graph())
+    op = get_default_graph().create_op(
+        "StatefulPartitionedCall" if f.stateful_ops else "PartitionedCall",
+        given,
+        types,
+        name=None if types else "PartitionedFunctionCall",
+        attrs={
+            "Tin": tuple(tensor.dtype.base_dtype for tensor in given),
+            "Tout": tuple(types),
+            "f": FunctionRef(f.name),
+            "config_proto": _NOT_REWRITTEN if config is None else config,
+            "executor_type": (executor_type or "").encode(),
+        },
+    )
+    return list(op.outputs) if types else op
 
 
 @shape_function("PartitionedCall", "StatefulPartitionedCall")
@@ -112,9 +178,17 @@ def _derived(graph: Any, name: str) -> FunctionBody:
 
 @gradient("PartitionedCall", "StatefulPartitionedCall")
 def _of_call(op: Operation, *grads: Any) -> Any:
-    python = python_gradients.get(op)
-    if python is not None:
-        return python(op, *grads)
+    python = _python_gradient(op)
+    return symbolic_gradient_of_call(op, *grads) if python is None else python(op, *grads)
+
+
+def symbolic_gradient_of_call(op: Operation, *grads: Any) -> list[Tensor]:
+    """The gradients of a call's inputs, by a ``SymbolicGradient``.
+
+    Args:
+        op: the call.
+        *grads: the gradients of its outputs; None for those that have none.
+    """
     given = [
         zeros_like(tensor) if one is None else convert_to_tensor(one)
         for tensor, one in zip(op.outputs, grads, strict=True)

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import is_exit
@@ -106,6 +107,7 @@ def gradients(
         targets = [_target(x, f"x_{i}") for i, x in enumerate(xs)]
         tensors = [convert_to_tensor_or_indexed_slices(y, name=f"y_{i}") for i, y in enumerate(ys)]
         outputs = [y.values if isinstance(y, IndexedSlices) else y for y in tensors]
+        targets = [_within(x, outputs) for x in targets]
         stop_tensors = [_target(x, f"stop_{i}") for i, x in enumerate(stops)]
         walk = _Walk(outputs, targets, stop_tensors, colocate_gradients_with_ops, gate_gradients)
         given = [
@@ -129,6 +131,13 @@ def _target(x: Any, name: str) -> Tensor:
         return x.handle
     found = convert_to_tensor_or_indexed_slices(x, name=name, as_ref=True)
     return found.values if isinstance(found, IndexedSlices) else found
+
+
+def _within(x: Tensor, ys: Sequence[Tensor]) -> Tensor:
+    """What stands for a tensor in the body of the function that ``ys`` are of, where it is of a graph around it."""
+    graph = ys[0].graph if ys else x.graph
+    found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) else None
+    return x if found is None else found
 
 
 def is_trainable(tensor: Tensor) -> bool:
@@ -193,7 +202,7 @@ class _Walk:
     ) -> None:
         self.ys, self.xs = ys, xs
         self.colocate, self.gate = colocate, gate
-        self.graph: Graph = (ys[0] if ys else xs[0]).graph
+        self.graph: Graph = graph_for(ys[0] if ys else xs[0])
         self.grads: dict[Operation, list[Any]] = {}
         """Per operation and output: a list of gradients, or their sum once that is made."""
         to_ops = _unique(y.op for y in ys)

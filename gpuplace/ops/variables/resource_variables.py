@@ -311,7 +311,7 @@ class ResourceVariable(Variable):
             return self._after(resource_scatter(how, self._handle, indices, values, name), True)
 
     def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
-        with self.graph.as_default():
+        with graph_for(self).as_default():
             tensor = convert_to_tensor(value, self._dtype)
             made = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
             return self._after(made, True)
@@ -339,7 +339,8 @@ class _UnreadVariable(ResourceVariable):
         self.__dict__.update(variable.__dict__)
         self._parent_op = parent
         self._cached_value = None
-        self._graph_element = self._read()
+        if not parent.graph.building_function:  # where a session may ask for it
+            self._graph_element = self._read()
 
     @property
     def name(self) -> str:
@@ -360,7 +361,8 @@ class _UnreadVariable(ResourceVariable):
         return self._read()
 
     def _read(self) -> Tensor:
-        with self.graph.as_default(), self.graph.control_dependencies([self._parent_op]):
+        graph = self._parent_op.graph
+        with graph.as_default(), graph.control_dependencies([self._parent_op]):
             return read_variable_op(self._handle, self._dtype)
 
 

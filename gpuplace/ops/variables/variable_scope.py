@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from gpuplace.dtypes import as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_of
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
 from gpuplace.ops.variables.variables import (
     _SCOPE_KEY,
@@ -160,11 +161,11 @@ class VariableScope:
         """
         self.dtype = dtype
 
-    def set_use_resource(self, use_resource: bool) -> None:
+    def set_use_resource(self, use_resource: bool | None) -> None:
         """Sets whether variables are resource variables.
 
         Args:
-            use_resource: True or False.
+            use_resource: True or False; None: as ``enable_resource_variables`` says.
         """
         self.use_resource = use_resource
 
@@ -306,7 +307,11 @@ class _ScopeStore(threading.local):
 
 def _store(key: tuple[str], make: type[Store]) -> Store:
     """What the default graph keeps under a key; made at the first call."""
-    stores: list[Store] = get_default_graph().get_collection_ref(key)
+    graph = get_default_graph()
+    stores: list[Store] = graph.get_collection_ref(key)
+    if not stores and isinstance(graph, TracedGraph):  # functions share that of the graph around them
+        with graph.outer.as_default():
+            stores.append(_store(key, make))
     if not stores:
         stores.append(make())
     return stores[0]

@@ -31,6 +31,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Reference, Tensor
 from gpuplace.graph.scopes import OuterDevices
 from gpuplace.graph.stacks import get_default_session
+from gpuplace.graph.traced_graph import init_scope, lifted
 from gpuplace.ops.array import reshaping, slicing
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
@@ -271,7 +272,25 @@ class Variable(metaclass=_VariableType):
         self._caching_device = caching_device
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        if get_default_graph().building_function:  # it belongs to the graph around the function
+            with init_scope():
+                self._make(collections, name, initial_value, dtype, shape, validate_shape)
+        else:
+            self._make(collections, name, initial_value, dtype, shape, validate_shape)
+
+    def _make(
+        self,
+        collections: Any,
+        name: str | None,
+        initial_value: Any,
+        dtype: Any,
+        shape: ShapeLike,
+        validate_shape: bool,
+    ) -> None:
         graph = get_default_graph()
+        if isinstance(initial_value, Tensor) and initial_value.graph is not graph:
+            # it is of the function that makes the variable
+            initial_value = functools.partial(lifted, initial_value)
         with OuterDevices(graph), graph.control_dependencies(None):
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:

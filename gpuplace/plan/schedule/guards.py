@@ -174,8 +174,8 @@ def guard_of_step(
     op = step.op
     found = [guard_of.get(slot) for slot in step.inputs]
     controls = [guard_of.get(control) for control in step.control_inputs]
-    if op is not None and op.type in MERGES:
-        guard = guards.all_of([guards.any_of(found), *controls])
+    if op is not None and op.type in MERGES:  # waits for what did not run, too
+        guard = guards.any_of(found)
     elif op is not None and op.type == "ControlTrigger":  # runs also if what it waits for does not
         guard = None
     else:

@@ -23,15 +23,14 @@ from typing import Any
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
+from gpuplace.graph.traced_graph import FunctionBody, TracedGraph, add_called_functions
 from gpuplace.graphdef.attr_values import decode_op_def
 from gpuplace.graphdef.function_def import function_def
 from gpuplace.graphdef.messages import FunctionDef
-from gpuplace.ops.flow.calls import python_gradients
+from gpuplace.ops.flow.calls import set_python_gradient
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.stand_in.util import tf_inspect
 
@@ -239,23 +238,10 @@ class _DefinedFunction:
         g.function_op_defs[self.name] = decode_op_def(self._definition.signature)
         if self._body is not None:
             g.function_bodies[self.name] = self._body
-            self._add_called(g, self._body.graph)
+            add_called_functions(g, self._body.graph)
         if self._grad_func:
             self._grad_func.add_to_graph(g)
             g.gradient_functions[self.name] = self._grad_func.name
-
-    def _add_called(self, g: Graph, inner: Graph) -> None:
-        """The functions that the body calls, where it was built in another graph."""
-        if inner.functions is g.functions:
-            return
-        for op in inner.get_operations():
-            for name in (op.type, *(one.name for one in op.attrs.values() if isinstance(one, FunctionRef))):
-                if name in inner.functions and name not in g.functions:
-                    g.functions[name] = inner.functions[name]
-                    g.function_op_defs[name] = inner.function_op_defs[name]
-                    if name in inner.function_bodies:
-                        g.function_bodies[name] = inner.function_bodies[name]
-                        self._add_called(g, inner.function_bodies[name].graph)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a call.
@@ -289,7 +275,7 @@ class _DefinedFunction:
             attrs={} if noinline is None else {"_noinline": bool(noinline)},
         )
         if self.python_grad_func is not None:
-            python_gradients[op] = self.python_grad_func
+            set_python_gradient(op, self.python_grad_func)
         tell = self._options["shape_func"]
         if tell is not None:
             for tensor, shape in zip(op.outputs, tell(op), strict=True):

@@ -161,3 +161,101 @@ def gradients_of_functions(tf, module):
         return x * y * y
 
     return functional.Gradient([tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0]), tf.ones([2])], product)
+
+
+# Functions
+
+
+@program
+def functions_of_tensors(tf, module):
+    @tf.function
+    def scaled(x, y, factor=2.0):
+        with tf.name_scope("inner"):
+            return {"sum": (x + y) * factor, "none": None, "taken": x * taken}
+
+    taken = tf.constant([5.0, 6.0], name="taken")
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+    first, again = scaled(x, y), scaled(y, x)
+    other = scaled(x, tf.constant(2.0), factor=3.0)
+    both = scaled(x, y=y)
+    gradients = tf.gradients([first["sum"], first["taken"], other["sum"]], [x, y, taken])
+    return [first["sum"], first["taken"], again["sum"], other["sum"], both["taken"], *gradients]
+
+
+@program
+def functions_in_functions(tf, module):
+    function = module("eager.function")
+
+    @function.defun
+    def square(x):
+        return x * x
+
+    @function.defun
+    def outer(x, pair):
+        left, right = pair
+        return square(x) + left * inner(right), right
+
+    @function.defun
+    def inner(x):
+        return tf.reduce_sum(tf.exp(x) * shift)
+
+    shift = tf.constant(0.5)
+    x = tf.constant([1.0, 2.0])
+    found, right = outer(x, (tf.constant(2.0), tf.constant([0.0, 1.0])))
+    return [found, right, *tf.gradients(found, [x, shift])]
+
+
+@program
+def functions_with_a_signature(tf, module):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.int32)])
+    def powers(x, n):
+        return x ** tf.cast(n, tf.float32)
+
+    concrete = powers.get_concrete_function()
+    return [
+        powers([1.0, 2.0], 3),
+        powers(tf.constant([3.0]), tf.constant(2)),
+        concrete(tf.constant([4.0]), tf.constant(1)),
+    ]
+
+
+@program
+def functions_of_variables(tf, module):
+    v = tf.Variable([1.0, 2.0], use_resource=True, name="v")
+
+    @tf.function
+    def add(x):
+        v.assign_add(x)
+        before = v.read_value()
+        v.assign(before * 2.0)
+        return before, v + 0.0
+
+    before, after = add(tf.constant([1.0, 1.0]))
+
+    @tf.function
+    def nothing(x):
+        v.assign(x)
+
+    @tf.function
+    def loss(x):
+        return tf.reduce_sum(v * v * x)
+
+    with tf.control_dependencies([before, after]):
+        done = nothing(tf.constant([7.0, 8.0]))
+    with tf.control_dependencies([before]):
+        value = loss(tf.constant(3.0))
+    return [before, after, *tf.gradients(value, [v.handle])] if done is None else [before, after]
+
+
+@program
+def functions_that_make_variables(tf, module):
+    made = []
+
+    @tf.function
+    def net(x):
+        if not made:
+            made.append(tf.Variable(tf.ones([2]) * 3.0, name="w"))
+        return x * made[0]
+
+    x = tf.constant([1.0, 2.0])
+    return [net(x), net(x + 1.0)]

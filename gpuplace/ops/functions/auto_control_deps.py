@@ -1,0 +1,171 @@
+"""Control dependencies by which stateful operations run in the order of the program that added them.
+
+    v.assign_add(1.0)        AssignAddVariableOp ┄┄> ReadVariableOp ──> Mul ──> Identity
+    return v * x                     └┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄^
+
+Operations that use one resource wait for each other; what is stateful runs, whether or not a result needs it.
+
+Source: tensorflow/python/framework/auto_control_deps.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import RANDOM_OPS
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array.reshaping import identity
+from gpuplace.ops.flow.context import merge
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+
+
+def op_is_stateful(op: Operation) -> bool:
+    """Whether an operation has to run, and in its turn: one that is stateful for more than random numbers.
+
+    Args:
+        op: the operation.
+    """
+    return op.op_def is not None and op.op_def.is_stateful and op.type not in RANDOM_OPS
+
+
+class AutomaticControlDependencies:
+    """A block after which the operations that were added in it have control dependencies."""
+
+    def __init__(self) -> None:
+        self._returned: list[Tensor] = []
+        self._graph: Graph = get_default_graph()
+        self._first = 0
+        self._last_user: dict[Tensor | None, Operation] = {}
+        self._merges: dict[Tensor, Operation] = {}
+        self._must_run: dict[Operation, None] = {}
+        self.ops_which_must_run: set[Operation] = set()
+        """After the block: the operations that run in any case."""
+
+    def mark_as_return(self, tensor: Any) -> Any:
+        """A copy of a tensor that is there when all that has to run has run.
+
+        Args:
+            tensor: a tensor, also a sparse one, ``IndexedSlices`` or an array of tensors.
+        """
+        if isinstance(tensor, IndexedSlices):
+            values, indices = self._mark(tensor.values), self._mark(tensor.indices)
+            return IndexedSlices(values, indices, dense_shape=tensor.dense_shape)
+        if isinstance(tensor, SparseTensor):
+            values, indices = self._mark(tensor.values), self._mark(tensor.indices)
+            return SparseTensor(indices, values, tensor.dense_shape)
+        if hasattr(tensor, "with_flow"):
+            return tensor.with_flow(self._mark(tensor.flow))
+        return self._mark(tensor)
+
+    def _mark(self, tensor: Tensor) -> Tensor:
+        found = identity(tensor)
+        self._returned.append(found)
+        return found
+
+    def __enter__(self) -> AutomaticControlDependencies:
+        self._graph = get_default_graph()
+        self._first = len(self._graph)
+        return self
+
+    def __exit__(self, error: Any, *rest: object) -> None:
+        if error is not None:
+            return
+        if self._graph is not get_default_graph():
+            raise RuntimeError("Graph changed while trying to add control dependencies.")
+        for op in self._graph.get_operations()[self._first :]:
+            if not _is_in_loop(op):
+                self._order(op)
+        self.ops_which_must_run.update(self._must_run)
+        for tensor in self._returned:
+            _wait(tensor.op, list(self._must_run))
+
+    def _order(self, op: Operation) -> None:
+        """Lets an operation wait for those before it."""
+        is_stateful = op_is_stateful(op)
+        if is_stateful or op.type in self._graph.functions:
+            self._must_run[op] = None
+        if op.type == "Switch" and op.inputs[0].dtype.name == "resource":
+            return
+        if op.type == "Merge":
+            self._close(op)
+            return
+        before: list[Operation] = []
+        resources = list(dict.fromkeys(one for one in op.inputs if one.dtype.name == "resource"))
+        for one in resources:
+            if one.op.type == "Switch":
+                self._through_switch(one.op)
+            if one in self._last_user:
+                before.append(self._last_user[one])
+            if one in self._merges:
+                self._merges[one]._add_control_input(op)
+            self._last_user[one] = op
+        if is_stateful and not resources and op._get_control_flow_context() is None:
+            if None in self._last_user:
+                before.append(self._last_user[None])
+            self._last_user[None] = op
+        _wait(op, before)
+
+    def _close(self, op: Operation) -> None:
+        """What has to run within a conditional has run when its ``Merge`` does."""
+        for one in self._must_run:
+            if one is not op:
+                op._add_control_input(one)
+            for tensor in one.inputs:
+                if tensor in self._last_user:
+                    self._last_user[tensor] = op
+        self._must_run = {op: None}
+
+    def _through_switch(self, switch: Operation) -> None:
+        """A resource that a branch uses is free again when a ``Merge`` of its own has run."""
+        given = switch.inputs[0]
+        if given.dtype.name == "resource" and given.op.type == "Switch":
+            self._through_switch(given.op)
+        if switch.outputs[0] in self._merges:
+            return
+        joined = merge(list(switch.outputs), name="artificial_merge")[0].op
+        context = switch._get_control_flow_context()
+        joined._set_control_flow_context(None if context is None else context.outer_context)
+        self._must_run[joined] = None
+        if given in self._last_user:
+            switch._add_control_input(self._last_user[given])
+        self._last_user[given] = joined
+        if given in self._merges:
+            self._merges[given]._add_control_input(joined)
+        for output in switch.outputs:
+            self._merges[output] = joined
+
+
+def _is_in_loop(op: Operation) -> bool:
+    context = op._get_control_flow_context()
+    return context is not None and context.GetWhileContext() is not None
+
+
+def _wait(op: Operation, before: list[Operation]) -> None:
+    """Lets an operation wait for others of its branch."""
+    context = op._get_control_flow_context()
+    for one in before:
+        if one is not op and one not in op.control_inputs and one._get_control_flow_context() is context:
+            op._add_control_input(one)
+
+
+def automatic_control_dependencies(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose stateful operations run, in their order, before what it returns is there.
+
+    Args:
+        f: a function that adds operations and returns a structure of tensors.
+    """
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with AutomaticControlDependencies() as added:
+            return nest.map_structure(
+                lambda one: added.mark_as_return(convert_to_tensor(one)), f(*args, **kwargs)
+            )
+
+    return wrapper

@@ -40,7 +40,7 @@ MODULES = {
         f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (
             *("eager.lift_to_graph", "eager.profiler", "eager.remote"),
-            *("framework.convert_to_constants", "framework.function_def_to_graph", "framework.op_callbacks"),
+            *("framework.convert_to_constants", "framework.op_callbacks"),
             "framework.error_interpolation",
             *("ops.cond_v2", "ops.control_flow_util_v2", "ops.summary_ops_v2", "ops.while_v2"),
         )

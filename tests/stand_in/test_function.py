@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.functions import func_graph
-from gpuplace.stand_in.framework import function, graph_to_function_def
+from gpuplace.stand_in.framework import function, function_def_to_graph, graph_to_function_def
 from gpuplace.stand_in.framework.function import Defun
 from gpuplace.stand_in.framework.op_def_library import op_def_library
 
@@ -195,3 +195,23 @@ def test_calls_that_name_the_function(op_type):
     x = tf.constant(3.0)
     made = op_def_library.apply_op(op_type, args=[x], Tout=[tf.float32], f=square)
     assert run([*made, *tf.gradients(made, x)]) == [9.0, 6.0]
+
+
+def test_a_function_as_a_graph():
+    @tf.function
+    def parts(x, y):
+        first, second = tf.split(x * y, 2)
+        with tf.control_dependencies([first]):
+            return tf.identity(second, name="last")
+
+    concrete = parts.get_concrete_function(tf.TensorSpec([4], tf.float32), tf.TensorSpec([], tf.float32))
+    message, names = function_def_to_graph.function_def_to_graph_def(concrete.function_def, [[4], None])
+    assert [(node.name, node.op) for node in message.node][:2] == [("x", "Placeholder"), ("y", "Placeholder")]
+    assert names["split:output:1"] == "split:1" and names["x"] == "x:0" and names["^last"] == "^last"
+    graph = function_def_to_graph.function_def_to_graph(concrete.function_def, [[4], []])
+    assert graph.outputs[0].shape.as_list() == [2]
+    with tf.Session(graph=graph) as session:
+        x, y = graph.inputs
+        assert session.run(graph.outputs[0], {x: [1, 2, 3, 4], y: 2}).tolist() == [6.0, 8.0]
+    with pytest.raises(ValueError, match="Length of input_shapes must match the number of input_args"):
+        function_def_to_graph.function_def_to_graph(concrete.function_def, [[4]])

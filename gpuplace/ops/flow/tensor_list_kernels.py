@@ -13,7 +13,7 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value_as_shape
-from gpuplace.graph.op_sets import LIST_MAKERS, LISTS_LIKE_THE_FIRST
+from gpuplace.graph.op_sets import CALL_OPS, LIST_MAKERS, LISTS_LIKE_THE_FIRST
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.graph.traced_graph import TracedGraph
@@ -45,6 +45,8 @@ def _maker_of(handle: Tensor) -> Operation | None:
             return op
         if op.type in LISTS_LIKE_THE_FIRST or (op.type == "TensorListPopBack" and index == 0):
             source = op.inputs[0]
+        elif op.type in CALL_OPS and op.attrs["f"].name in op.graph.function_bodies:
+            source = op.graph.function_bodies[op.attrs["f"].name].results[index]
         elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
             source = outer
         else:

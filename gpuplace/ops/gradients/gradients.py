@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gpuplace.dtypes import variant
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
 from gpuplace.graph.graph import Graph
@@ -185,6 +186,9 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
     elif wanted.is_complex:
         if not got.is_complex:
             raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
+    elif wanted is variant:
+        if got is not variant:
+            raise TypeError(f"{start} variant tensor {y} with type {wanted.name} must be variant")
     else:
         raise TypeError(f"Tensor {y} with type {wanted.name} must be numeric to obtain a default gradient")
 

@@ -73,3 +73,21 @@ def test_lists_that_go_to_another_task():
     batch = np.empty(2, object)
     batch[:] = [inner, inner]
     assert [len(one.elements) for one in unpacked(packed(batch))] == [2, 2]
+
+
+def test_lists_that_functions_return():
+    @tf.function
+    def filled():
+        return lists.tensor_list_push_back(lists.empty_tensor_list([2], tf.float32), [1.0, 2.0])
+
+    assert lists.tensor_list_stack(filled(), tf.float32).shape.as_list() == [None, 2]
+
+
+def test_gradients_that_are_lists():
+    x = tf.constant(1.0)
+    handle = lists.tensor_list_push_back(lists.empty_tensor_list([], tf.float32), x)
+    given = lists.tensor_list_push_back(handle, 5.0)
+    with tf.Session() as session:
+        assert session.run(tf.gradients(handle, x, grad_ys=given)) == [5.0]
+    with pytest.raises(TypeError, match="must be variant"):
+        tf.gradients(handle, x, grad_ys=x)

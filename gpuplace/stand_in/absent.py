@@ -26,10 +26,8 @@ PACKAGES = {
     "tensorflow.python.feature_column": "feature_column",
     "tensorflow.python.grappler": "",
     "tensorflow.python.keras": "keras",
-    "tensorflow.python.module": "Module",
     "tensorflow.python.ops.ragged": "ragged",
     "tensorflow.python.training.experimental": "",
-    "tensorflow.python.training.tracking": "train.Checkpoint",
 }
 """Packages of which everything below is such a module, where the stand-in has nothing else for it -> the public name
 whose advice the error gives.
@@ -46,7 +44,7 @@ MODULES = {
         )
     },
     **{
-        f"tensorflow.python.saved_model.{module}": "Module"
+        f"tensorflow.python.saved_model.{module}": "saved_model.save"
         for module in ("load", "nested_structure_coder", "revived_types", "save")
     },
 }

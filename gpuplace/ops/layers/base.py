@@ -29,8 +29,10 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nest import flatten
+from gpuplace.ops.tracking.module import Module
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
 
@@ -63,7 +65,7 @@ def _add_to_collection(values: Sequence[Any], key: str) -> None:
             graph.add_to_collection(key, value)
 
 
-class Layer:
+class Layer(Module):
     """A layer: call it with tensors; it makes its variables the first time and shares them from then on.
 
     Args:
@@ -77,6 +79,8 @@ class Layer:
     Raises:
         TypeError: an argument that there is not.
     """
+
+    _is_layer = True
 
     def __init__(
         self,
@@ -112,6 +116,10 @@ class Layer:
         if _scope:
             with variable_scope(_scope) as captured:
                 self._scope = captured
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute, which is no dependency: a layer depends on what ``add_variable`` made alone."""
+        object.__setattr__(self, name, value)
 
     # What it is
 
@@ -158,12 +166,12 @@ class Layer:
         return [*self.trainable_weights, *self.non_trainable_weights]
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Any]:  # type: ignore[override]
         """All variables, those that are trained first."""
         return self.weights
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Any]:  # type: ignore[override]
         """The variables that are trained."""
         return self.trainable_weights
 
@@ -296,14 +304,16 @@ class Layer:
                         if loss is not None:
                             self.add_loss(loss)
         self._keep(variable, trainable and self.trainable)
+        if isinstance(variable, Variable):
+            self._track_trackable(variable, name=name, overwrite=True)
         return variable
-
-    add_weight = add_variable
 
     def _keep(self, variable: Any, trainable: bool) -> None:
         kept = self._trainable_weights if trainable else self._non_trainable_weights
         if all(variable is not one for one in kept):
             kept.append(variable)
+
+    add_weight = add_variable
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses, also to the collection of regularization losses.
@@ -410,7 +420,7 @@ class Layer:
         memo[id(self)] = result
         for key, value in vars(self).items():
             shared = key == "_scope" or isinstance(value, Tensor)
-            setattr(result, key, copy.copy(value) if shared else copy.deepcopy(value, memo))
+            result.__dict__[key] = copy.copy(value) if shared else copy.deepcopy(value, memo)
         return result
 
 

@@ -177,6 +177,7 @@ NAMES = {
     "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
+    "framework.composite_tensor": ("ops.composite",),
     "framework.tensor_spec": ("ops.data.bounded_spec", "ops.type_spec"),
     "framework.type_spec": ("ops.type_spec",),
     "framework.tensor_util": ("graph.constant_value", "graph.convert", "api.files.io"),

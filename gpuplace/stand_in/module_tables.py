@@ -155,8 +155,6 @@ NAMES = {
     "distribute.all_reduce": (),
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
-    "eager.def_function": (),
-    "eager.function": (),
     "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),
     "framework.constant_op": (),
@@ -360,19 +358,6 @@ CONTRIB = {
     "testing.python.framework": ("testing", "fake_summary_writer", "util", "util_test"),
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
-
-WITHOUT_NAMES = {
-    "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
-    "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
-    **{
-        f"tensorflow.python.eager.{module}": "function"
-        for module in ("def_function", "function", "wrap_function")
-    },
-    "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
-}
-"""Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in
-them is the error.
-"""
 
 CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"

@@ -16,13 +16,12 @@ without TensorFlow, of which it would need more than gpuplace has: it has a stub
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -31,7 +30,6 @@ from typing import Any
 
 from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
-from gpuplace.errors import UnimplementedError
 from gpuplace.stand_in.absent import AbsentModule, is_absent
 from gpuplace.stand_in.module_tables import (
     ALIASES,
@@ -48,7 +46,6 @@ from gpuplace.stand_in.module_tables import (
     ROOMS,
     ROOT,
     TRAINING,
-    WITHOUT_NAMES,
 )
 
 WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
@@ -99,43 +96,6 @@ class _Names(ModuleType):
         if name.endswith("_ref") and self.__name__.endswith(".dtypes"):
             return importlib.import_module("gpuplace.dtypes").as_dtype(name)
         return getattr(package, name)
-
-
-class _WithoutNames(ModuleType):
-    """A module that can be imported and has nothing but the modules below it."""
-
-    def __getattr__(self, name: str) -> Any:
-        below = f"{self.__name__}.{name}"
-        if below in WITHOUT_NAMES:
-            with OwnFramesHidden(ImportError):
-                return importlib.import_module(below)
-        if name.startswith("__"):
-            raise AttributeError(name)
-        told = f"module {self.__name__!r} has no attribute {name!r}: {sentence(WITHOUT_NAMES[self.__name__])}"
-        if name in _DECORATORS:
-            return _decorator_of_what_is_not_called(told)
-        raise AttributeError(told, name=name)
-
-
-_DECORATORS = frozenset({"defun", "defun_with_attributes", "function"})
-"""What programs decorate functions with when they are loaded."""
-
-
-def _decorator_of_what_is_not_called(told: str) -> Callable[..., Any]:
-    """A decorator, bare or with arguments, of functions that say what is missing when they are called."""
-
-    def decorate(func: Any = None, *arguments: Any, **options: Any) -> Any:
-        if not callable(func):
-            return decorate
-
-        @functools.wraps(func)
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            with OwnFramesHidden(UnimplementedError):
-                raise UnimplementedError.of(told)
-
-        return refuse
-
-    return decorate
 
 
 def _op_type(name: str) -> str | None:
@@ -209,8 +169,6 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PACKAGES:
         return _Names(fullname)
-    if fullname in WITHOUT_NAMES:
-        return _WithoutNames(fullname)
     if fullname in CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{CONTRIB_PACKAGES[fullname]}"])
     if fullname in CONTRIB_MODULES:

@@ -15,6 +15,7 @@ gpuplace.errors.UnimplementedError: tensorflow.python.keras.engine.training.Mode
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import UnimplementedError
+from gpuplace.stand_in.module_tables import NAMES
 
 EAGER = ("def_function", "function", "wrap_function")
 """Modules of functions that TensorFlow traces when they are called."""
@@ -150,6 +152,8 @@ class AbsentModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
+        if path.removeprefix("tensorflow.python.") in NAMES:  # a module below this one that is there
+            return importlib.import_module(path)
         made: Any = decorator(path) if name in _DECORATORS else absent(path)
         setattr(self, name, made)
         return made

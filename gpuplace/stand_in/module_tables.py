@@ -284,6 +284,7 @@ NAMES = {
     "training.checkpoint_management": ("saving.checkpoint_state", "api.training.train"),
     "training.experimental.loss_scale": ("ops.train.loss_scale",),
     "training.experimental.loss_scale_optimizer": ("ops.train.loss_scale_optimizer",),
+    "keras.engine.input_spec": ("ops.layers.input_spec",),
     "module.module": ("ops.tracking.module",),
     "training.saving.functional_saver": ("saving.tracking.device_saver",),
     "training.saving.saveable_object": ("saving.saveables",),

@@ -27,6 +27,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.layers.input_spec import InputSpec, assert_input_compatibility
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nest import flatten
 from gpuplace.ops.tracking.module import Module
@@ -81,6 +82,8 @@ class Layer(Module):
     """
 
     _is_layer = True
+    input_spec: Any = None
+    """An ``InputSpec`` for each input, in their structure; None: any will do."""
 
     def __init__(
         self,
@@ -376,14 +379,18 @@ class Layer(Module):
             if not self.built:
                 if self._dtype is None and flat and hasattr(flat[0], "dtype"):
                     self._dtype = as_dtype(flat[0].dtype).base_dtype
-                self._check(inputs)
+                self._require(inputs)
                 self.build(self._shapes(inputs))
                 self.built = True
             else:
-                self._check(inputs)
+                self._require(inputs)
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize(outputs)
         return outputs
+
+    def _require(self, inputs: Any) -> None:
+        assert_input_compatibility(self.input_spec, inputs, self.name)
+        self._check(inputs)
 
     def _check(self, inputs: Any) -> None:
         """Says what is wrong with inputs before variables are made for them."""
@@ -433,27 +440,7 @@ def require_rank(inputs: Any, layer: Layer, rank: int | None = None, least: int 
         rank: the rank it must have.
         least: the rank it must have at least.
     """
-    found = inputs.shape.ndims
-    if rank is not None and found != rank:
-        if found is None:
-            raise ValueError(
-                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
-                "requires a defined rank."
-            )
-        raise ValueError(
-            f"Input 0 of layer {layer.name} is incompatible with the layer: expected ndim={rank}, found ndim={found}. "
-            f"Full shape received: {inputs.shape.as_list()}"
-        )
-    if least is not None and (found is None or found < least):
-        if found is None:
-            raise ValueError(
-                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
-                "requires a defined rank."
-            )
-        raise ValueError(
-            f"Input 0 of layer {layer.name} is incompatible with the layer: : expected min_ndim={least}, found "
-            f"ndim={found}. Full shape received: {inputs.shape.as_list()}"
-        )
+    assert_input_compatibility(InputSpec(ndim=rank, min_ndim=least), inputs, layer.name)
 
 
 def as_function(function: Any) -> Callable[..., Any] | None:

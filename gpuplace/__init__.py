@@ -236,7 +236,7 @@ __all__ = [
     "identity_initializer", "initialize_all_variables", "initialize_local_variables",
     "initialize_variables", "Initializer", "is_resource_variable", "is_variable_initialized",
     "lecun_normal", "lecun_uniform", "local_variables", "local_variables_initializer", "make_template",
-    "min_max_variable_partitioner", "model_variables", "moving_average_variables", "no_regularizer",
+    "min_max_variable_partitioner", "model_variables", "Module", "moving_average_variables", "no_regularizer",
     "Ones", "ones_initializer",
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
@@ -351,6 +351,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
     from gpuplace.ops.text.splitting import *
     from gpuplace.ops.text.strings import *
+    from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
     from gpuplace.session.place import place
     from gpuplace.session.session import InteractiveSession, Session
@@ -384,6 +385,7 @@ else:
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,
+            "gpuplace.ops.tracking.module": "Module",
             "gpuplace.ops.type_spec": """
                 TensorSpec TypeSpec
             """,

@@ -52,7 +52,6 @@ RENAMED = {
 """Names of TensorFlow 0.x -> those of 1.0, whose arguments are the same or nearly so."""
 
 ADVICE: Mapping[str, str] = {
-    "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
     "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; of a program for TensorFlow 2, "
     + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
     "config": _LISTING
@@ -79,13 +78,12 @@ ADVICE: Mapping[str, str] = {
     "lite": _WRITE,
     "py_function": "use tf.py_func",
     "ragged": "gpuplace has dense tensors and tf.SparseTensor: fill rows up to one length, or " + _WRITE,
-    "train.Checkpoint": "use tf.train.Saver, or "
-    + _SAVE.format(how="tf.saved_model.save(object, 'saved_model_dir')"),
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
     "image_summary": "TensorFlow 1.0 named it tf.summary.image",
     "merge_all_summaries": "TensorFlow 1.0 named it tf.summary.merge_all",
     "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
+    "saved_model.save": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
     "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
     **{old: f"TensorFlow 1.0 named it tf.{new}" for old, new in RENAMED.items()},
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
@@ -131,7 +129,7 @@ SPACES = (
         "spectral",
         "strings",
     ),
-    *("summary", "test", "train"),
+    *("summary", "test", "train", "train.experimental"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -21,7 +21,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
     Args:
         structure: the structure; dicts are taken in the order of their keys.
-        expand_composites: whether ``IndexedSlices`` are opened too.
+        expand_composites: whether ``IndexedSlices``, sparse tensors and the like are opened too.
 
     Raises:
         ValueError: it is nested too deep, or holds itself.
@@ -35,7 +35,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     Args:
         structure: the structure.
         flat_sequence: a list of leaves.
-        expand_composites: whether ``IndexedSlices`` are opened too.
+        expand_composites: whether ``IndexedSlices``, sparse tensors and the like are opened too.
 
     Raises:
         TypeError: ``flat_sequence`` is no list.
@@ -43,7 +43,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """
     if not is_nested(flat_sequence):
         raise TypeError("flat_sequence must be a sequence")
-    if not is_nested(structure):
+    if nest.items(structure, expand_composites) is None:
         if len(flat_sequence) != 1:
             raise ValueError(f"Structure is a scalar but len(flat_sequence) == {len(flat_sequence)} > 1")
         return flat_sequence[0]
@@ -59,10 +59,10 @@ def assert_same_structure(
         nest1: a structure.
         nest2: another one.
         check_types: whether their sequences have to be of the same types.
-        expand_composites: kept; ``IndexedSlices`` are leaves here.
+        expand_composites: whether values that consist of tensors are opened too; a spec is like a value of it.
 
     Raises:
         ValueError: they are nested differently, or of different lengths.
         TypeError: their sequences are of different types.
     """
-    nest.assert_same_structure(nest1, nest2, check_types)
+    nest.assert_same_structure(nest1, nest2, check_types, expand_composites)

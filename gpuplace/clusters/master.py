@@ -29,14 +29,13 @@ from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.described import devices_of
 from gpuplace.clusters.dividing import Part, divided
 from gpuplace.clusters.server import running_task
+from gpuplace.clusters.session_tasks import master_in, passes
 from gpuplace.clusters.step_traces import PartTrace, clock_ahead, on_one_clock
 from gpuplace.clusters.task import unknown_session
 from gpuplace.clusters.wire import unpacked_error
-from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import (
     CancelledError,
     DeadlineExceededError,
-    InvalidArgumentError,
     NotFoundError,
     OpError,
     UnauthenticatedError,
@@ -110,13 +109,16 @@ class ClusterSession:
         self._under_way: dict[int, ClusterStep] = {}
         self._lost: dict[str, OpError] = {}
         self._own = ""
+        """The name of the target's task."""
+        self._is_renamed = False
+        """Whether tasks have the names that the session's configuration gives them."""
         self._watches: list[asyncio.Task[None]] = []
         self._comms: list[Any] = []
         self._is_closed = False
         self.addresses: dict[str, str] = {}
         """Name of a task -> its full address."""
         try:
-            described = event_loop.wait_for(self._open(address))
+            described = event_loop.wait_for(self._open(address, target))
         except BaseException:
             self.close()
             raise
@@ -124,7 +126,7 @@ class ClusterSession:
 
     # Opening and closing
 
-    async def _open(self, address: str) -> list[dict[str, Any]]:
+    async def _open(self, address: str, target: str) -> list[dict[str, Any]]:
         """Finds the cluster and opens a session on every task; what each says of itself, this session's own first."""
         deadline = time.monotonic() + self._limit_s if self._limit_s else None
         if self._local is not None:
@@ -134,10 +136,13 @@ class ClusterSession:
             cluster = await self._asked(full_address(address), address, deadline, op="cluster")
         self._all_listen = cluster["all_listen"]
         jobs = cluster["jobs"]
-        given = getattr(self._config, "cluster_def", None)
-        if given is not None and given.job:
-            jobs = {job: ClusterSpec(given).job_tasks(job) for job in ClusterSpec(given).jobs}
         self._own = own = cluster["task"]
+        given = getattr(self._config, "cluster_def", None)
+        if given is not None and self._config.HasField("cluster_def"):
+            spec = ClusterSpec(given)
+            jobs = {job: spec.job_tasks(job) for job in spec.jobs}
+            self._own = own = master_in(given, jobs, target)
+            self._is_renamed = True
         tasks = {
             f"/job:{job}/replica:0/task:{index}": address
             for job, addresses in jobs.items()
@@ -196,18 +201,25 @@ class ClusterSession:
     async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
         """Opens the session on a task, and sees to it that its end is noticed."""
         isolated = bool(getattr(self._config, "isolate_session_state", False))
+        if self._is_renamed:
+            isolated |= not self._config.experimental.share_session_state_in_clusterspec_propagation
+        new_name = name if self._is_renamed else ""
         config = b"" if self._config is None else _serialised(self._config)
-        if self._local is not None and name == self._local.task.name:
-            self._local.task.open_session(self._handle, _parsed(config), self.addresses, isolated)
-            return self._local.task.described()
+        if self.is_local(name):
+            assert self._local is not None
+            task = self._local.task
+            task.open_session(self._handle, _parsed(config), self.addresses, isolated, new_name)
+            return task.described(new_name)
         comm = await self._connected(self.addresses[name], name, deadline)
         self._comms.append(comm)
         message = {"op": "open_session", "session": self._handle, "config": config, "tasks": self.addresses}
         try:
-            await comm.write({**message, "isolated": isolated})
+            await comm.write({**message, "isolated": isolated, "name": new_name})
             answer = await comm.read()
         except OSError as error:
             raise _unavailable(name, error) from None
+        if answer["error"] is not None:
+            raise unpacked_error(answer["error"])
         self._watches.append(asyncio.get_running_loop().create_task(self._watch(name, comm)))
         return answer
 
@@ -321,7 +333,7 @@ class ClusterSession:
 
     def is_local(self, task: str) -> bool:
         """Whether a task is in this process, and this session's own."""
-        return self._local is not None and task == self._local.task.name
+        return self._local is not None and task == self._own
 
     async def ask(self, task: str, operation: str, **message: Any) -> tuple[Any, OpError | None]:
         """The result of an operation of a task, or its error."""
@@ -434,7 +446,7 @@ class ClusterSession:
         task = self._local.task
         if not plan.is_traced:
             return task.run(self._handle, plan.number, step.number, feeds, limits)
-        values, step.traces[task.name] = task.trace(self._handle, plan.number, step.number, feeds, limits)
+        values, step.traces[self._own] = task.trace(self._handle, plan.number, step.number, feeds, limits)
         return values
 
     def partition_graphs(self, plan: ClusterPlan) -> list[Any]:
@@ -485,34 +497,6 @@ def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
 def open_session(target: str, config: Any, graph: Graph, release: str) -> ClusterSession:
     """As ``ClusterSession``."""
     return ClusterSession(target, config, graph, release)
-
-
-def passes(task: str, filters: Sequence[str]) -> bool:
-    """Whether a task has devices that ``device_filters`` leave: all have where there are none.
-
-    >>> passes("/job:ps/replica:0/task:1", ["/job:ps", "/job:worker/task:0"])
-    True
-    >>> passes("/job:worker/replica:0/task:1", ["/job:ps", "/job:worker/task:0"])
-    False
-
-    Args:
-        task: its name.
-        filters: partial device names.
-
-    Raises:
-        InvalidArgumentError: a filter is no device name.
-    """
-    if not filters:
-        return True
-    own = parse_name(task)
-    assert own is not None
-    for text in filters:
-        wanted = parse_name(text)
-        if wanted is None:
-            raise InvalidArgumentError.of(f"Could not parse device filter: {text}")
-        if all(getattr(wanted, part) in (None, getattr(own, part)) for part in ("job", "replica", "task")):
-            return True
-    return False
 
 
 def _unavailable(task: str, error: BaseException) -> UnavailableError:

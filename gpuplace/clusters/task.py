@@ -34,7 +34,7 @@ from gpuplace.clusters.rendezvous import Rendezvous
 from gpuplace.clusters.step_traces import PartTrace
 from gpuplace.clusters.wire import packed, packed_device, packed_error, unpacked, unpacked_error
 from gpuplace.device.machine import PREFIX
-from gpuplace.errors import AbortedError, CancelledError, OpError
+from gpuplace.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
@@ -60,13 +60,20 @@ class TaskSessionResources(SessionResources):
 
     Args:
         task: the task's; None: the session has its own.
+        names: the name that the session has for the task, and the task's own.
     """
 
-    def __init__(self, task: SessionResources | None) -> None:
+    def __init__(self, task: SessionResources | None, names: tuple[str, str]) -> None:
         super().__init__()
+        self._names = names
         if task is not None:
             self._resources, self._lock = task._resources, task._lock
-            self.allocators = task.allocators
+
+    def _key(self, device: str, container: str, name: str) -> tuple[str, str, str]:
+        of_session, own = self._names
+        if device.startswith(f"{of_session}/"):
+            device = own + device.removeprefix(of_session)
+        return super()._key(device, container, name)
 
     def end(self) -> None:
         """Ends what waits, and forgets what kernels keep for the session."""
@@ -90,6 +97,8 @@ class _TaskSession:
     """A session on this task."""
 
     handle: str
+    name: str
+    """The name that the session has for this task."""
     tasks: Mapping[str, str]
     """Name of a task -> its address."""
     resources: TaskSessionResources
@@ -119,7 +128,7 @@ class Task:
     def __init__(self, job: str, index: int, config: Any, connections: Any) -> None:
         self.job, self.index = job, index
         self.name = f"/job:{job}/replica:0/task:{index}"
-        self.devices = _renamed(session_devices(config), self.name)
+        self.devices = _renamed(session_devices(config), PREFIX, self.name)
         self.resources = SessionResources()
         self.resources.allocators = self.devices.allocators
         self._config = config
@@ -153,27 +162,34 @@ class Task:
         self.resources.clear()
         self._workers.close()
 
-    def described(self) -> dict[str, Any]:
-        """What a master has to know of it."""
+    def described(self, name: str = "") -> dict[str, Any]:
+        """What a master has to know of it.
+
+        Args:
+            name: the name that the session has for it; empty: its own.
+        """
+        name = name or self.name
         return {
-            "task": self.name,
-            "devices": [packed_device(device) for device in self.devices],
+            "task": name,
+            "devices": [packed_device(device) for device in _renamed(self.devices, self.name, name)],
             "machine": str(replace(self.devices.machine, is_local=False)),
         }
 
     # Sessions
 
     async def _open_session(
-        self, comm: Any, session: str, config: bytes, tasks: Mapping[str, str], isolated: bool
+        self, comm: Any, session: str, config: bytes, tasks: Mapping[str, str], isolated: bool, name: str
     ) -> Any:
         """Opens a session, which ends with the connection."""
         from distributed.core import Status
 
-        opened: _TaskSession = await self._in_thread(
-            partial(self.open_session, session, ConfigProto.FromString(config), tasks, isolated)
-        )
+        message = ConfigProto.FromString(config)
+        answer = await self._answer(partial(self.open_session, session, message, tasks, isolated, name))
+        if answer["error"] is not None:
+            return answer
+        opened: _TaskSession = answer["result"]
         try:
-            await comm.write({"error": None, **self.described()})
+            await comm.write({"error": None, **self.described(name)})
             while True:
                 await comm.read()
         except OSError:
@@ -183,7 +199,7 @@ class Task:
         return Status.dont_reply
 
     def open_session(
-        self, handle: str, config: Any, tasks: Mapping[str, str], isolated: bool
+        self, handle: str, config: Any, tasks: Mapping[str, str], isolated: bool, name: str = ""
     ) -> _TaskSession:
         """Opens a session.
 
@@ -192,13 +208,25 @@ class Task:
             config: its ``ConfigProto``.
             tasks: name of a task -> its address.
             isolated: whether it sees none of the task's variables.
+            name: the name that it has for this task, by the cluster in its configuration; empty: the task's own.
+
+        Raises:
+            InvalidArgumentError: that cluster has this task's own name for it.
         """
+        if name == self.name:
+            raise InvalidArgumentError.of(
+                "The ClusterSpec names the job and task index to be the same names that were provided when the server "
+                f"booted. This is currently not allowed. Job: {self.job}, task index: {self.index}",
+                hint="give jobs other names in the cluster_def of the session's configuration, or leave it out",
+            )
+        name = name or self.name
         release = releases.get_release()
-        resources = TaskSessionResources(None if isolated else self.resources)
-        resources.allocators = self.devices.allocators
+        devices = _renamed(self.devices, self.name, name)
+        resources = TaskSessionResources(None if isolated else self.resources, (name, self.name))
+        resources.allocators = devices.allocators
         lock = threading.RLock()
         maker = PlanMaker(
-            self.devices,
+            devices,
             session_catalogue(release).kernels,
             config,
             release,
@@ -208,7 +236,7 @@ class Task:
             pools_of_threads(config)[0],
         )
         resources.functions = SessionFunctions(maker)
-        opened = _TaskSession(handle, tasks, resources, maker, release, lock)
+        opened = _TaskSession(handle, name, tasks, resources, maker, release, lock)
         with self._lock:
             self._sessions[handle] = opened
         return opened
@@ -472,7 +500,7 @@ class Task:
 
     def _found(self, session: _TaskSession, handle: ResourceHandle) -> ResourceHandle:
         """A handle that came, with its resource where that is on this task."""
-        if task_of_device(handle.device) != self.name:
+        if task_of_device(handle.device) != session.name:
             return handle
         resource = session.resources.lookup(handle.container, handle.name, handle.device, handle.type_name)
         return replace(handle, resource=resource)
@@ -528,9 +556,11 @@ def unknown_session(handle: str, task: str) -> AbortedError:
     )
 
 
-def _renamed(devices: SessionDevices, task: str) -> SessionDevices:
-    """A process's devices under the names that they have in a cluster."""
-    new = {name: task + name.removeprefix(PREFIX) for name in devices.names}
+def _renamed(devices: SessionDevices, old: str, task: str) -> SessionDevices:
+    """Devices under the names that they have in a cluster, as those of another task."""
+    if task == old:
+        return devices
+    new = {name: task + name.removeprefix(old) for name in devices.names}
     return SessionDevices(
         [replace(device, name=new[device.name], incarnation=secrets.randbits(63) | 1) for device in devices],
         devices.type_priority,

@@ -42,7 +42,6 @@ from tensorboard.compat.proto.step_stats_pb2 import DeviceStepStats, NodeExecSta
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryDescription, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
-from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
@@ -63,6 +62,7 @@ from gpuplace.graphdef.own_messages import (
     SavedModel,
     SequenceExample,
     ServerDef,
+    TrackableObjectGraph,
     WhileContextDef,
 )
 

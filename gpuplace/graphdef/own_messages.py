@@ -9,8 +9,8 @@ the other reads.
 [1, 2]
 
 Source: tensorflow/core/example/example.proto and feature.proto, core/protobuf/queue_runner.proto, saved_model.proto,
-tensorflow_server.proto and control_flow.proto, python/training/checkpoint_state.proto, release 1.15 (names, numbers
-and types of the fields).
+tensorflow_server.proto, trackable_object_graph.proto and control_flow.proto, python/training/checkpoint_state.proto,
+release 1.15 (names, numbers and types of the fields).
 """
 
 from typing import Any
@@ -37,6 +37,7 @@ __all__ = [
     "SavedModel",
     "SequenceExample",
     "ServerDef",
+    "TrackableObjectGraph",
     "WhileContextDef",
     "example_of_json",
 ]
@@ -44,6 +45,7 @@ __all__ = [
 _KEY = ("key", 1, FIELD.TYPE_STRING, ONE)
 _CONTEXT = ("context_name", 1, FIELD.TYPE_STRING, ONE)
 _NESTED = "gpuplace.ControlFlowContextDef"
+_OBJECT = "gpuplace.TrackableObjectGraph.TrackableObject"
 
 _MESSAGES: dict[str, Any] = {
     "SavedModel": (
@@ -55,6 +57,27 @@ _MESSAGES: dict[str, Any] = {
         ("all_model_checkpoint_paths", 2, FIELD.TYPE_STRING, MANY),
         ("all_model_checkpoint_timestamps", 3, FIELD.TYPE_DOUBLE, MANY),
         ("last_preserved_timestamp", 4, FIELD.TYPE_DOUBLE, ONE),
+    ),
+    "TrackableObjectGraph": (("nodes", 1, _OBJECT, MANY),),
+    "TrackableObjectGraph.TrackableObject": (
+        ("children", 1, f"{_OBJECT}.ObjectReference", MANY),
+        ("attributes", 2, f"{_OBJECT}.SerializedTensor", MANY),
+        ("slot_variables", 3, f"{_OBJECT}.SlotVariableReference", MANY),
+    ),
+    "TrackableObjectGraph.TrackableObject.ObjectReference": (
+        ("node_id", 1, FIELD.TYPE_INT32, ONE),
+        ("local_name", 2, FIELD.TYPE_STRING, ONE),
+    ),
+    "TrackableObjectGraph.TrackableObject.SerializedTensor": (
+        ("name", 1, FIELD.TYPE_STRING, ONE),
+        ("full_name", 2, FIELD.TYPE_STRING, ONE),
+        ("checkpoint_key", 3, FIELD.TYPE_STRING, ONE),
+        ("optional_restore", 4, FIELD.TYPE_BOOL, ONE),
+    ),
+    "TrackableObjectGraph.TrackableObject.SlotVariableReference": (
+        ("original_variable_node_id", 1, FIELD.TYPE_INT32, ONE),
+        ("slot_name", 2, FIELD.TYPE_STRING, ONE),
+        ("slot_variable_node_id", 3, FIELD.TYPE_INT32, ONE),
     ),
     "ServerDef": (
         ("cluster", 1, ClusterDef.DESCRIPTOR.full_name, ONE),
@@ -141,6 +164,7 @@ Int64List: Any = _made["Int64List"]
 QueueRunnerDef: Any = _made["QueueRunnerDef"]
 SavedModel: Any = _made["SavedModel"]
 ServerDef: Any = _made["ServerDef"]
+TrackableObjectGraph: Any = _made["TrackableObjectGraph"]
 SequenceExample: Any = _made["SequenceExample"]
 WhileContextDef: Any = _made["WhileContextDef"]
 

@@ -327,11 +327,15 @@ class SessionResources:
         self.allocators: Mapping[str, CountsMemory] = {}
         """Full name of each simulated GPU -> what counts the bytes of its memory."""
 
+    def _key(self, device: str, container: str, name: str) -> tuple[str, str, str]:
+        """What a resource is kept under."""
+        return device, container or DEFAULT_CONTAINER, name
+
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""
     ) -> Resource:
         """The resource of that name, made by ``factory`` at the first call ("" is the default container)."""
-        key = (device, container or DEFAULT_CONTAINER, name)
+        key = self._key(device, container, name)
         with self._lock:
             if key not in self._resources:
                 self._resources[key] = factory()
@@ -375,17 +379,17 @@ class SessionResources:
 
     def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
         """The resource of that name; NotFoundError if there is none."""
-        container = container or DEFAULT_CONTAINER
         with self._lock:
-            if (device, container, name) in self._resources:
-                return self._resources[device, container, name]
-        raise NotFoundError.of(_missing(container, name, type_name))
+            found = self._resources.get(self._key(device, container, name), self)
+        if found is self:
+            raise NotFoundError.of(_missing(container or DEFAULT_CONTAINER, name, type_name))
+        return found
 
     def delete(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> None:
         """Forgets a resource; NotFoundError if there is none. A variable loses its value too."""
         with self._lock:
             found = self.lookup(container, name, device, type_name)
-            del self._resources[device, container or DEFAULT_CONTAINER, name]
+            del self._resources[self._key(device, container, name)]
         if isinstance(found, VariableStorage):
             found.reset()
 

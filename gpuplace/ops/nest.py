@@ -19,8 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
-from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.composite import CompositeTensor, is_composite, is_spec
 
 
 def is_attrs(value: Any) -> bool:
@@ -44,7 +43,8 @@ def items(
 
     Args:
         value: the value.
-        opens_slices: whether ``IndexedSlices`` and sparse tensors are opened too.
+        opens_slices: whether ``IndexedSlices``, sparse tensors and others that consist of tensors are opened too, and
+            their specs: they have one part, which has the tensors.
         opens_lists: whether lists are; else they are leaves.
 
     Returns:
@@ -56,11 +56,10 @@ def items(
         if hasattr(value, "_fields"):
             return list(zip(value._fields, value, strict=True))
         return list(enumerate(value)) if opens_lists or isinstance(value, tuple) else None
-    if opens_slices and isinstance(value, IndexedSlices):
-        shape = value.dense_shape
-        return list(enumerate([value.values, value.indices, *([] if shape is None else [shape])]))
-    if opens_slices and isinstance(value, SparseTensor):
-        return list(enumerate((value.indices, value.values, value.dense_shape)))
+    if opens_slices and isinstance(value, CompositeTensor):
+        return [(type(value).__name__, value._to_components())]
+    if opens_slices and is_spec(value):
+        return [(value.value_type.__name__, value._component_specs)]
     if not opens_lists or not is_nested(value):
         return None
     if is_attrs(value):
@@ -132,8 +131,10 @@ def like(structure: Any, parts: list[Any]) -> Any:
         return type(structure)(pairs)  # type: ignore[call-arg]
     if isinstance(structure, (MappingView, range)):
         return list(parts)
-    if isinstance(structure, (IndexedSlices, SparseTensor)):
-        return type(structure)(*parts)
+    if isinstance(structure, CompositeTensor):
+        return structure._with_components(parts[0])
+    if is_spec(structure):
+        return structure._from_components(parts[0])
     if hasattr(structure, "_fields") or is_attrs(structure):
         return type(structure)(*parts)
     return type(structure)(parts)
@@ -158,20 +159,23 @@ def is_same_type(first: Any, second: Any) -> bool:
     )
 
 
-def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
+def assert_same_structure(
+    first: Any, second: Any, check_types: bool = True, opens_slices: bool = False
+) -> None:
     """Checks that two structures have the same form.
 
     Args:
         first: a structure.
         second: another one.
         check_types: whether their sequences have to be of the same types.
+        opens_slices: whether ``IndexedSlices``, sparse tensors and the like are opened too; a spec is like a value.
 
     Raises:
-        ValueError: they are nested differently, or of different lengths.
+        ValueError: they are nested differently, or of different lengths, or a value and a spec do not fit.
         TypeError: their sequences are of different types.
     """
     try:
-        _compare(first, second, check_types)
+        _compare(first, second, check_types, opens_slices)
     except (ValueError, TypeError) as error:
         texts = [str(pack_sequence_as(one, [_DOT] * len(flatten(one)))) for one in (first, second)]
         message = (
@@ -196,15 +200,44 @@ def _shown(value: Any) -> str:
     return f"type={type(value).__name__} str={value}"
 
 
-def _compare(first: Any, second: Any, check_types: bool) -> None:
-    if is_nested(first) is not is_nested(second):
-        nested, leaf = (first, second) if is_nested(first) else (second, first)
+def check_specs(first: Any, second: Any) -> None:
+    """ValueError where two values, or a value and a spec, that consist of tensors can not be of one spec.
+
+    Args:
+        first: a value, or its spec.
+        second: another one.
+    """
+    specs = [one._type_spec if is_composite(one) else one for one in (first, second)]
+    try:
+        specs[0].most_specific_compatible_type(specs[1])
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Incompatible CompositeTensor TypeSpecs: {specs[0]} vs. {specs[1]} -- {error}"
+        ) from None
+
+
+def is_value_and_spec(first: Any, second: Any) -> bool:
+    """Whether one is a value that consists of tensors and the other one a spec of such values.
+
+    Args:
+        first: anything.
+        second: anything.
+    """
+    return (is_composite(first) and is_spec(second)) or (is_spec(first) and is_composite(second))
+
+
+def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool) -> None:
+    found = [_parts(one, opens_slices, True) for one in (first, second)]
+    if (found[0] is None) is not (found[1] is None):
+        nested, leaf = (first, second) if found[1] is None else (second, first)
         raise ValueError(
             f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(leaf)}" is not'
         )
-    if not is_nested(first):
+    if found[0] is None or found[1] is None:
         return
-    if check_types and not is_same_type(first, second):
+    is_opened = opens_slices and any(is_composite(one) or is_spec(one) for one in (first, second))
+    is_like = is_same_type(first, second) or (is_opened and is_value_and_spec(first, second))
+    if check_types and not is_like:
         raise TypeError(
             "The two namedtuples don't have the same sequence type. First structure"
             f" {_shown(first)} has type {type(first).__name__}, while second structure"
@@ -215,10 +248,11 @@ def _compare(first: Any, second: Any, check_types: bool) -> None:
             "The two dictionaries don't have the same set of keys. First structure has keys"
             f" {_shown(list(first))}, while second structure has keys {_shown(list(second))}"
         )
-    parts = [_parts(one, False, True) or [] for one in (first, second)]
-    for one, other in zip(*parts, strict=False):
-        _compare(one, other, check_types)
-    if len(parts[0]) != len(parts[1]):
+    if is_opened and all(is_composite(one) or is_spec(one) for one in (first, second)):
+        check_specs(first, second)
+    for one, other in zip(found[0], found[1], strict=False):
+        _compare(one, other, check_types, opens_slices)
+    if len(found[0]) != len(found[1]):
         raise ValueError(
             "The two structures don't have the same number of elements. First structure:"
             f" {_shown(first)}. Second structure: {_shown(second)}"
@@ -253,7 +287,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
             f"`{'`, `'.join(kwargs)}`"
         )
     for other in structure[1:]:
-        assert_same_structure(structure[0], other, check_types)
+        assert_same_structure(structure[0], other, check_types, opens_slices)
     columns = [flatten(one, opens_slices) for one in structure]
     made = [func(*leaves) for leaves in zip(*columns, strict=True)]
     return pack_sequence_as(structure[0], made, opens_slices)

@@ -16,7 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gpuplace.ops.nest import flatten, is_nested, is_same_type, items, like, pack_sequence_as
+from gpuplace.ops.composite import is_composite, is_spec
+from gpuplace.ops.nest import (
+    check_specs,
+    flatten,
+    is_nested,
+    is_same_type,
+    is_value_and_spec,
+    items,
+    like,
+    pack_sequence_as,
+)
 
 _SHALLOW_TREE_HAS_INVALID_KEYS = (
     "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following keys that"
@@ -67,16 +77,22 @@ def assert_shallow_structure(
     outer = items(input_tree, expand_composites)
     if outer is None:
         raise TypeError(_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ.format(type(input_tree)))
-    if (
-        check_types
-        and not isinstance(input_tree, type(shallow_tree))
-        and not is_same_type(shallow_tree, input_tree)
-    ):
+    have_specs = [
+        expand_composites and (is_composite(one) or is_spec(one)) for one in (shallow_tree, input_tree)
+    ]
+    is_like = (
+        isinstance(input_tree, type(shallow_tree))
+        or is_same_type(shallow_tree, input_tree)
+        or is_value_and_spec(shallow_tree, input_tree)
+    )
+    if (check_types and not is_like) or have_specs[0] is not have_specs[1]:
         raise TypeError(
             _STRUCTURES_HAVE_MISMATCHING_TYPES.format(
                 input_type=type(input_tree), shallow_type=type(shallow_tree)
             )
         )
+    if all(have_specs):
+        check_specs(shallow_tree, input_tree)
     if check_subtrees_length and len(outer) != len(inner):
         raise ValueError(
             _STRUCTURES_HAVE_MISMATCHING_LENGTHS.format(input_length=len(outer), shallow_length=len(inner))
@@ -103,6 +119,8 @@ def _up_to(shallow: Any, deep: Any, opens_slices: bool, path: Path = ()) -> Iter
         yield path, deep
         return
     by_key = dict(items(deep, opens_slices) or ())
+    if opens_slices and (is_composite(shallow) or is_spec(shallow)):
+        by_key = {key: part for (key, _), part in zip(inner, by_key.values(), strict=True)}
     for key, part in inner:
         yield from _up_to(part, by_key[key], opens_slices, (*path, key))
 

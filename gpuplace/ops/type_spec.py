@@ -20,6 +20,7 @@ from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
+from gpuplace.ops.composite import is_composite
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
@@ -132,6 +133,8 @@ def _fits(mine: Any, theirs: Any) -> bool:
         return mine.is_compatible_with(theirs)
     if isinstance(mine, DType) and isinstance(theirs, DType):
         return mine.is_compatible_with(theirs)
+    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
+        return mine.is_compatible_with(theirs)
     return type(mine) is type(theirs) and bool(np.all(mine == theirs))
 
 
@@ -139,6 +142,8 @@ def _common(mine: Any, theirs: Any) -> Any:
     """What is known of both; ValueError for facts that contradict each other."""
     if isinstance(mine, TensorShape) and isinstance(theirs, TensorShape):
         return common_shape(mine, theirs)
+    if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
+        return mine.most_specific_compatible_type(theirs)
     if not _fits(mine, theirs):
         raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
     return mine
@@ -246,7 +251,7 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TensorSpec:
-        """The spec of the tensors of either; it has this one's name.
+        """The spec of the tensors of either; it has a name where both have that.
 
         Args:
             other: the other spec, of the same type.
@@ -256,21 +261,28 @@ class TensorSpec(TypeSpec):
         """
         if not isinstance(other, TensorSpec) or self.dtype is not other.dtype:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
-        return TensorSpec(common_shape(self.shape, other.shape), self.dtype, self.name)
+        name = self.name if self.name == other.name else None
+        return TensorSpec(common_shape(self.shape, other.shape), self.dtype, name)
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
 
-_spec_makers: list[tuple[type, Callable[[Any], TypeSpec]]] = [
-    (Tensor, lambda tensor: TensorSpec(tensor.shape, tensor.dtype)),
-]
-"""Classes of values, each with what gives the spec of one."""
+_spec_makers: list[tuple[type, Callable[[Any], TypeSpec], bool]] = []
+"""Classes of values, each with what gives the spec of one, and whether it does for subclasses."""
 
 
-def has_specs_by(value_type: type, make: Callable[[Any], TypeSpec]) -> None:
-    """Says what gives the spec of a value of some class."""
-    _spec_makers.append((value_type, make))
+def register_type_spec_from_value_converter(
+    type_object: type, converter_fn: Callable[[Any], TypeSpec], allow_subclass: bool = False
+) -> None:
+    """Says what gives the spec of a value of some class; what is said later counts first.
+
+    Args:
+        type_object: the class.
+        converter_fn: a function of a value.
+        allow_subclass: whether it is for values of subclasses too.
+    """
+    _spec_makers.insert(0, (type_object, converter_fn, allow_subclass))
 
 
 def type_spec_from_value(value: Any) -> Any:
@@ -282,8 +294,12 @@ def type_spec_from_value(value: Any) -> Any:
     Raises:
         TypeError: it is nothing of the kind.
     """
-    for value_type, make in _spec_makers:
-        if isinstance(value, value_type):
+    if isinstance(value, Tensor):
+        return TensorSpec(value.shape, value.dtype)
+    if is_composite(value):
+        return value._type_spec
+    for value_type, make, for_subclasses in _spec_makers:
+        if type(value) is value_type or (for_subclasses and isinstance(value, value_type)):
             return make(value)
     try:
         tensor = convert_to_tensor(value)

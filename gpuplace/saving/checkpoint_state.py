@@ -27,6 +27,7 @@ __all__ = [
     "get_checkpoint_state",
     "latest_checkpoint",
     "meta_graph_filename",
+    "remove_bundle",
     "remove_checkpoint",
     "update_checkpoint_state",
     "wait_for_new_checkpoint",
@@ -124,9 +125,9 @@ def update_checkpoint_state(
 def write_checkpoint_state(
     save_dir: str | os.PathLike[str],
     model_checkpoint_path: str,
-    all_model_checkpoint_paths: Sequence[str] | None,
-    latest_filename: str | None,
-    save_relative_paths: bool,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    save_relative_paths: bool = False,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
@@ -258,15 +259,30 @@ def remove_checkpoint(
     Raises:
         OpError: a file cannot be removed.
     """
-    patterns = [meta_graph_filename(checkpoint_prefix, meta_graph_suffix)]
-    if checkpoint_format_version == SaverDef.V2:  # the index first: without it there is no checkpoint
-        patterns += [index_file(checkpoint_prefix), f"{checkpoint_prefix}.data-?????-of-?????"]
+    _remove(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
+    if checkpoint_format_version == SaverDef.V2:
+        remove_bundle(checkpoint_prefix)
     else:
-        patterns.append(checkpoint_prefix)
-    for pattern in patterns:
-        for path in matching_paths(pattern):
-            with with_op_errors(path):
-                os.remove(path)
+        _remove(checkpoint_prefix)
+
+
+def remove_bundle(checkpoint_prefix: str) -> None:
+    """Removes the files of a checkpoint of today's format.
+
+    Args:
+        checkpoint_prefix: what their names begin with.
+
+    Raises:
+        OpError: a file cannot be removed.
+    """
+    _remove(index_file(checkpoint_prefix))  # first: without it there is no checkpoint
+    _remove(f"{checkpoint_prefix}.data-?????-of-?????")
+
+
+def _remove(pattern: str) -> None:
+    for path in matching_paths(pattern):
+        with with_op_errors(path):
+            os.remove(path)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

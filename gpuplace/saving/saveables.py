@@ -17,6 +17,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import reshaping
+from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.resource_state import assign_variable_op
 from gpuplace.ops.variables.resource_variables import ResourceVariable
@@ -29,6 +30,8 @@ __all__ = [
     "SaveSpec",
     "SaveableObject",
     "TableSaveable",
+    "by_name",
+    "saveables_for",
     "saveables_of",
     "set_cpu0",
 ]
@@ -238,11 +241,11 @@ def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:
         ValueError: a name is there twice, or the same thing under two names.
     """
     if not isinstance(names_to_saveables, Mapping):
-        names_to_saveables = _by_name(names_to_saveables)
+        names_to_saveables = by_name(names_to_saveables)
     result: list[SaveableObject] = []
     seen: set[int] = set()
     for name, wanted in sorted(names_to_saveables.items(), key=lambda item: str(item[0])):
-        for saveable in _saveables_for(wanted, name):
+        for saveable in saveables_for(wanted, name):
             if id(saveable.op) in seen:
                 raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
             seen.add(id(saveable.op))
@@ -250,15 +253,26 @@ def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:
     return result
 
 
-def _by_name(things: Any) -> dict[str, Any]:
-    """The things of a list by the names that they are saved under; slices of one variable together."""
+def by_name(things: Any) -> dict[str, Any]:
+    """The things of a list by the names that they are saved under; slices of one variable together.
+
+    Args:
+        things: variables, `SaveableObject`, and objects that checkpoints of objects have, with their own values.
+
+    Raises:
+        TypeError: it is no list, or something can not be saved.
+        ValueError: a name is there twice.
+    """
     if not isinstance(things, list | tuple | set | frozenset):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {things}")
     named: dict[str, Any] = {}
     for thing in sorted(things, key=lambda one: one.name):
-        thing = getattr(thing, "_saveable", thing)
         if isinstance(thing, SaveableObject):
             named[thing.name] = thing
+            continue
+        if isinstance(thing, Trackable) and not isinstance(thing, Variable):
+            values = thing._gather_saveables_for_checkpoint().values()
+            named.update(by_name([value() if callable(value) else value for value in values]))
             continue
         info = getattr(thing, "_save_slice_info", None)
         if info is not None:
@@ -298,16 +312,29 @@ def _comes_from_variable(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor.op.type in _VARIABLE_OPS
 
 
-def _saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
-    """The objects that save something under a name."""
+def saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
+    """The objects that save something under a name.
+
+    Args:
+        wanted: a variable, a list of slices of one, a `SaveableObject`, or an object that checkpoints of objects have.
+        name: the name.
+
+    Raises:
+        TypeError: the name is no text, or it can not be saved.
+        ValueError: slices of several variables, or something else among slices.
+    """
     if not isinstance(name, str):
         raise TypeError(
             "names_to_saveables must be a dict mapping string names to trackable operations. Name is not a string: "
             f"{name}"
         )
-    wanted = getattr(wanted, "_saveable", wanted)
     if isinstance(wanted, SaveableObject):
         yield wanted
+    elif isinstance(wanted, Trackable) and not isinstance(wanted, Variable):
+        for value_name, value in wanted._gather_saveables_for_checkpoint().items():
+            full_name = name if value_name == VARIABLE_VALUE_KEY else f"{name}_{value_name}"
+            made = value(full_name) if callable(value) else value
+            yield from saveables_for(made, made.name)
     elif _is_partitioned(wanted):
         yield from _slices(wanted._get_variable_list(), name)
     elif isinstance(wanted, list | tuple):

@@ -101,6 +101,7 @@ MODULES = {
     "tensorflow.core.protobuf.queue_runner_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.tensorflow_server_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.trackable_object_graph_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.protobuf.config_pb2": "gpuplace.stand_in.config_pb2",
     "tensorflow.python.pywrap_tensorflow": "gpuplace.stand_in.pywrap_tensorflow",
     "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
@@ -178,6 +179,7 @@ NAMES = {
     "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
+    "framework.composite_tensor": ("ops.composite",),
     "framework.tensor_spec": ("ops.data.bounded_spec", "ops.type_spec"),
     "framework.type_spec": ("ops.type_spec",),
     "framework.tensor_util": ("graph.constant_value", "graph.convert", "api.files.io"),
@@ -284,6 +286,24 @@ NAMES = {
     ),
     "training.checkpoint_ops": ("training.load_and_remap",),
     "training.checkpoint_management": ("saving.checkpoint_state", "api.training.train"),
+    "training.experimental.loss_scale": ("ops.train.loss_scale",),
+    "training.experimental.loss_scale_optimizer": ("ops.train.loss_scale_optimizer",),
+    "keras.engine.input_spec": ("ops.layers.input_spec",),
+    "module.module": ("ops.tracking.module",),
+    "training.saving.functional_saver": ("saving.tracking.device_saver",),
+    "training.saving.saveable_object": ("saving.saveables",),
+    "training.saving.saveable_object_util": ("saving.saveables",),
+    "training.tracking.base": ("ops.tracking.base", "saving.tracking.state"),
+    "training.tracking.data_structures": ("ops.tracking.wrappers", "ops.tracking.data_structures"),
+    "training.tracking.graph_view": ("saving.tracking.graph_view",),
+    "training.tracking.layer_utils": ("ops.tracking.layer_containers",),
+    "training.tracking.python_state": ("saving.tracking.state",),
+    "training.tracking.tracking": ("ops.tracking.tracking", "ops.tracking.resources"),
+    "training.tracking.util": (
+        *("saving.tracking.checkpoint", "saving.tracking.status", "ops.tracking.variables"),
+        *("saving.tracking.restoring", "saving.tracking.state", "api.training.train"),
+    ),
+    "util.object_identity": ("ops.tracking.identity",),
     "training.saver": (
         *("saving.saver", "saving.builder", "saving.saveables", "saving.import_meta_graph"),
         "api.training.train",
@@ -344,16 +364,6 @@ CONTRIB = {
 }
 """Packages below ``tensorflow.contrib`` -> the namespace that has the names of their modules, and these modules."""
 
-WITHOUT_NAMES = {
-    "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
-    "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
-    "tensorflow.python.eager.wrap_function": "wrap_function",
-    "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
-}
-"""Modules that programs import for a way of theirs that is seldom gone -> whose advice the error is; using what is in
-them is the error.
-"""
-
 CONTRIB_MODULES = {
     f"{ROOT}.contrib.{package}.{module}": f"gpuplace.api.contrib.{space}"
     for package, (space, *modules) in CONTRIB.items()
@@ -409,6 +419,12 @@ ALIASES = {
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",
     ("ops.nn_impl", "moments_v2"): "moments",
+    ("training.checkpoint_management", "update_checkpoint_state_internal"): "write_checkpoint_state",
+    ("training.saving.saveable_object_util", "op_list_to_dict"): "by_name",
+    ("training.saving.saveable_object_util", "saveable_objects_for_op"): "saveables_for",
+    ("training.saving.saveable_object_util", "validate_and_slice_inputs"): "saveables_of",
+    ("training.tracking.util", "CheckpointV1"): "Checkpoint",
+    ("training.tracking.util", "_CheckpointRestoreCoordinator"): "CheckpointRestoreCoordinator",
     ("training.checkpoint_ops", "_load_and_remap_matrix"): "remapped_matrix",
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
@@ -487,7 +503,11 @@ PACKAGES = {
     "tensorflow.python.saved_model.model_utils",
     "tensorflow.python.summary",
     "tensorflow.python.summary.writer",
+    "tensorflow.python.module",
     "tensorflow.python.training",
+    "tensorflow.python.training.experimental",
+    "tensorflow.python.training.saving",
+    "tensorflow.python.training.tracking",
     "tensorflow.python.util",
     *PROTO_FOLDERS,
 }

@@ -46,7 +46,6 @@ from gpuplace.stand_in.module_tables import (
     ROOMS,
     ROOT,
     TRAINING,
-    WITHOUT_NAMES,
 )
 
 WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
@@ -97,22 +96,6 @@ class _Names(ModuleType):
         if name.endswith("_ref") and self.__name__.endswith(".dtypes"):
             return importlib.import_module("gpuplace.dtypes").as_dtype(name)
         return getattr(package, name)
-
-
-class _WithoutNames(ModuleType):
-    """A module that can be imported and has nothing but the modules below it."""
-
-    def __getattr__(self, name: str) -> Any:
-        below = f"{self.__name__}.{name}"
-        if below in WITHOUT_NAMES:
-            with OwnFramesHidden(ImportError):
-                return importlib.import_module(below)
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise AttributeError(
-            f"module {self.__name__!r} has no attribute {name!r}: {sentence(WITHOUT_NAMES[self.__name__])}",
-            name=name,
-        )
 
 
 def _op_type(name: str) -> str | None:
@@ -186,8 +169,6 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PACKAGES:
         return _Names(fullname)
-    if fullname in WITHOUT_NAMES:
-        return _WithoutNames(fullname)
     if fullname in CONTRIB_PACKAGES:
         return _Names(fullname, [f"gpuplace.api.contrib.{CONTRIB_PACKAGES[fullname]}"])
     if fullname in CONTRIB_MODULES:

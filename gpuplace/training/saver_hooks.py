@@ -104,6 +104,11 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         self._writer: Any = None
         self._step: Any = None
+        self._steps_per_run = 1
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        """Says how many steps a run makes."""
+        self._steps_per_run = steps_per_run
 
     def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
         """Adds to those that are told of checkpoints; one that is among them stays there once.
@@ -161,7 +166,7 @@ class CheckpointSaverHook(SessionRunHook):
             run_context: of the run.
             run_values: the step.
         """
-        if self._timer.should_trigger_for_step(run_values.results + 1):
+        if self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
             # the value may be one of before the update: look again
             step = int(run_context.session.run(self._step))
             if self._timer.should_trigger_for_step(step):
@@ -247,6 +252,11 @@ class StepCounterHook(SessionRunHook):
         self._last_step: int | None = None
         self._step: Any = None
         self._tag = ""
+        self._steps_per_run = 1
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        """Says how many steps a run makes."""
+        self._steps_per_run = steps_per_run
 
     def begin(self) -> None:
         """Opens the event file.
@@ -278,7 +288,7 @@ class StepCounterHook(SessionRunHook):
             run_values: the step.
         """
         stale = run_values.results
-        if self._timer.should_trigger_for_step(stale + 1):
+        if self._timer.should_trigger_for_step(stale + self._steps_per_run):
             step = int(run_context.session.run(self._step))
             if self._timer.should_trigger_for_step(step):
                 seconds, steps = self._timer.update_last_triggered_step(step)

@@ -29,14 +29,14 @@ NOT_USED = [
     "from tensorflow.python.distribute import all_reduce as module",
     "from tensorflow.python.ops import collective_ops as module",
     "from tensorflow.contrib.data.python.ops import prefetching_ops as module",
-    "from tensorflow.contrib.all_reduce.python import all_reduce as module",
-    "from tensorflow.contrib.image.python.ops import distort_image_ops as module",
-    "from tensorflow.python.eager import wrap_function as module",
-    "from tensorflow.python.framework import cpp_shape_inference_pb2 as module",
 ]
 NOT_CALLED = {
     "from tensorflow.python.ops.ragged import ragged_tensor as module": "tf.SparseTensor",
-    "from tensorflow.python.training.tracking import util as module": "tf.train.Saver",
+    "from tensorflow.python.saved_model import load as module": "saved_model_dir",
+    "from tensorflow.python.eager import def_function as module": "get_concrete_function",
+    "from tensorflow.contrib.all_reduce.python import all_reduce as module": "tf.layers",
+    "from tensorflow.contrib.image.python.ops import distort_image_ops as module": "tf.layers",
+    "from tensorflow.python.framework import cpp_shape_inference_pb2 as module": "write the graph",
     "from tensorflow.python.ops import while_v2 as module": "TensorFlow 1's behaviour",
     "from tensorflow.python import keras; module = keras.layers.core": "saved_model_dir",
 }

@@ -136,3 +136,22 @@ def variables_made_beside_others_within_a_device(tf):
             tf.get_variable("r", [], use_resource=True)
             with tf.device("/cpu:0"):
                 tf.Variable(2.0, name="u")
+
+
+@program
+def loss_scales(tf):
+    scales = tf.train.experimental
+    v = tf.Variable([1.0, 2.0], name="v")
+    r = tf.Variable([1.0, 2.0], name="r", use_resource=True)
+    step = tf.train.get_or_create_global_step()
+    loss = tf.reduce_sum(v * r)
+    for scale, name in ((8.0, "fixed"), ("dynamic", "dynamic")):
+        inner = tf.train.MomentumOptimizer(0.1, 0.9, name=name)
+        optimizer = scales.MixedPrecisionLossScaleOptimizer(inner, scale)
+        optimizer.minimize(loss, global_step=step)
+    table = tf.Variable([[1.0], [2.0]], name="table")
+    rows = tf.nn.embedding_lookup(table, [1, 0, 1])
+    again = scales.MixedPrecisionLossScaleOptimizer(
+        tf.train.AdamOptimizer(0.1), scales.DynamicLossScale(4, increment_period=2, multiplier=3)
+    )
+    again.minimize(tf.reduce_sum(rows))

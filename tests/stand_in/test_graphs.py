@@ -7,10 +7,10 @@ from tensorboard.compat.proto.op_def_pb2 import OpDef
 
 import gpuplace as tf
 from gpuplace.graphdef.messages import Event, MetaGraphDef
+from gpuplace.ops.composite import CompositeTensor
 from gpuplace.saving import saved_model_loader, signatures
 from gpuplace.stand_in import pywrap_tensorflow
 from gpuplace.stand_in.framework import ops
-from gpuplace.stand_in.framework.composite_tensor import CompositeTensor
 from gpuplace.stand_in.framework.op_def_library import op_def_library
 from gpuplace.stand_in.names import resolve
 from gpuplace.stand_in.saved_model.builder_impl import _SavedModelBuilder

@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
+from gpuplace.ops.tracking import identity as object_identity
 from gpuplace.stand_in.util import (
     decorator_utils,
     function_utils,
     keyword_args,
     lock_util,
-    object_identity,
     tf_contextlib,
     tf_decorator,
     tf_export,

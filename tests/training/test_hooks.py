@@ -321,3 +321,15 @@ def test_profiles(step, tmp_path, lines):
     assert "AssignAdd" in names
     tags = EventAccumulator(str(tmp_path)).Reload().Tags()["run_metadata"]
     assert tags == [f"step_{file.stem.split('-')[1]}" for file in files]
+
+
+def test_hooks_of_runs_of_several_steps(step, tmp_path, lines):
+    scaffold = tf.train.Scaffold()
+    hook = tf.train.CheckpointSaverHook(tmp_path, save_steps=4, scaffold=scaffold)
+    hook._set_steps_per_run(2)
+    with tf.control_dependencies([hook_step := tf.identity(tf.train.get_global_step())]):
+        add = tf.assign_add(tf.train.get_global_step(), 2)
+    tf.add_to_collection("global_step_read_op_cache", hook_step)  # what hooks see is the step before
+    run_with([hook], add, session_creator=tf.train.ChiefSessionCreator(scaffold))
+    saved = [line.split()[3] for line in lines() if line.startswith("Saving")]
+    assert saved == ["0", "4", "8", "10"]  # with one step a run, 4 would be seen at 6

@@ -66,6 +66,8 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
+    "Checkpoint",
+    "CheckpointManager",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
@@ -130,6 +132,7 @@ __all__ = [
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
+    "experimental",
     "exponential_decay",
     "export_meta_graph",
     "generate_checkpoint_state_proto",
@@ -172,6 +175,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from gpuplace.api.training import train_experimental as experimental
     from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.clusters.server import Server
     from gpuplace.graphdef.event_reader import summary_iterator
@@ -206,6 +210,8 @@ if TYPE_CHECKING:
     from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
     from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
     from gpuplace.saving.saver import Saver
+    from gpuplace.saving.tracking.checkpoint import Checkpoint
+    from gpuplace.saving.tracking.checkpoint_manager import CheckpointManager
     from gpuplace.training.hooks import (
         FeedFnHook,
         FinalOpsHook,
@@ -245,6 +251,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "gpuplace.api.training": "train_experimental as experimental",
             "gpuplace.checkpoints.reader": "NewCheckpointReader",
             "gpuplace.clusters.server": "Server",
             "gpuplace.graphdef.event_reader": "summary_iterator",
@@ -261,6 +268,8 @@ else:
             "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
             "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
             "gpuplace.saving.saver": "Saver",
+            "gpuplace.saving.tracking.checkpoint": "Checkpoint",
+            "gpuplace.saving.tracking.checkpoint_manager": "CheckpointManager",
             "gpuplace.training.hooks": """
                 FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
                 NanTensorHook StopAtStepHook

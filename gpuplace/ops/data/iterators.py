@@ -24,6 +24,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.data import structure
 from gpuplace.ops.data.tracing import from_tensors, trace_alone
 from gpuplace.ops.support import new, new_list
+from gpuplace.ops.tracking.base import Trackable
 from gpuplace.typing import TensorLike
 
 ITERATORS = "iterators"
@@ -38,7 +39,7 @@ _MANY_CALLS_WARNING = (
 )
 
 
-class Iterator:
+class Iterator(Trackable):
     """A place in a dataset.
 
     Args:

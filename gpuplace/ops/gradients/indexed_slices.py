@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpuplace.display import above
 from gpuplace.dtypes import DType
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope, register_tensor_conversion_function
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.composite import CompositeTensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -30,7 +32,7 @@ __all__ = [
 ]
 
 
-class IndexedSlices:
+class IndexedSlices(CompositeTensor):
     """Rows of a tensor of shape ``dense_shape``; where a tensor is wanted, they become one.
 
     Args:
@@ -43,6 +45,17 @@ class IndexedSlices:
         self._values = values
         self._indices = indices
         self._dense_shape = dense_shape
+
+    @property
+    def _type_spec(self) -> Any:
+        return above("gpuplace.ops.gradients.slices_spec", "spec_of")(self)
+
+    def _to_components(self) -> tuple[Any, ...]:
+        parts = (self._values, self._indices)
+        return parts if self._dense_shape is None else (*parts, self._dense_shape)
+
+    def _with_components(self, components: Any) -> IndexedSlices:
+        return IndexedSlices(*components)
 
     @property
     def values(self) -> Tensor:

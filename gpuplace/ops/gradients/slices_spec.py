@@ -15,7 +15,7 @@ import numpy as np
 from gpuplace.dtypes import as_dtype, float32, int64
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
-from gpuplace.ops.type_spec import TensorSpec, TypeSpec, has_specs_by
+from gpuplace.ops.type_spec import TensorSpec, TypeSpec
 from gpuplace.shapes import UNKNOWN_SHAPE, as_shape
 from gpuplace.typing import DTypeLike, ShapeLike
 
@@ -69,8 +69,7 @@ class IndexedSlicesSpec(TypeSpec):
         return (*parts, TensorSpec([self._shape.ndims], self._dense_shape_dtype))
 
     def _to_components(self, value: IndexedSlices) -> tuple[Tensor, ...]:
-        parts = (value.values, value.indices)
-        return parts if value.dense_shape is None else (*parts, value.dense_shape)
+        return value._to_components()
 
     def _from_components(self, components: Any) -> IndexedSlices | IndexedSlicesValue:
         if all(isinstance(one, np.ndarray) for one in components):
@@ -78,10 +77,12 @@ class IndexedSlicesSpec(TypeSpec):
         return IndexedSlices(*components)
 
 
-def _spec_of(value: IndexedSlices) -> IndexedSlicesSpec:
+def spec_of(value: IndexedSlices) -> IndexedSlicesSpec:
+    """What is known of slices.
+
+    Args:
+        value: the slices.
+    """
     whole = value.dense_shape
     kind = None if whole is None else whole.dtype
     return IndexedSlicesSpec(value.shape, value.dtype, value.indices.dtype, kind, value.indices.shape)
-
-
-has_specs_by(IndexedSlices, _spec_of)

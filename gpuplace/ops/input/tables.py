@@ -36,6 +36,7 @@ from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.ops.text.splitting import string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from gpuplace.ops.text.strings import as_string
+from gpuplace.ops.tracking.base import Trackable
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -293,7 +294,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 # Tables
 
 
-class LookupInterface:
+class LookupInterface(Trackable):
     """A table.
 
     Args:
@@ -630,10 +631,16 @@ class MutableHashTable(LookupInterface):
         self._add_saveable(name, checkpoint)
 
     def _add_saveable(self, name: str, checkpoint: bool) -> None:
-        self._saveable = above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
-        """What a saver saves of it."""
+        saveable = self._saveable_under(name)
         if checkpoint:
-            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self._saveable)
+            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
+
+    def _saveable_under(self, name: str) -> Any:
+        """What saves its keys and values under a name."""
+        return above("gpuplace.saving.saveables", "TableSaveable")(self, *self.export(), name)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"table": lambda name=self.name: self._saveable_under(name)}
 
     @property
     def resource_handle(self) -> Tensor:

@@ -27,10 +27,13 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.layers.input_spec import InputSpec, assert_input_compatibility
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nest import flatten
+from gpuplace.ops.tracking.module import Module
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
 
@@ -63,7 +66,7 @@ def _add_to_collection(values: Sequence[Any], key: str) -> None:
             graph.add_to_collection(key, value)
 
 
-class Layer:
+class Layer(Module):
     """A layer: call it with tensors; it makes its variables the first time and shares them from then on.
 
     Args:
@@ -77,6 +80,10 @@ class Layer:
     Raises:
         TypeError: an argument that there is not.
     """
+
+    _is_layer = True
+    input_spec: Any = None
+    """An ``InputSpec`` for each input, in their structure; None: any will do."""
 
     def __init__(
         self,
@@ -112,6 +119,10 @@ class Layer:
         if _scope:
             with variable_scope(_scope) as captured:
                 self._scope = captured
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute, which is no dependency: a layer depends on what ``add_variable`` made alone."""
+        object.__setattr__(self, name, value)
 
     # What it is
 
@@ -158,12 +169,12 @@ class Layer:
         return [*self.trainable_weights, *self.non_trainable_weights]
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Any]:  # type: ignore[override]
         """All variables, those that are trained first."""
         return self.weights
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Any]:  # type: ignore[override]
         """The variables that are trained."""
         return self.trainable_weights
 
@@ -296,14 +307,16 @@ class Layer:
                         if loss is not None:
                             self.add_loss(loss)
         self._keep(variable, trainable and self.trainable)
+        if isinstance(variable, Variable):
+            self._track_trackable(variable, name=name, overwrite=True)
         return variable
-
-    add_weight = add_variable
 
     def _keep(self, variable: Any, trainable: bool) -> None:
         kept = self._trainable_weights if trainable else self._non_trainable_weights
         if all(variable is not one for one in kept):
             kept.append(variable)
+
+    add_weight = add_variable
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses, also to the collection of regularization losses.
@@ -366,14 +379,18 @@ class Layer:
             if not self.built:
                 if self._dtype is None and flat and hasattr(flat[0], "dtype"):
                     self._dtype = as_dtype(flat[0].dtype).base_dtype
-                self._check(inputs)
+                self._require(inputs)
                 self.build(self._shapes(inputs))
                 self.built = True
             else:
-                self._check(inputs)
+                self._require(inputs)
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize(outputs)
         return outputs
+
+    def _require(self, inputs: Any) -> None:
+        assert_input_compatibility(self.input_spec, inputs, self.name)
+        self._check(inputs)
 
     def _check(self, inputs: Any) -> None:
         """Says what is wrong with inputs before variables are made for them."""
@@ -410,7 +427,7 @@ class Layer:
         memo[id(self)] = result
         for key, value in vars(self).items():
             shared = key == "_scope" or isinstance(value, Tensor)
-            setattr(result, key, copy.copy(value) if shared else copy.deepcopy(value, memo))
+            result.__dict__[key] = copy.copy(value) if shared else copy.deepcopy(value, memo)
         return result
 
 
@@ -423,27 +440,7 @@ def require_rank(inputs: Any, layer: Layer, rank: int | None = None, least: int 
         rank: the rank it must have.
         least: the rank it must have at least.
     """
-    found = inputs.shape.ndims
-    if rank is not None and found != rank:
-        if found is None:
-            raise ValueError(
-                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
-                "requires a defined rank."
-            )
-        raise ValueError(
-            f"Input 0 of layer {layer.name} is incompatible with the layer: expected ndim={rank}, found ndim={found}. "
-            f"Full shape received: {inputs.shape.as_list()}"
-        )
-    if least is not None and (found is None or found < least):
-        if found is None:
-            raise ValueError(
-                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
-                "requires a defined rank."
-            )
-        raise ValueError(
-            f"Input 0 of layer {layer.name} is incompatible with the layer: : expected min_ndim={least}, found "
-            f"ndim={found}. Full shape received: {inputs.shape.as_list()}"
-        )
+    assert_input_compatibility(InputSpec(ndim=rank, min_ndim=least), inputs, layer.name)
 
 
 def as_function(function: Any) -> Callable[..., Any] | None:

@@ -31,6 +31,7 @@ from gpuplace.ops.math.elementwise import add, clip_by_value, multiply
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.misc import bias_add, dropout
 from gpuplace.ops.random.random_ops import random_uniform
+from gpuplace.ops.tracking.base import Trackable
 from gpuplace.ops.variables.init_ops import Constant, Zeros
 from gpuplace.ops.variables.partitioned import fixed_size_partitioner
 from gpuplace.ops.variables.variable_scope import get_variable_scope, variable_scope
@@ -663,7 +664,10 @@ class MultiRNNCell(RNNCell):
             raise ValueError("Must specify at least one cell for MultiRNNCell.")
         if not isinstance(cells, list | tuple):
             raise TypeError(f"cells must be a list or tuple, but saw: {cells}.")
-        self._cells = list(cells)
+        self._cells = cells
+        for number, cell in enumerate(cells):
+            if isinstance(cell, Trackable):
+                self._track_trackable(cell, name=f"cell-{number}")
         self._state_is_tuple = state_is_tuple
         if not state_is_tuple and any(nest.is_nested(cell.state_size) for cell in cells):
             raise ValueError(
@@ -744,6 +748,8 @@ class _Wrapper(RNNCell):
         super().__init__(**kwargs)
         require_cell("cell", cell)
         self.cell = cell
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, name="cell")
 
     @property
     def wrapped_cell(self) -> Any:

@@ -30,7 +30,7 @@ from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.sparse.sparse_kernels import check_positions
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new, new_list
-from gpuplace.ops.type_spec import TensorSpec, TypeSpec, has_specs_by
+from gpuplace.ops.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter
 from gpuplace.shapes import TensorShape, as_shape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
@@ -239,8 +239,16 @@ class SparseTensorSpec(TypeSpec):
         return SparseTensorSpec(self._shape[1:], self._dtype)
 
 
-has_specs_by(SparseTensor, SparseTensorSpec.from_value)
-has_specs_by(SparseTensorValue, SparseTensorSpec.from_value)
+def spec_of(value: SparseTensor) -> SparseTensorSpec:
+    """What is known of a sparse tensor.
+
+    Args:
+        value: the sparse tensor.
+    """
+    return SparseTensorSpec.from_value(value)
+
+
+register_type_spec_from_value_converter(SparseTensorValue, SparseTensorSpec.from_value)
 
 
 # Kernels

@@ -15,12 +15,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
+from gpuplace.display import above
 from gpuplace.dtypes import DType, as_dtype, int64
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
+from gpuplace.ops.composite import CompositeTensor
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, FeedDict, TensorLike
 
@@ -40,7 +42,7 @@ class SparseTensorValue(NamedTuple):
     """[rank], int64: shape of the whole tensor."""
 
 
-class SparseTensor:
+class SparseTensor(CompositeTensor):
     """A tensor of which only some elements are kept; the others are zero.
 
     >>> import gpuplace as tf
@@ -79,6 +81,16 @@ class SparseTensor:
         if not isinstance(sparse_tensor_value, (SparseTensor, SparseTensorValue)):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return cls(*parts_of(sparse_tensor_value))
+
+    @property
+    def _type_spec(self) -> Any:
+        return above("gpuplace.ops.sparse.sparse_spec", "spec_of")(self)
+
+    def _to_components(self) -> list[Tensor]:
+        return [self._indices, self._values, self._dense_shape]
+
+    def _with_components(self, components: Any) -> SparseTensor:
+        return SparseTensor(*components)
 
     @property
     def indices(self) -> Tensor:

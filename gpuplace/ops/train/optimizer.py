@@ -29,6 +29,7 @@ from gpuplace.ops.gradients.indexed_slices import (
 )
 from gpuplace.ops.math import cast
 from gpuplace.ops.nest import flatten
+from gpuplace.ops.tracking.base import CheckpointPosition, Trackable, TrackableReference
 from gpuplace.ops.train.slots import create_slot, create_slot_with_initializer, create_zeros_slot
 from gpuplace.ops.variables.initialization import trainable_variables
 from gpuplace.ops.variables.resource_state import assign_add_variable_op
@@ -42,7 +43,7 @@ Gradient = Tensor | IndexedSlices
 GradsAndVars = Sequence[tuple[Gradient | None, Any]]
 
 
-class Optimizer:
+class Optimizer(Trackable):
     """Changes variables so that a loss becomes smaller.
 
     A subclass makes its slots in ``_create_slots``, its hyperparameters' tensors in ``_prepare``, and says in
@@ -68,6 +69,7 @@ class Optimizer:
         self._name = name
         self._slots: dict[str, dict[tuple[Graph, str], Any]] = {}
         self._non_slots: dict[tuple[str, Graph], Any] = {}
+        self._deferred_slot_restorations: dict[tuple[str, tuple[Graph, str]], list[CheckpointPosition]] = {}
 
     def get_name(self) -> str:
         """The optimizer's name."""
@@ -282,13 +284,13 @@ class Optimizer:
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
-            slots[_key(var)] = create_zeros_slot(var, op_name)
+            self._keep_slot(var, slot_name, create_zeros_slot(var, op_name))
         return slots[_key(var)]
 
     def _get_or_make_slot(self, var: Any, val: Tensor, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
-            slots[_key(var)] = create_slot(var, val, op_name)
+            self._keep_slot(var, slot_name, create_slot(var, val, op_name))
         return slots[_key(var)]
 
     def _get_or_make_slot_with_initializer(
@@ -296,8 +298,42 @@ class Optimizer:
     ) -> Any:
         slots = self._slot_dict(slot_name)
         if _key(var) not in slots:
-            slots[_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+            made = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+            self._keep_slot(var, slot_name, made)
         return slots[_key(var)]
+
+    def _keep_slot(self, var: Any, slot_name: str, slot: Any) -> None:
+        """Notes a slot; what waits for it in a checkpoint is restored into it, the last restore first."""
+        self._slot_dict(slot_name)[_key(var)] = slot
+        waiting = self._deferred_slot_restorations.pop((slot_name, _key(var)), [])
+        for position in sorted(waiting, key=lambda one: one.restore_uid, reverse=True):
+            position.restore(slot)
+
+    # Checkpoints of objects: slots are by their variables, the rest by name, of the default graph only
+
+    def _create_or_restore_slot_variable(
+        self, slot_variable_position: CheckpointPosition, slot_name: str, variable: Any
+    ) -> None:
+        slot = self.get_slot(variable, slot_name)
+        if slot is not None:
+            slot_variable_position.restore(slot)
+        else:
+            key = (slot_name, _key(variable))
+            self._deferred_slot_restorations.setdefault(key, []).append(slot_variable_position)
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        graph = get_default_graph()
+        made = [
+            TrackableReference(name, variable)
+            for (name, of), variable in sorted(self._non_slots.items(), key=lambda item: item[0][0])
+            if of is graph
+        ]
+        return [*super()._checkpoint_dependencies, *made]
+
+    def _lookup_dependency(self, name: str) -> Any:
+        found = super()._lookup_dependency(name)
+        return self._get_non_slot_variable(name, graph=get_default_graph()) if found is None else found
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         key = (name, colocate_with.graph)
@@ -309,6 +345,7 @@ class Optimizer:
                     trainable=False,
                     use_resource=isinstance(colocate_with, ResourceVariable),
                 )
+            self._handle_deferred_dependencies(name, self._non_slots[key])
         return self._non_slots[key]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:

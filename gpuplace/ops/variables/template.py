@@ -18,6 +18,8 @@ from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.ops.tracking.base import Trackable
+from gpuplace.ops.tracking.variables import capture_dependencies
 from gpuplace.ops.variables.variable_scope import VariableScope, variable_scope
 from gpuplace.typing import Function
 
@@ -52,7 +54,7 @@ def make_template(
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
 
 
-class Template:
+class Template(Trackable):
     """A function that shares its variables between calls; see ``make_template``.
 
     Args:
@@ -111,7 +113,8 @@ class Template:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
-        result = self.func(*args, **kwargs)
+        with capture_dependencies(template=self):
+            result = self.func(*args, **kwargs)
         if self._variables_created and len(trainable) != before:
             raise ValueError(
                 "Trainable variable created when calling a template after the first time, perhaps you used"

@@ -191,7 +191,7 @@ class VariableStore:
         slices = slices_of(sizes, partitions)
         self._check_parts(name, len(slices))
         if initializer is None:
-            initializer = _default_initializer(name, dtype)
+            initializer = default_initializer(name, dtype)
         parts = []
         for index, (offset, part_sizes) in enumerate(slices):
             full_name = f"{name}/part_{index}"
@@ -287,7 +287,7 @@ class VariableStore:
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
         if initializer is None:
-            initializer = _default_initializer(name, dtype)
+            initializer = default_initializer(name, dtype)
         initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype, partition_info)
         variable = Variable(
             initial_value,
@@ -367,7 +367,7 @@ class _Call:
         return self.initializer(self.shape.as_list(), **arguments)
 
 
-def _default_initializer(name: str, dtype: DType) -> Any:
+def default_initializer(name: str, dtype: DType) -> Any:
     if dtype.is_floating:
         return GlorotUniform()
     if dtype.is_integer or dtype.is_bool or dtype.name == "string":

@@ -35,6 +35,7 @@ from gpuplace.graph.traced_graph import init_scope, lifted
 from gpuplace.ops.array import reshaping, slicing
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
+from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.ops.variables.scatter import HOWS
@@ -164,6 +165,11 @@ def trainable_with(synchronization: VariableSynchronization, trainable: bool | N
     return synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
 
 
+def _without_parent(make: Callable[..., Any], *args: Any, trackable_parent: Any = None, **kwargs: Any) -> Any:
+    """Makes a variable; which object notes it among its dependencies is between creators alone."""
+    return make(*args, **kwargs)
+
+
 class _VariableType(type):
     """The class of ``Variable``: makes variables through the creators of ``variable_creator_scope``."""
 
@@ -175,12 +181,13 @@ class _VariableType(type):
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         del given.arguments["self"]
+        make = functools.partial(_without_parent, make)
         for _, creator in creators:
             make = functools.partial(creator, make)
         return make(**given.arguments)
 
 
-class Variable(metaclass=_VariableType):
+class Variable(Trackable, metaclass=_VariableType):
     """A tensor that keeps its value between runs.
 
     >>> import gpuplace as tf
@@ -374,6 +381,9 @@ class Variable(metaclass=_VariableType):
     def _get_save_slice_info(self) -> SaveSliceInfo | None:
         """Which slice of a whole variable it is; None: it is whole."""
         return self._save_slice_info
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {VARIABLE_VALUE_KEY: self}
 
     # What it is made of; set by the subclasses
 

@@ -1,4 +1,6 @@
-"""``tensorflow.python.util.object_identity``: sets and dicts that tell their keys apart by identity.
+"""Sets and dicts that tell their keys apart by identity.
+
+Lists and dicts of variables have no hash and are equal by what is in them; where each object counts, these are used.
 
 >>> keys = ObjectIdentitySet([[1], [1]])
 >>> len(keys), [1] in keys

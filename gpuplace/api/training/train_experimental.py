@@ -1,0 +1,21 @@
+"""The names of ``tf.train.experimental``.
+
+Source: tensorflow/_api/v1/train/experimental, release 1.15.
+"""
+
+import sys as _sys
+
+from gpuplace.api import missing as _missing
+from gpuplace.ops.train.loss_scale import DynamicLossScale, FixedLossScale, LossScale
+from gpuplace.ops.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer
+from gpuplace.saving.tracking.state import PythonState
+
+__all__ = [
+    "DynamicLossScale",
+    "FixedLossScale",
+    "LossScale",
+    "MixedPrecisionLossScaleOptimizer",
+    "PythonState",
+]
+
+_missing.advise("train.experimental", _sys.modules[__name__])

@@ -1,0 +1,98 @@
+"""What a container of layers says of them: their variables, losses and updates.
+
+Source: tensorflow/python/training/tracking/layer_utils.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = [
+    "filter_empty_layer_containers",
+    "gather_non_trainable_weights",
+    "gather_trainable_weights",
+    "has_weights",
+    "is_layer",
+]
+
+
+def is_layer(obj: Any) -> bool:
+    """Whether something is a layer, by what it can do.
+
+    Args:
+        obj: anything.
+    """
+    return hasattr(obj, "_is_layer") and not isinstance(obj, type)
+
+
+def has_weights(obj: Any) -> bool:
+    """Whether something is a layer or a container of layers.
+
+    Args:
+        obj: anything.
+    """
+    kind = type(obj)
+    return (
+        hasattr(kind, "trainable_weights")
+        and hasattr(kind, "non_trainable_weights")
+        and not isinstance(obj, type)
+    )
+
+
+def filter_empty_layer_containers(layer_list: Iterable[Any]) -> list[Any]:
+    """The layers in a list and in containers in it, each once.
+
+    Args:
+        layer_list: layers and containers.
+    """
+    found: list[Any] = []
+    waiting = list(layer_list)[::-1]
+    seen: set[int] = set()
+    while waiting:
+        obj = waiting.pop()
+        if id(obj) in seen:
+            continue
+        seen.add(id(obj))
+        if is_layer(obj):
+            found.append(obj)
+        elif hasattr(obj, "layers"):
+            waiting.extend(list(obj.layers)[::-1])
+    return found
+
+
+def gather_trainable_weights(
+    trainable: bool, sub_layers: Sequence[Any], extra_variables: Sequence[Any]
+) -> list[Any]:
+    """The variables of layers that are trained, then others that are.
+
+    Args:
+        trainable: whether what contains them is trained; nothing of it is if not.
+        sub_layers: layers and containers of layers.
+        extra_variables: variables beside them.
+    """
+    if not trainable:
+        return []
+    weights = [weight for layer in sub_layers for weight in layer.trainable_weights]
+    return weights + [variable for variable in extra_variables if variable.trainable]
+
+
+def gather_non_trainable_weights(
+    trainable: bool, sub_layers: Sequence[Any], extra_variables: Sequence[Any]
+) -> list[Any]:
+    """The variables of layers that are not trained, and others that are not.
+
+    Args:
+        trainable: whether what contains them is trained; nothing of it is if not.
+        sub_layers: layers and containers of layers.
+        extra_variables: variables beside them.
+
+    Returns:
+        Where it is not trained: those that otherwise would be first.
+    """
+    trained = [variable for variable in extra_variables if variable.trainable]
+    others = [variable for variable in extra_variables if not variable.trainable]
+    weights = [weight for layer in sub_layers for weight in layer.non_trainable_weights]
+    if trainable:
+        return weights + others
+    return [weight for layer in sub_layers for weight in layer.trainable_weights] + trained + weights + others

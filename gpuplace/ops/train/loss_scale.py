@@ -1,0 +1,235 @@
+"""Loss scales: what a loss is multiplied by, and its gradients are divided by, so that small ones are not lost in half.
+
+Source: tensorflow/python/training/experimental/loss_scale.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, ValuesView
+from typing import Any
+
+from gpuplace.dtypes import float32, int64
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.flow import control
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.math import elementwise, reduction, unary
+from gpuplace.ops.nest import flatten
+from gpuplace.ops.tracking.base import Trackable, TrackableReference
+from gpuplace.ops.variables.variables import Variable
+
+__all__ = ["DynamicLossScale", "FixedLossScale", "LossScale", "get", "get_loss_scale_weights"]
+
+
+class LossScale(Trackable, abc.ABC):
+    """A loss scale: called, it is a float32 scalar. Its variables belong to the default graph."""
+
+    def __init__(self) -> None:
+        self._weights: dict[tuple[str, Graph], Any] = {}
+
+    @abc.abstractmethod
+    def __call__(self) -> Tensor:
+        """The scale of now, a float32 scalar."""
+
+    @abc.abstractmethod
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        """An operation that changes the scale by what gradients are like.
+
+        Args:
+            grads: a structure of gradients, already divided by the scale; None stands for one that there is not.
+
+        Returns:
+            The operation, and whether the gradients are to be applied: True, or a boolean scalar.
+        """
+
+    @abc.abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make another one like it."""
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """A loss scale of the class.
+
+        Args:
+            config: as ``get_config`` gives it.
+        """
+        return cls(**config)
+
+    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+        """A variable of the scale; what waits for it in a checkpoint is restored into it."""
+        key = (name, get_default_graph())
+        if key in self._weights:
+            raise RuntimeError(f"Duplicate variables detected. {key}")
+        made = Variable(initial_value, name=name, dtype=dtype, trainable=False, use_resource=True)
+        self._weights[key] = made
+        self._handle_deferred_dependencies(name=name, trackable=made)
+        return made
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        graph = get_default_graph()
+        own = [
+            TrackableReference(name, variable)
+            for (name, of), variable in sorted(self._weights.items(), key=lambda item: item[0][0])
+            if of is graph
+        ]
+        return [*super()._checkpoint_dependencies, *own]
+
+    def _lookup_dependency(self, name: str) -> Any:
+        found = super()._lookup_dependency(name)
+        return self._weights.get((name, get_default_graph())) if found is None else found
+
+
+def get_loss_scale_weights(loss_scale: LossScale) -> ValuesView[Any]:
+    """The variables of a loss scale.
+
+    Args:
+        loss_scale: it.
+    """
+    return loss_scale._weights.values()
+
+
+class FixedLossScale(LossScale):
+    """A loss scale that stays the same.
+
+    Args:
+        loss_scale_value: the scale, a number of at least 1.
+
+    Raises:
+        ValueError: it is no number, or less.
+    """
+
+    def __init__(self, loss_scale_value: float) -> None:
+        super().__init__()
+        if not isinstance(loss_scale_value, int | float):
+            raise ValueError("loss_scale_value must be a Python int or float.")
+        if loss_scale_value < 1:
+            raise ValueError("loss_scale_value must be at least 1.")
+        self._loss_scale_value = float(loss_scale_value)
+
+    def __call__(self) -> Tensor:
+        return convert_to_tensor(self._loss_scale_value)
+
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        """An operation that does nothing, and True.
+
+        Args:
+            grads: ignored.
+        """
+        return control.no_op(), True
+
+    def __repr__(self) -> str:
+        return f"FixedLossScale({self._loss_scale_value})"
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make another one like it."""
+        return {"loss_scale_value": self._loss_scale_value}
+
+
+class DynamicLossScale(LossScale):
+    """A loss scale that becomes larger as long as gradients are finite, and smaller when one is not.
+
+    Args:
+        initial_loss_scale: the scale at first.
+        increment_period: after so many steps with finite gradients it is multiplied.
+        multiplier: by what; after a step with another gradient it is divided by it, to 1 at least.
+    """
+
+    def __init__(
+        self, initial_loss_scale: float = 2**15, increment_period: int = 2000, multiplier: float = 2.0
+    ) -> None:
+        super().__init__()
+        self._initial_loss_scale = float(initial_loss_scale)
+        self._increment_period = int(increment_period)
+        self._multiplier = float(multiplier)
+        self._current_loss_scale = self._add_weight(
+            "current_loss_scale", self._initial_loss_scale, dtype=float32
+        )
+        self._num_good_steps = self._add_weight("good_steps", 0, dtype=int64)
+
+    @property
+    def initial_loss_scale(self) -> float:
+        """The scale at first."""
+        return self._initial_loss_scale
+
+    @property
+    def increment_period(self) -> int:
+        """The number of steps after which it is multiplied."""
+        return self._increment_period
+
+    @property
+    def multiplier(self) -> float:
+        """What it is multiplied or divided by."""
+        return self._multiplier
+
+    def __call__(self) -> Tensor:
+        return convert_to_tensor(self._current_loss_scale)
+
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        """An operation that changes the scale, and whether all gradients are finite.
+
+        Args:
+            grads: a structure of gradients; None stands for one that there is not.
+        """
+        is_finite = _are_all_finite(flatten(grads))
+        operation = cond(is_finite, self._after_a_good_step, self._after_a_bad_step)
+        return operation, is_finite
+
+    def _after_a_good_step(self) -> Any:
+        scale, steps = self._current_loss_scale, self._num_good_steps
+
+        def multiplied() -> Any:
+            larger = scale * self._multiplier
+            return control.group(_assign_if_finite(scale, larger), steps.assign(0))
+
+        return cond(steps + 1 >= self._increment_period, multiplied, lambda: steps.assign_add(1).op)
+
+    def _after_a_bad_step(self) -> Any:
+        smaller = elementwise.maximum(self._current_loss_scale / self._multiplier, 1)
+        return control.group(self._num_good_steps.assign(0), self._current_loss_scale.assign(smaller))
+
+    def __repr__(self) -> str:
+        return (
+            f"DynamicLossScale(initial_loss_scale={self.initial_loss_scale}, "
+            f"increment_period={self.increment_period}, multiplier={self.multiplier})"
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make another one like it."""
+        return {
+            "initial_loss_scale": self.initial_loss_scale,
+            "increment_period": self.increment_period,
+            "multiplier": self.multiplier,
+        }
+
+
+def _are_all_finite(grads: list[Any]) -> Tensor:
+    each = [reduction.reduce_all(unary.is_finite(grad)) for grad in grads if grad is not None]
+    return reduction.reduce_all(each)
+
+
+def _assign_if_finite(variable: Any, value: Tensor) -> Any:
+    return cond(unary.is_finite(value), lambda: variable.assign(value).op, control.no_op)
+
+
+def get(identifier: Any) -> LossScale | None:
+    """A loss scale by what names it.
+
+    Args:
+        identifier: a number; ``"dynamic"``; a `LossScale`; or None.
+
+    Returns:
+        The loss scale; None for None.
+
+    Raises:
+        ValueError: it is nothing of the kind.
+    """
+    if isinstance(identifier, int | float):
+        return FixedLossScale(identifier)
+    if isinstance(identifier, str) and identifier == "dynamic":
+        return DynamicLossScale()
+    if identifier is None or isinstance(identifier, LossScale):
+        return identifier
+    raise ValueError(f"Could not interpret loss scale identifier: {identifier}")

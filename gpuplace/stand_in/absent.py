@@ -14,9 +14,7 @@ gpuplace.errors.UnimplementedError: tensorflow.python.keras.engine.training.Mode
 
 from __future__ import annotations
 
-import functools
 import importlib
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -24,9 +22,6 @@ from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import UnimplementedError
 from gpuplace.stand_in.module_tables import NAMES
-
-EAGER = ("def_function", "function", "wrap_function")
-"""Modules of functions that TensorFlow traces when they are called."""
 
 PACKAGES = {
     "tensorflow.python.distribute": "distribute",
@@ -44,7 +39,7 @@ MODULES = {
     "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
     "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
     "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
-    **dict.fromkeys((f"tensorflow.python.eager.{name}" for name in EAGER), "function"),
+    "tensorflow.python.eager.wrap_function": "wrap_function",
     **{
         f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (
@@ -86,7 +81,7 @@ class AbsentClass(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         path = next(one.path for one in cls.__mro__ if "path" in vars(one))  # type: ignore[attr-defined]
         with OwnFramesHidden(UnimplementedError):
-            raise refusal(path)
+            raise UnimplementedError.of(f"{path} is not available: {sentence(_advice_of(path) or path)}")
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__") or "path" not in vars(cls):
@@ -104,42 +99,8 @@ def absent(path: str) -> AbsentClass:
     return AbsentClass(name, (), {"path": path, "__module__": module})
 
 
-def refusal(path: str) -> UnimplementedError:
-    """What using such a name raises.
-
-    Args:
-        path: the module's name and it.
-    """
-    return UnimplementedError.of(f"{path} is not available: {sentence(_advice_of(path) or path)}")
-
-
-_DECORATORS = frozenset({"defun", "defun_with_attributes", "function"})
-"""What programs decorate functions with when they are loaded."""
-
-
-def decorator(path: str) -> Callable[..., Any]:
-    """A decorator, bare or with arguments, of functions that raise when they are called.
-
-    Args:
-        path: the module's name and that of the decorator.
-    """
-
-    def decorate(func: Any = None, *arguments: Any, **options: Any) -> Any:
-        if not callable(func):
-            return decorate
-
-        @functools.wraps(func)
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            with OwnFramesHidden(UnimplementedError):
-                raise refusal(path)
-
-        return refuse
-
-    return decorate
-
-
 class AbsentModule(ModuleType):
-    """A module whose names are all such classes, or decorators of what a program may never call.
+    """A module whose names are all such classes.
 
     Args:
         name: its name.
@@ -154,6 +115,6 @@ class AbsentModule(ModuleType):
         path = f"{self.__name__}.{name}"
         if path.removeprefix("tensorflow.python.") in NAMES:  # a module below this one that is there
             return importlib.import_module(path)
-        made: Any = decorator(path) if name in _DECORATORS else absent(path)
+        made = absent(path)
         setattr(self, name, made)
         return made

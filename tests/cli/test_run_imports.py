@@ -33,7 +33,7 @@ NOT_USED = [
 NOT_CALLED = {
     "from tensorflow.python.ops.ragged import ragged_tensor as module": "tf.SparseTensor",
     "from tensorflow.python.saved_model import load as module": "saved_model_dir",
-    "from tensorflow.python.eager import def_function as module": "get_concrete_function",
+    "from tensorflow.python.eager import wrap_function as module": "wrap_function",
     "from tensorflow.contrib.all_reduce.python import all_reduce as module": "tf.layers",
     "from tensorflow.contrib.image.python.ops import distort_image_ops as module": "tf.layers",
     "from tensorflow.python.framework import cpp_shape_inference_pb2 as module": "write the graph",

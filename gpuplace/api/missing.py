@@ -104,6 +104,7 @@ SPACES = (
         "data",
         "data.experimental",
         "debugging",
+        "distributions",
         "errors",
         "estimator",
         "gfile",

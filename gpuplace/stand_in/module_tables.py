@@ -207,6 +207,31 @@ NAMES = {
         *("ops.input.staging", "ops.input.accumulators"),
         "api.training.queue",
     ),
+    **{
+        f"ops.distributions.{module}": (f"ops.distributions.{module}", "ops.distributions.softplus")
+        for module in ("beta", "laplace", "normal", "student_t")
+    },
+    **dict.fromkeys(
+        ("ops.distributions.exponential", "ops.distributions.gamma"),
+        ("ops.distributions.gamma", "ops.distributions.softplus"),
+    ),
+    **dict.fromkeys(
+        (
+            "ops.distributions.bijector",
+            "ops.distributions.bijector_impl",
+            "ops.distributions.identity_bijector",
+        ),
+        ("ops.distributions.bijector",),
+    ),
+    **{
+        f"ops.distributions.{module}": (f"ops.distributions.{module}",)
+        for module in (
+            *("bernoulli", "categorical", "dirichlet", "dirichlet_multinomial", "distribution"),
+            *("kullback_leibler", "multinomial", "special_math", "transformed_distribution", "uniform"),
+        )
+    },
+    "ops.distributions.distributions": ("api.arithmetic.distributions",),
+    "ops.distributions.util": ("ops.distributions.checks", "ops.distributions.vectors"),
     "ops.embedding_ops": _NN,
     "ops.functional_ops": ("ops.flow.higher_order",),
     "ops.gradients": (),
@@ -414,6 +439,8 @@ ALIASES = {
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
     ("training.saver", "_get_saver_or_default"): "saver_or_default",
+    ("ops.distributions.kullback_leibler", "_DIVERGENCES"): "DIVERGENCES",
+    ("ops.distributions.kullback_leibler", "_registered_kl"): "registered_kl",
     ("training.warm_starting_util", "_warm_start_var_with_vocab"): "warm_start_with_vocab",
     ("util.nest", "is_sequence"): "is_nested",
     ("util.nest", "_is_attrs"): "is_attrs",
@@ -481,6 +508,7 @@ PACKAGES = {
     "tensorflow.python.lib",
     "tensorflow.python.lib.io",
     "tensorflow.python.ops",
+    "tensorflow.python.ops.distributions",
     "tensorflow.python.ops.linalg",
     "tensorflow.python.ops.losses",
     "tensorflow.python.platform",

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import as_dtype, int32, int64
-from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
@@ -65,11 +64,9 @@ def _reduce(
 ) -> Tensor:
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
-    if axis is None and not isinstance(input_tensor, Tensor) and hasattr(input_tensor, "op"):
+    whole = axis is None
+    if whole and not isinstance(input_tensor, Tensor):
         axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
-    if not isinstance(input_tensor, Tensor):
-        wanted = bool_type if op_type in ("All", "Any") else None
-        input_tensor = convert_to_tensor(input_tensor, wanted, name="input_tensor")
     output = new(
         op_type,
         name,
@@ -77,12 +74,12 @@ def _reduce(
         reduction_indices=_axes(input_tensor, axis),
         keep_dims=bool(keepdims),
     )
-    if axis is None and not keepdims:
+    if whole and not keepdims:
         output.set_shape(())
     return output
 
 
-def _axes(x: Tensor, axis: Any) -> Any:
+def _axes(x: Any, axis: Any) -> Any:
     if axis is not None:
         return axis
     if x.shape.ndims is not None:

@@ -1,6 +1,6 @@
 """What distributions answer: each case gives tensors, which TensorFlow 1.15.5 was asked for too.
 
-They run in a graph of their own, here and, by ``tests/oracle/record/distributions.py``, in TensorFlow 1.15.5.
+They run in a graph of their own, here and, by ``tests/oracle/record/answers.py``, in TensorFlow 1.15.5.
 """
 
 CASES = {}

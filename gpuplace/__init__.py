@@ -152,8 +152,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "TypeSpec", "uint16", "uint32",
     "uint64", "uint8", "variant",
     # Namespaces
-    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "estimator",
-    "flags", "gfile",
+    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
+    "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "python_io", "quantization", "queue", "random", "raw_ops", "saved_model", "sets",
     "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
@@ -195,8 +195,9 @@ __all__ = [
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
     "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
-    "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "atan",
-    "atan2", "atanh", "batch_matmul", "betainc", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
+    "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar",
+    "assert_type", "atan", "atan2", "atanh",
+    "batch_matmul", "betainc", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
     "ceil", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
     "clip_by_value", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag",
     "diag_part", "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1",
@@ -273,6 +274,7 @@ if TYPE_CHECKING:
     from gpuplace.api import app, contrib, flags
     from gpuplace.api.arithmetic import (
         debugging,
+        distributions,
         linalg,
         math,
         quantization,
@@ -363,7 +365,9 @@ else:
             "gpuplace.advisor.steps.advise": "Advice advise",
             "gpuplace.advisor.towers": "tower_choices",
             "gpuplace.api": "app contrib flags",
-            "gpuplace.api.arithmetic": "debugging linalg math quantization sets signal sparse spectral strings",
+            "gpuplace.api.arithmetic": """
+                debugging distributions linalg math quantization sets signal sparse spectral strings
+            """,
             "gpuplace.api.files": "audio gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",

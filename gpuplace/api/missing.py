@@ -100,6 +100,7 @@ SPACES = (
         "data",
         "data.experimental",
         "debugging",
+        "distributions",
         "errors",
         "estimator",
         "gfile",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.graph.op_sets import EVALUATED_AT_ONCE, EVALUATED_OF_INPUTS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
@@ -93,7 +94,10 @@ def constant_value(tensor: Tensor) -> Array | None:
 
 
 def static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor if it does not depend on anything fed or stored; None where it does, and for a variable.
+    """The value of a tensor where TensorFlow's Python knows it; None elsewhere, and for a variable.
+
+    It knows less than shapes do, which also follow sums, slices and ``Identity`` (`constant_value`). What checks say
+    while a graph is built, and what is built, depends on it.
 
     Args:
         tensor: a tensor; anything that is not part of a graph is its own value.
@@ -107,7 +111,25 @@ def static_value(tensor: Any, partial: bool = False) -> Any:
             known = np.empty(len(values), object)
             known[:] = [value if value is None or value.ndim else value.item() for value in values]
             return known
-    return constant_value(tensor)
+    return constant_value(tensor) if _is_plain(tensor) else None
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor is made of ops alone that TensorFlow's Python evaluates.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+    """
+    met: set[Operation] = set()
+    left = [tensor.op]
+    while left:
+        op = left.pop()
+        if op.type in EVALUATED_OF_INPUTS:
+            fresh = {source.op for source in op.inputs} - met
+            met |= fresh
+            left += fresh
+        elif op.type not in EVALUATED_AT_ONCE:
+            return False
+    return True
 
 
 def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:

@@ -271,3 +271,12 @@ CHANNELS_LAST_ON_CPU = frozenset(
     }
 )
 """Ops whose kernels on a CPU refuse the data formats NCHW and NCDHW, though the placer would put them there."""
+
+EVALUATED_AT_ONCE = frozenset({"Const", "Rank", "Shape", "Size"})
+"""Ops whose values TensorFlow's Python knows, of their attributes and the shapes of their inputs.
+
+Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+"""
+
+EVALUATED_OF_INPUTS = frozenset({"Cast", "Concat", "ConcatV2", "Equal", "Fill", "NotEqual", "Pack", "Range"})
+"""Ops whose values it works out where it knows those of the inputs."""

@@ -211,6 +211,31 @@ NAMES = {
         *("ops.input.staging", "ops.input.accumulators"),
         "api.training.queue",
     ),
+    **{
+        f"ops.distributions.{module}": (f"ops.distributions.{module}", "ops.distributions.softplus")
+        for module in ("beta", "laplace", "normal", "student_t")
+    },
+    **dict.fromkeys(
+        ("ops.distributions.exponential", "ops.distributions.gamma"),
+        ("ops.distributions.gamma", "ops.distributions.softplus"),
+    ),
+    **dict.fromkeys(
+        (
+            "ops.distributions.bijector",
+            "ops.distributions.bijector_impl",
+            "ops.distributions.identity_bijector",
+        ),
+        ("ops.distributions.bijector",),
+    ),
+    **{
+        f"ops.distributions.{module}": (f"ops.distributions.{module}",)
+        for module in (
+            *("bernoulli", "categorical", "dirichlet", "dirichlet_multinomial", "distribution"),
+            *("kullback_leibler", "multinomial", "special_math", "transformed_distribution", "uniform"),
+        )
+    },
+    "ops.distributions.distributions": ("api.arithmetic.distributions",),
+    "ops.distributions.util": ("ops.distributions.checks", "ops.distributions.vectors"),
     "ops.embedding_ops": _NN,
     "ops.functional_ops": ("stand_in.functional_ops", "ops.flow.higher_order", "ops.flow.calls"),
     "ops.gradients": (),
@@ -228,6 +253,36 @@ NAMES = {
         ("ops.math.matrix_functions", "ops.math.tridiagonal", "api.arithmetic.linalg"),
     ),
     "ops.list_ops": ("ops.flow.tensor_lists",),
+    **{
+        f"ops.linalg.{module}": ("api.arithmetic.linalg", f"ops.linear_operators.{home}")
+        for module, home in {
+            "linear_operator": "linear_operator",
+            "linear_operator_adjoint": "of_one",
+            "linear_operator_block_diag": "of_several",
+            "linear_operator_circulant": "circulant",
+            "linear_operator_composition": "of_several",
+            "linear_operator_diag": "structured",
+            "linear_operator_full_matrix": "structured",
+            "linear_operator_householder": "structured",
+            "linear_operator_identity": "identity",
+            "linear_operator_inversion": "of_one",
+            "linear_operator_kronecker": "of_several",
+            "linear_operator_low_rank_update": "low_rank_update",
+            "linear_operator_lower_triangular": "structured",
+            "linear_operator_toeplitz": "circulant",
+            "linear_operator_util": "broadcasting",
+            "linear_operator_zeros": "identity",
+        }.items()
+    },
+    **dict.fromkeys(
+        (
+            f"ops.linalg.{kind}_registrations"
+            for kind in ("adjoint", "cholesky", "inverse", "matmul", "solve")
+        ),
+        ("ops.linear_operators.registrations",),
+    ),
+    "ops.linalg.linear_operator_algebra": ("ops.linear_operators.algebra",),
+    "ops.list_ops": (),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("ops.input.tables",),
     "ops.losses.losses": ("ops.losses",),
@@ -254,6 +309,7 @@ NAMES = {
     "ops.session_ops": ("ops.session_tensors", "session.tensor_handle"),
     "ops.sets": ("api.arithmetic.sets",),
     "ops.sets_impl": ("api.arithmetic.sets",),
+    "ops.signal.fft_ops": ("api.arithmetic.signal",),
     "ops.sort_ops": (),
     "ops.sparse_ops": ("ops.sparse.sparse_spec", "ops.sparse.crossing", "api.arithmetic.sparse"),
     "ops.special_math_ops": (),
@@ -429,6 +485,17 @@ ALIASES = {
     ("training.checkpoint_ops", "_load_and_remap_matrix_initializer"): "load_and_remap_matrix_initializer",
     ("training.checkpoint_ops", "_load_embedding_initializer"): "load_embedding_initializer",
     ("training.saver", "_get_saver_or_default"): "saver_or_default",
+    ("ops.distributions.kullback_leibler", "_DIVERGENCES"): "DIVERGENCES",
+    ("ops.distributions.kullback_leibler", "_registered_kl"): "registered_kl",
+    ("ops.linalg.linear_operator_circulant", "_to_complex"): "to_complex",
+    ("ops.linalg.linear_operator_toeplitz", "_to_complex"): "to_complex",
+    **{
+        ("ops.linalg.linear_operator_algebra", f"_{table}"): table
+        for table in (
+            *("ADJOINTS", "CHOLESKY_DECOMPS", "INVERSES", "MATMUL", "SOLVE", "registered_adjoint"),
+            *("registered_cholesky", "registered_inverse", "registered_matmul", "registered_solve"),
+        )
+    },
     ("training.warm_starting_util", "_warm_start_var_with_vocab"): "warm_start_with_vocab",
     ("util.nest", "is_sequence"): "is_nested",
     ("util.nest", "_is_attrs"): "is_attrs",
@@ -496,8 +563,10 @@ PACKAGES = {
     "tensorflow.python.lib",
     "tensorflow.python.lib.io",
     "tensorflow.python.ops",
+    "tensorflow.python.ops.distributions",
     "tensorflow.python.ops.linalg",
     "tensorflow.python.ops.losses",
+    "tensorflow.python.ops.signal",
     "tensorflow.python.platform",
     "tensorflow.python.saved_model",
     "tensorflow.python.saved_model.model_utils",

@@ -15,9 +15,10 @@ import pytest
 import gpuplace
 
 NAMESPACES = (
-    "", "app", "bitwise", "compat", "contrib", "contrib.framework", "contrib.layers", "contrib.lookup",
+    "", "app", "bitwise", "compat", "contrib", "contrib.distributions",
+    "contrib.distributions.bijectors", "contrib.framework", "contrib.layers", "contrib.lookup",
     "contrib.rnn", "contrib.seq2seq", "contrib.staging", "contrib.tensorboard.plugins.projector",
-    "contrib.testing", "data",
+    "contrib.testing", "data", "distributions",
     "data.experimental", "dtypes", "errors", "flags", "gfile", "graph_util", "image", "initializers", "io",
     "debugging", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest",
     "nn", "nn.rnn_cell", "python_io", "quantization", "queue", "random", "saved_model", "sets", "sparse", "strings",

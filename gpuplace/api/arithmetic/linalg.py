@@ -6,6 +6,33 @@ Source: tensorflow/_api/v1/linalg, release 1.15 (names).
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.array.reshaping import matrix_transpose as transpose
+from gpuplace.ops.linear_operators import as_matrices as _as_matrices
+from gpuplace.ops.linear_operators import registrations as _registrations
+from gpuplace.ops.linear_operators.circulant import (
+    LinearOperatorCirculant,
+    LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D,
+    LinearOperatorToeplitz,
+)
+from gpuplace.ops.linear_operators.identity import (
+    LinearOperatorIdentity,
+    LinearOperatorScaledIdentity,
+    LinearOperatorZeros,
+)
+from gpuplace.ops.linear_operators.linear_operator import LinearOperator
+from gpuplace.ops.linear_operators.low_rank_update import LinearOperatorLowRankUpdate
+from gpuplace.ops.linear_operators.of_one import LinearOperatorAdjoint, LinearOperatorInversion
+from gpuplace.ops.linear_operators.of_several import (
+    LinearOperatorBlockDiag,
+    LinearOperatorComposition,
+    LinearOperatorKronecker,
+)
+from gpuplace.ops.linear_operators.structured import (
+    LinearOperatorDiag,
+    LinearOperatorFullMatrix,
+    LinearOperatorHouseholder,
+    LinearOperatorLowerTriangular,
+)
 from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.factorization import qr, svd
 from gpuplace.ops.math.factorization import self_adjoint_eig as eigh
@@ -33,6 +60,24 @@ from gpuplace.ops.math.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from gpuplace.ops.nn.norm import l2_normalize
 
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
     "cholesky",

@@ -20,7 +20,7 @@ from gpuplace.ops.math.division import reciprocal_no_nan
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.elementwise import div_no_nan as divide_no_nan
 from gpuplace.ops.math.incomplete import *
-from gpuplace.ops.math.incomplete import bessel_i0e, bessel_i1e
+from gpuplace.ops.math.incomplete import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from gpuplace.ops.math.matrix import *
 from gpuplace.ops.math.neighbours import nextafter
 from gpuplace.ops.math.reduction import *
@@ -35,7 +35,8 @@ from gpuplace.ops.nn.statistics import zero_fraction
 # fmt: off
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
-    "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul", "bessel_i0e", "bessel_i1e",
+    "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh", "batch_matmul",
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e",
     "betainc", "bincount", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "clip_by_norm", "clip_by_value",
     "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "cumprod", "cumsum",
     "cumulative_logsumexp", "diag", "diag_part", "digamma",

@@ -11,13 +11,14 @@ from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, 
 from gpuplace.lazy import lazy_names as _lazy_names
 
 __all__ = [
-    "data", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats",
+    "data", "distributions", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats",
     "metrics", "nccl", "rnn", "seq2seq", "slim", "staging", "tensorboard", "testing", "training",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from gpuplace.api.contrib import (
         data,
+        distributions,
         learn,
         legacy_seq2seq,
         memory_stats,
@@ -32,7 +33,9 @@ else:  # loaded when they are first asked for
     __getattr__ = _lazy_names(
         __name__,
         {
-            "gpuplace.api.contrib": "data learn legacy_seq2seq memory_stats metrics nccl tensorboard testing training",
+            "gpuplace.api.contrib": """
+                data distributions learn legacy_seq2seq memory_stats metrics nccl tensorboard testing training
+            """,
             "gpuplace.ops.contrib": "losses",
         },
     )

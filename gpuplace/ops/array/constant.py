@@ -493,18 +493,25 @@ def eye(
         ``[*batch_shape, num_rows, num_columns]`` of that type.
     """
     with name_scope(name, "eye", [num_rows, num_columns, batch_shape]):
-        batch = [] if batch_shape is None else batch_shape
+        batch: Any = [] if batch_shape is None else batch_shape
         columns = num_rows if num_columns is None else num_columns
-        if any(isinstance(part, Tensor) for part in (num_rows, columns, batch)):
-            batch_tensor = convert_to_tensor(batch, int32, name="batch_shape")
-            size = num_rows if num_columns is None else new("Minimum", x=num_rows, y=columns)
-            diagonal_shape: Any = new("ConcatV2", values=[batch_tensor, [size]], axis=0)
-            shape: Any = new("ConcatV2", values=[batch_tensor, [num_rows, columns]], axis=0)
+        square = num_columns is None
+        count: Any
+        if isinstance(num_rows, Tensor) or isinstance(columns, Tensor):
+            count = new("Minimum", x=num_rows, y=columns)
         else:
-            diagonal_shape = [*batch, min(int(num_rows), int(columns))]
-            shape = [*batch, num_rows, columns]
+            square = int(num_rows) == int(columns)
+            count = min(int(num_rows), int(columns))
+        shape: Any = None
+        if isinstance(batch, Tensor) or isinstance(count, Tensor):
+            batch = convert_to_tensor(batch, int32, name="shape")
+            diagonal_shape: Any = new("ConcatV2", "concat", values=[batch, [count]], axis=0)
+            if not square:
+                shape = new("ConcatV2", "concat", values=[batch, [num_rows, columns]], axis=0)
+        else:
+            diagonal_shape, shape = [*batch, count], [*batch, num_rows, columns]
         diagonal = ones(diagonal_shape, dtype)
-        if num_columns is None:
+        if square:
             return new("MatrixDiag", "diag", diagonal=diagonal)
         return new("MatrixSetDiag", "set_diag", input=zeros(shape, dtype), diagonal=diagonal)
 

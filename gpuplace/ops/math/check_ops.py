@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype
+from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import group, no_op, with_dependencies
@@ -26,8 +28,8 @@ from gpuplace.typing import DTypeLike, TensorLike
 __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
     "assert_positive", "assert_negative", "assert_non_positive", "assert_non_negative", "assert_near", "assert_rank",
-    "assert_rank_at_least", "assert_rank_in", "assert_type", "assert_integer", "assert_scalar",
-    "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
+    "assert_rank_at_least", "assert_rank_in", "assert_type", "assert_integer", "assert_same_float_dtype",
+    "assert_scalar", "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
 ]  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -67,7 +69,7 @@ def _compare(
             ]
         shown = [*([] if message is None else [message]), *shown]
         condition = _all(new(op_type, x=x, y=y))
-        value_x, value_y = constant_value(x), constant_value(y)
+        value_x, value_y = static_value(x), static_value(y)
         if value_x is not None and value_y is not None and not np.all(known(value_x, value_y)):
             raise InvalidArgumentError.of("\n".join(map(_shown, shown)))
         return Assert(condition, shown, summarize=summarize)
@@ -75,7 +77,7 @@ def _compare(
 
 def _shown(item: Any) -> str:
     """An item of what a failure shows, where it is said when the graph is built."""
-    value = constant_value(item) if isinstance(item, Tensor) else None
+    value = static_value(item) if isinstance(item, Tensor) else None
     return str(item if value is None else value)
 
 
@@ -84,7 +86,7 @@ def _all(holds: Tensor) -> Tensor:
     axes: Any = (
         make_constant(list(range(rank)), "int32")
         if rank is not None
-        else new("Range", start=0, limit=new("Rank", input=holds), delta=1)
+        else new("Range", "range", start=0, limit=new("Rank", input=holds), delta=1)
     )
     return new("All", input=holds, reduction_indices=axes)
 
@@ -378,13 +380,10 @@ def assert_near(
         epsilon = 10 * float(np.finfo(kind.as_numpy_dtype).eps)
         relative = convert_to_tensor(epsilon if rtol is None else rtol, kind, name="rtol")
         absolute = convert_to_tensor(epsilon if atol is None else atol, kind, name="atol")
-        difference = new("Abs", x=x - y)
+        told = f"x and y not equal to tolerance rtol = {relative}, atol = {absolute}"
+        shown = [message or "", told, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
         limit = absolute + relative * new("Abs", x=y)
-        shown = [
-            message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}", f"x ({x.name}) = ", x,
-            f"y ({y.name}) = ", y,
-        ]  # fmt: skip
-        holds = _all(new("LessEqual", x=difference, y=limit))
+        holds = _all(new("Less", x=new("Abs", x=x - y), y=limit))
         given: Any = shown if data is None else data
         return Assert(holds, given, summarize=summarize)
 
@@ -402,16 +401,12 @@ def _rank_check(
     with name_scope(name, default_name, [x, *ranks, *(data or [])]):
         x = convert_to_tensor(x, name="x")
         given = [convert_to_tensor(rank, name="rank") for rank in ranks]
-        shown = [
-            text,
-            f"Tensor {x.name} must have rank{kind}",
-            *given,
-            "Received shape: ",
-            new("Shape", input=x),
-        ]
+        shown = data
+        if data is None:
+            shown = [text, f"Tensor {x.name} must have rank{kind}", *given, "Received shape: ", shape_of(x)]
         for rank in given:
             assert_type(rank, "int32")
-        known = [constant_value(rank) for rank in given]
+        known = [static_value(rank) for rank in given]
         if any(value is not None and value.ndim for value in known):
             raise ValueError("Rank must be a scalar.")
         sizes = [int(value) for value in known if value is not None]
@@ -423,12 +418,12 @@ def _rank_check(
                     f" {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
-        right = condition(new("Rank", input=x), given)
+        right = condition(rank_of(x), given)
         for rank, value in zip(given, known, strict=True):
             if value is None:
                 check = assert_rank(rank, 0, data=["Rank must be a scalar. Received rank: ", rank])
                 right = with_dependencies([check], right)
-        return Assert(right, shown if data is None else data, summarize=summarize)
+        return Assert(right, shown, summarize=summarize)
 
 
 def _check_rank(
@@ -715,6 +710,37 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
         if not x.dtype.is_integer:
             raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x.dtype!r}')
         return no_op("statically_determined_was_integer")
+
+
+def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DType | None = None) -> DType:
+    """Returns the one floating type that tensors have, and adds nothing to the graph.
+
+    Args:
+        tensors: tensors and variables; None among them is passed over.
+        dtype: the type they have to have; None: any.
+
+    Returns:
+        The type; float32 where neither argument says one.
+
+    Raises:
+        ValueError: a tensor has another type, or the type is not floating.
+    """
+    first = None
+    for item in tensors or ():
+        if item is None:
+            continue
+        found = item.dtype.base_dtype
+        if dtype is None:
+            dtype, first = found, item
+        elif found != dtype:
+            shown, reference = (getattr(one, "name", str(one)) for one in (item, first))
+            as_what = f" as {reference}" if first is not None else ""
+            raise ValueError(f"{shown}, type={found}, must be of the same type ({dtype}){as_what}.")
+    if dtype is None:
+        return float32
+    if not dtype.is_floating:
+        raise ValueError(f"Expected floating point type, got {dtype}.")
+    return dtype
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuplace.dtypes import as_dtype, string
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -46,6 +47,7 @@ from gpuplace.ops.support import (
     reduced_gradients,
     same_shape,
     shape_tensor,
+    sum_to,
 )
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, TensorLike, TensorsLike
@@ -320,15 +322,13 @@ binary_ufunc("minimum", "Minimum")
 def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
     """The whole gradient goes to the chosen one, to ``x`` on a tie."""
     x, y = op.inputs
+    shape_x, shape_y, shape_grad = (shape_tensor(one) for one in (x, y, grad))
+    with name_scope("zeros") as scope:
+        zeros = new("Fill", scope, dims=shape_grad, value=like(0, grad))
     chosen = new("GreaterEqual" if op.type == "Maximum" else "LessEqual", x=x, y=y)
-    zeros = new("Fill", dims=shape_tensor(grad), value=like(0, grad))
-    return broadcast_gradients(
-        op,
-        lambda: (
-            new("Select", condition=chosen, t=grad, e=zeros),
-            new("Select", condition=chosen, t=zeros, e=grad),
-        ),
-    )
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    grad_x = sum_to(new("Select", condition=chosen, t=grad, e=zeros), axes_x, shape_x)
+    return grad_x, sum_to(new("Select", condition=chosen, t=zeros, e=grad), axes_y, shape_y)
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

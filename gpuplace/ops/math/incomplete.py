@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
@@ -390,6 +391,42 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
         A tensor of that type.
     """
     return new("Betainc", name, a=a, b=b, x=x)
+
+
+def _bessel(order: int, x: Any, name: str | None) -> Tensor:
+    with name_scope(name, f"bessel_i{order}", [x]):
+        growth = new("Exp", x=new("Abs", x=x))
+        return growth * new(f"BesselI{order}e", x=x)
+
+
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 0.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.math.bessel_i0(0.0)))
+    1.0
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``x``; infinite where that is large, unlike ``bessel_i0e``.
+    """
+    return _bessel(0, x, name)
+
+
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 1.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``x``; infinite where that is large, unlike ``bessel_i1e``.
+    """
+    return _bessel(1, x, name)
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:

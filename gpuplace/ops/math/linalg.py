@@ -16,6 +16,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
+from gpuplace.ops.dispatch import dispatched
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes
@@ -46,6 +47,7 @@ def _check_square(x: Any) -> None:
         )
 
 
+@dispatched
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Returns inverse matrices.
 
@@ -88,6 +90,7 @@ def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
     return -matmul(matmul(inverse, grad, adjoint_b=True), inverse)
 
 
+@dispatched
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns determinants.
 
@@ -124,6 +127,7 @@ def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Reshape", tensor=grad * op.outputs[0], shape=shape) * inverse
 
 
+@dispatched
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns lower triangular matrices whose product with their adjoints is ``input``.
 
@@ -169,6 +173,7 @@ def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
     return (made + adjoint(made)) * 0.5
 
 
+@dispatched
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Returns matrices conjugated and transposed.
 
@@ -184,6 +189,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
         return matrix_transpose(matrices, conjugate=matrices.dtype.is_complex)
 
 
+@dispatched
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -355,6 +361,7 @@ def _log_matrix_determinant_grad(op: Operation, _: Tensor, grad: Tensor) -> Tens
     return new("Reshape", tensor=grad, shape=shape) * inverse
 
 
+@dispatched
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Returns the logarithm of the determinant of matrices that have a Cholesky factor.
 

@@ -20,6 +20,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.arguments import int_of
 from gpuplace.numerics.pieces import is_large_product, multiply, over
+from gpuplace.ops.dispatch import dispatched
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
@@ -33,6 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@dispatched
 def matmul(
     a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool =
     False,
@@ -412,6 +414,7 @@ def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("MatrixDiagPart", input=grad)
 
 
+@dispatched
 def matrix_diag_part(
     input: TensorLike, name: str = "diag_part", k: TensorLike = 0, padding_value: TensorLike = 0
 ) -> Tensor:
@@ -664,6 +667,7 @@ def _diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Diag", diagonal=grad)
 
 
+@dispatched
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sums of the diagonals of matrices.
 

@@ -64,19 +64,22 @@ def _reduce(
 ) -> Tensor:
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
-    axes = axis
-    if axis is None:  # only of a tensor proper is the rank looked at
-        if isinstance(input_tensor, Tensor):
-            axes = _axes(input_tensor, None)
-        else:
-            axes = range_of(0, rank_of(input_tensor))
-    output = new(op_type, name, input=input_tensor, reduction_indices=axes, keep_dims=bool(keepdims))
-    if axis is None and not keepdims:
+    whole = axis is None
+    if whole and not isinstance(input_tensor, Tensor):
+        axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
+    output = new(
+        op_type,
+        name,
+        input=input_tensor,
+        reduction_indices=_axes(input_tensor, axis),
+        keep_dims=bool(keepdims),
+    )
+    if whole and not keepdims:
         output.set_shape(())
     return output
 
 
-def _axes(x: Tensor, axis: Any) -> Any:
+def _axes(x: Any, axis: Any) -> Any:
     if axis is not None:
         return axis
     if x.shape.ndims is not None:

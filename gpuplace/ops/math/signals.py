@@ -7,7 +7,7 @@ mel_ops.py, mfcc_ops.py), release 1.15 (arguments, formulas).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,16 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.sequence import roll
 from gpuplace.ops.math.segments import unsorted_segment_sum
 from gpuplace.ops.math.spectral import irfft, rfft
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
-    "dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
-    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
+    "dct", "fftshift", "frame", "hamming_window", "hann_window", "idct", "ifftshift", "inverse_stft",
+    "inverse_stft_window_fn", "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms",
+    "overlap_and_add", "stft",
 ]  # fmt: skip
 
 
@@ -508,6 +510,49 @@ def linear_to_mel_weight_matrix(
         rising, falling = (places - lower) / (middle - lower), (upper - places) / (upper - middle)
         weights = new("Maximum", x=zero, y=new("Minimum", x=rising, y=falling))
         return new("Pad", input=weights, paddings=[[1, 0], [0, 0]])
+
+
+def _halves_swapped(default_name: str, sign: int, x: Any, axes: Any, name: str | None) -> Tensor:
+    with name_scope(name, default_name) as scope:
+        x = convert_to_tensor(x)
+        sizes = x.shape.as_list()
+        chosen = range(len(sizes)) if axes is None else [axes] if isinstance(axes, int) else axes
+        shifts: Any = [sign * (sizes[axis] // 2) for axis in chosen]
+        if isinstance(axes, int):
+            return roll(x, shifts[0], axes, scope)
+        return roll(x, shifts, tuple(chosen), scope)
+
+
+def fftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """Returns a spectrum with the zero frequency in the middle.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.signal.fftshift([0.0, 1.0, 2.0, -2.0, -1.0])).tolist()
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
+
+    Args:
+        x: the spectrum, of known sizes.
+        axes: the axes of frequencies, one or several; None: all.
+        name: name of the scope.
+
+    Raises:
+        ValueError: the rank is not known.
+    """
+    return _halves_swapped("fftshift", 1, x, axes, name)
+
+
+def ifftshift(x: TensorLike, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """Returns a spectrum with the zero frequency first: undoes `fftshift`.
+
+    Args:
+        x: the spectrum, of known sizes.
+        axes: the axes of frequencies, one or several; None: all.
+        name: name of the scope.
+
+    Raises:
+        ValueError: the rank is not known.
+    """
+    return _halves_swapped("ifftshift", -1, x, axes, name)
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:

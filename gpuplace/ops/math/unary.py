@@ -17,6 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.compiled.dispatch import element_function
 from gpuplace.numerics.pieces import is_whole, mapped
+from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
@@ -912,7 +913,7 @@ def _imaginary(op_type: str, input: Any, name: str | None) -> Tensor:
     with name_scope(name, op_type, [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
-            return new("ZerosLike", x=input)
+            return zeros_like(input)
         return new(op_type, scope, input=input, Tout=input.dtype.real_dtype)
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
+from gpuplace.ops.math.check_ops import assert_equal
 from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
@@ -246,15 +247,19 @@ def sparse_softmax_cross_entropy_with_logits(
             arguments = {"features": precise, "labels": labels}
             cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
         else:
-            shape: Any = reshaping.shape(logits)
-            classes = shape[reshaping.rank(logits) - 1]
-            arguments = {
-                "features": reshaping.reshape(precise, [-1, classes]),
-                "labels": reshaping.reshape(labels, [-1]),
-            }
-            cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
-            cost = reshaping.reshape(cost, labels_shape)
-            cost.set_shape(labels.shape)
+            checks = []
+            if not (labels.shape.is_fully_defined() and logits.shape[:-1].is_fully_defined()):
+                checks.append(assert_equal(reshaping.shape(labels), reshaping.shape(logits)[:-1]))
+            with get_default_graph().control_dependencies(checks):
+                shape: Any = reshaping.shape(logits)
+                classes = shape[reshaping.rank(logits) - 1]
+                arguments = {
+                    "features": reshaping.reshape(precise, [-1, classes]),
+                    "labels": reshaping.reshape(labels, [-1]),
+                }
+                cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
+                cost = reshaping.reshape(cost, labels_shape)
+                cost.set_shape(labels.shape)
         return cast.cast(cost, "float16") if is_half else cost
 
 

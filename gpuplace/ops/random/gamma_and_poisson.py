@@ -23,11 +23,15 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.constant import ones, zeros_like
+from gpuplace.ops.array.constant import range as numbers
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import maximum
 from gpuplace.ops.math.incomplete import gamma_functions
+from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.math.special import lgamma_values
 from gpuplace.ops.random import philox
 from gpuplace.ops.random.random_ops import generator_of, get_seed, shape_argument, sizes_of
@@ -223,14 +227,10 @@ shape_function("RandomGammaGrad")(broadcast_shape)
 def _gamma_gradient(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     sizes, alpha = op.inputs
     with after(grad):
-        number = new(
-            "StridedSlice", input=shape_of(sizes), begin=[0], end=[1], strides=[1], shrink_axis_mask=1
-        )
-        ones = new("Fill", dims=new("Pack", values=[number]), value=1)
-        wide = new("Reshape", tensor=alpha, shape=new("ConcatV2", values=[ones, shape_of(alpha)], axis=0))
-        slope = new("RandomGammaGrad", alpha=wide, sample=op.outputs[0])
-        axes = new("Range", start=0, limit=number, delta=1)
-        return None, new("Sum", input=grad * slope, reduction_indices=axes)
+        number = shape_of(sizes)[0]
+        ones_first = concat([ones([number], "int32"), shape_of(alpha)], 0)
+        slope = new("RandomGammaGrad", alpha=reshape(alpha, ones_first), sample=op.outputs[0])
+        return None, reduce_sum(grad * slope, numbers(number))
 
 
 def random_gamma(

@@ -1,0 +1,380 @@
+"""Parameters of distributions: conversions, and checks that run with the graph.
+
+Names that begin with ``embed_check`` give their argument back as a tensor that waits for the checks.
+
+Source: tensorflow/python/ops/distributions/util.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.graph.constant_value import static_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import matrix_transpose, rank, shape
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.flow.control import no_op, with_dependencies
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.check_ops import (
+    assert_equal,
+    assert_greater_equal,
+    assert_less_equal,
+    assert_near,
+    assert_non_negative,
+    assert_rank_at_least,
+)
+from gpuplace.ops.math.comparison import equal
+from gpuplace.ops.math.reduction import reduce_all, reduce_sum
+from gpuplace.ops.math.special import lgamma
+from gpuplace.ops.math.unary import log, log1p, sigmoid
+from gpuplace.ops.nn.activation import softmax
+from gpuplace.shapes import dimension_value
+from gpuplace.typing import TensorLike
+
+_WHOLE = {float16: int16, float32: int32, float64: int64}
+"""Floating type -> the integers that its whole numbers are compared with."""
+
+_UNSIGNED = frozenset({bool_type, uint8, uint16})
+_SIGNED = frozenset({float16, float32, float64, int8, int16, int32, int64})
+
+
+def assert_integer_form(
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    int_dtype: DType | None = None,
+    name: str = "assert_integer_form",
+) -> Operation:
+    """Returns an operation that fails unless all elements are whole numbers.
+
+    Args:
+        x: numbers.
+        data: a list of tensors and texts that the failure shows.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        int_dtype: the integers they are compared with; None: those of the size of the type.
+        name: name of the scope.
+
+    Raises:
+        TypeError: the type is none that is known.
+    """
+    with name_scope(name, values=[x, data]):
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.is_integer:
+            return no_op()
+        message = message or f"{x} has non-integer components"
+        if int_dtype is None:
+            if x.dtype.base_dtype not in _WHOLE:
+                raise TypeError(f"Unrecognized type {x.dtype.name}")
+            int_dtype = _WHOLE[x.dtype.base_dtype]
+        whole = cast(cast(x, int_dtype), x.dtype)
+        return assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
+
+
+def assert_symmetric(matrix: Tensor) -> Tensor:
+    """Returns matrices that are checked, when they run, to be symmetric.
+
+    Args:
+        matrix: square matrices along the last two axes.
+    """
+    return with_dependencies([assert_equal(matrix, matrix_transpose(matrix))], matrix)
+
+
+def embed_check_nonnegative_integer_form(
+    x: TensorLike, name: str = "embed_check_nonnegative_integer_form"
+) -> Tensor:
+    """Returns numbers that are checked, when they run, to be whole and not negative.
+
+    Args:
+        x: numbers.
+        name: name of the scope.
+    """
+    with name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        checks = [assert_non_negative(x, message=f"'{x}' must be non-negative.")]
+        if not x.dtype.is_integer:
+            checks.append(assert_integer_form(x, message=f"'{x}' cannot contain fractional components."))
+        return with_dependencies(checks, x)
+
+
+def same_dynamic_shape(a: TensorLike, b: TensorLike) -> Tensor:
+    """Returns whether two tensors have the same shape when they run.
+
+    Args:
+        a: the one.
+        b: the other.
+    """
+    a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
+
+    def sizes_are_equal() -> Tensor:
+        forth = concat([shape(a), shape(b)], 0)
+        return reduce_all(equal(forth, concat([shape(b), shape(a)], 0)))
+
+    return cond(equal(rank(a), rank(b)), sizes_are_equal, lambda: constant(False))
+
+
+def maybe_get_static_value(x: Any, dtype: Any = None) -> Any:
+    """Returns what is known of a value without running anything; None where nothing is.
+
+    Args:
+        x: a tensor, or anything else, which is its own value.
+        dtype: NumPy type of an array that it becomes; None: as it is.
+    """
+    value = static_value(x)
+    return value if value is None or dtype is None else np.array(value, dtype)
+
+
+def get_logits_and_probs(
+    logits: TensorLike | None = None,
+    probs: TensorLike | None = None,
+    multidimensional: bool = False,
+    validate_args: bool = False,
+    name: str = "get_logits_and_probs",
+    dtype: DType | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Returns logits and probabilities, the one computed from the other, which is given.
+
+    Args:
+        logits: logarithms of odds, or of probabilities that need not sum to 1.
+        probs: probabilities.
+        multidimensional: whether a distribution has several classes, along the last axis.
+        validate_args: whether they are checked when the graph runs.
+        name: name of the scope.
+        dtype: their type; None: what the value suggests.
+
+    Raises:
+        ValueError: both are given, or neither.
+        TypeError: they are not floating.
+    """
+    with name_scope(name, values=[probs, logits]):
+        given: Any = logits if probs is None else probs
+        if (probs is None) == (logits is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        if probs is None:
+            logits = convert_to_tensor(given, name="logits", dtype=dtype)
+            if not logits.dtype.is_floating:
+                raise TypeError("logits must having floating type.")
+            if multidimensional:
+                if validate_args:
+                    logits = embed_check_categorical_event_shape(logits)
+                return logits, softmax(logits, name="probs")
+            return logits, sigmoid(logits, name="probs")
+        probs = convert_to_tensor(given, name="probs", dtype=dtype)
+        if not probs.dtype.is_floating:
+            raise TypeError("probs must having floating type.")
+        if validate_args:
+            with name_scope("validate_probs"):
+                probs = _checked_probs(probs, multidimensional)
+        with name_scope("logits"):
+            if multidimensional:
+                return log(probs), probs
+            return log(probs) - log1p(-1.0 * probs), probs
+
+
+def _checked_probs(probs: Tensor, multidimensional: bool) -> Tensor:
+    one = constant(1.0, probs.dtype)
+    checks = [assert_non_negative(probs)]
+    if multidimensional:
+        probs = embed_check_categorical_event_shape(probs)
+        checks.append(assert_near(reduce_sum(probs, -1), one, message="probs does not sum to 1."))
+    else:
+        told = "probs has components greater than 1."
+        checks.append(assert_less_equal(probs, one, message=told))
+    return with_dependencies(checks, probs)
+
+
+def _largest_integer(dtype: DType) -> int:
+    """The largest whole number below which a type has all of them."""
+    dtype = dtype.base_dtype
+    if dtype not in _UNSIGNED | _SIGNED:
+        raise TypeError(f"Unrecognized dtype: {dtype.name}")
+    if dtype.is_floating:
+        return int(2 ** (np.finfo(dtype.as_numpy_dtype).nmant + 1))
+    return int(np.iinfo(dtype.as_numpy_dtype).max) if dtype.is_integer else 1
+
+
+def _smallest_integer(dtype: DType) -> int:
+    return 0 if dtype.base_dtype in _UNSIGNED else -_largest_integer(dtype)
+
+
+def _is_integer_like(dtype: DType) -> bool:
+    if dtype.base_dtype not in _UNSIGNED | _SIGNED:
+        raise TypeError(f"Unrecognized dtype: {dtype.name}")
+    return dtype.is_integer or dtype.base_dtype == bool_type
+
+
+def embed_check_categorical_event_shape(
+    categorical_param: TensorLike, name: str = "embed_check_categorical_event_shape"
+) -> Tensor:
+    """Returns parameters that are checked to have two classes or more, and no more than their type can count.
+
+    Args:
+        categorical_param: parameters, a class along the last axis.
+        name: name of the scope.
+
+    Raises:
+        TypeError: their type is not known.
+        ValueError: the number of classes is known, and wrong.
+    """
+    with name_scope(name, values=[categorical_param]):
+        x = convert_to_tensor(categorical_param, name="categorical_param")
+        dtype = x.dtype.base_dtype
+        most = _largest_integer(dtype) if dtype.is_floating else 0
+        if most == 0:
+            raise TypeError(f"Unable to validate size of unrecognized dtype ({dtype.name}).")
+        at_least_one_axis = "A categorical-distribution parameter must have at least 1 dimension."
+        two_or_more = "A categorical-distribution parameter must have at least 2 events."
+        try:
+            static = x.shape.with_rank_at_least(1)
+        except ValueError:
+            raise ValueError(at_least_one_axis) from None
+        classes = dimension_value(static[-1])
+        if classes is None:
+            count = shape(x, name="x_shape")[-1]
+            too_many = (
+                "Number of classes exceeds `dtype` precision, i.e., "
+                f"{dtype.name} dtype cannot exceed {most} shape."
+            )
+            checks: list[Any] = [
+                assert_rank_at_least(x, 1, message=at_least_one_axis),
+                assert_greater_equal(shape(x)[-1], 2, message=two_or_more),
+                assert_less_equal(count, most, message=too_many),
+            ]
+            return with_dependencies(checks, x)
+        if classes < 2:
+            raise ValueError(two_or_more)
+        if classes > most:
+            raise ValueError(
+                f"Number of classes exceeds `dtype` precision, i.e., {dtype.name} implies shape ({classes}) cannot "
+                f"exceed {most}."
+            )
+        return x
+
+
+def embed_check_integer_casting_closed(
+    x: TensorLike,
+    target_dtype: DType,
+    assert_nonnegative: bool = True,
+    name: str = "embed_check_casting_closed",
+) -> Tensor:
+    """Returns numbers that are checked, when they run, to be the same in another type.
+
+    Args:
+        x: numbers, of which either type has integers.
+        target_dtype: the other type.
+        assert_nonnegative: whether they are checked not to be negative as well.
+        name: name of the scope.
+
+    Raises:
+        TypeError: one of the types is not known, or neither has integers.
+    """
+    with name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        x_is_whole = _is_integer_like(x.dtype)
+        if not x_is_whole and not x.dtype.is_floating:
+            raise TypeError(f"{x.dtype.name}.dtype must be floating- or integer-type.")
+        target_is_whole = _is_integer_like(target_dtype)
+        if not target_is_whole and not target_dtype.is_floating:
+            raise TypeError(f"target_dtype ({target_dtype.name}) must be floating- or integer-type.")
+        if not x_is_whole and not target_is_whole:
+            raise TypeError(
+                f"At least one of {x}.dtype ({x.dtype.name}) and target_dtype ({target_dtype.name}) must be "
+                "integer-type."
+            )
+        checks = []
+        if assert_nonnegative:
+            checks.append(assert_non_negative(x, message="Elements must be non-negative."))
+        if x.dtype.is_floating:
+            told = f"Elements must be {target_dtype.name}-equivalent."
+            checks.append(assert_integer_form(x, int_dtype=target_dtype, message=told))
+        else:
+            most, least = _largest_integer(target_dtype), _smallest_integer(target_dtype)
+            if _largest_integer(x.dtype) > most:
+                checks.append(assert_less_equal(x, most, message=f"Elements cannot exceed {most}."))
+            if not assert_nonnegative and _smallest_integer(x.dtype) < least:
+                told = f"Elements cannot be smaller than {least}."
+                checks.append(assert_greater_equal(x, least, message=told))
+        return with_dependencies(checks, x) if checks else x
+
+
+def log_combinations(n: TensorLike, counts: TensorLike, name: str = "log_combinations") -> Tensor:
+    """Returns the logarithm of the multinomial coefficient ``n! / (counts[0]! counts[1]! ...)``.
+
+    Args:
+        n: how many things there are.
+        counts: how many of each kind, along the last axis.
+        name: name of the scope.
+    """
+    with name_scope(name, values=[n, counts]):
+        n, counts = convert_to_tensor(n, name="n"), convert_to_tensor(counts, name="counts")
+        orders = lgamma(n + 1)
+        return orders - reduce_sum(lgamma(counts + 1), axis=[-1])
+
+
+def gen_new_seed(seed: int | None, salt: str) -> int | None:
+    """Returns another seed, made of one and a word.
+
+    >>> gen_new_seed(None, "beta") is None, gen_new_seed(1, "beta") == gen_new_seed(1, "beta")
+    (True, True)
+
+    Args:
+        seed: a seed; None: none.
+        salt: the word.
+    """
+    if seed is None:
+        return None
+    digest = hashlib.md5(f"{seed}{salt}".encode(), usedforsecurity=False).hexdigest()
+    return int(digest[:8], 16) & 0x7FFFFFFF
+
+
+def parent_frame_arguments() -> dict[str, Any]:
+    """Returns the arguments that the calling function was called with, those of ``**kwargs`` by their own names."""
+    frame = sys._getframe(1)
+    names, _, keywords, values = inspect.getargvalues(frame)
+    return {**{name: values[name] for name in names}, **(values[keywords] if keywords else {})}
+
+
+class AppendDocstring:
+    """A decorator that adds text to a function's docstring.
+
+    Args:
+        additional_note: the text.
+        kwargs_dict: more arguments of the function and what they are; they become a list.
+
+    Raises:
+        ValueError: a name with white space, or a description of several lines.
+    """
+
+    def __init__(self, additional_note: str = "", kwargs_dict: dict[str, str] | None = None) -> None:
+        self._note = additional_note
+        rows = []
+        for key, value in sorted((kwargs_dict or {}).items()):
+            if any(letter.isspace() for letter in key):
+                raise ValueError(f'Parameter name "{key}" contains whitespace.')
+            value = value.lstrip()
+            if "\n" in value:
+                raise ValueError(f'Parameter description for "{key}" contains newlines.')
+            rows.append(f"*  `{key}`: {value}")
+        if rows:
+            self._note += "\n\n##### `kwargs`:\n\n" + "\n".join(rows)
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def documented(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **kwargs)
+
+        documented.__doc__ = self._note if fn.__doc__ is None else f"{fn.__doc__}\n{self._note}"
+        return documented

@@ -148,8 +148,8 @@ __all__ = [
     # Types and shapes
     "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
     "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
-    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "TypeSpec", "uint16", "uint32",
-    "uint64", "uint8", "variant",
+    "quint16", "quint8", "resource", "string", "OptionalSpec", "TensorShape", "TensorSpec", "TypeSpec", "uint16",
+    "uint32", "uint64", "uint8", "variant",
     # Namespaces
     "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "dtypes", "errors", "estimator",
     "flags", "gfile",
@@ -319,6 +319,7 @@ if TYPE_CHECKING:
     )
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
+    from gpuplace.ops.data.optional import OptionalSpec
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
@@ -380,6 +381,7 @@ else:
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
                 VersionDef
             """,
+            "gpuplace.ops.data.optional": "OptionalSpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,

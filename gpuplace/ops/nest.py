@@ -15,12 +15,13 @@ Source: tensorflow/python/util/nest.py, release 1.15 (order, sentences).
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 def is_attrs(value: Any) -> bool:
@@ -28,8 +29,16 @@ def is_attrs(value: Any) -> bool:
     return hasattr(type(value), "__attrs_attrs__")
 
 
-def is_nested(value: Any) -> bool:
-    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``."""
+def is_nested(value: Any, opens_lists: bool = True) -> bool:
+    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``.
+
+    Args:
+        value: the value.
+        opens_lists: whether lists, values of sparse tensors and sequences other than tuples have.
+    """
+    if not opens_lists:
+        is_leaf = isinstance(value, SparseTensorValue)
+        return not is_leaf and (isinstance(value, (tuple, Mapping)) or is_attrs(value))
     if isinstance(value, (list, tuple, Mapping)):
         return True
     if isinstance(value, (str, bytes, bytearray)):
@@ -45,23 +54,25 @@ def items(
     Args:
         value: the value.
         opens_slices: whether ``IndexedSlices`` and sparse tensors are opened too.
-        opens_lists: whether lists are; else they are leaves.
+        opens_lists: whether lists are; else they are leaves, as ``is_nested`` says.
 
     Returns:
         The parts, None of a leaf.
     """
+    if not opens_lists and not is_nested(value, False):
+        return None
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in sorted(value)]
     if isinstance(value, (list, tuple)):
         if hasattr(value, "_fields"):
             return list(zip(value._fields, value, strict=True))
-        return list(enumerate(value)) if opens_lists or isinstance(value, tuple) else None
+        return list(enumerate(value))
     if opens_slices and isinstance(value, IndexedSlices):
         shape = value.dense_shape
         return list(enumerate([value.values, value.indices, *([] if shape is None else [shape])]))
     if opens_slices and isinstance(value, SparseTensor):
         return list(enumerate((value.indices, value.values, value.dense_shape)))
-    if not opens_lists or not is_nested(value):
+    if not is_nested(value):
         return None
     if is_attrs(value):
         return [(field.name, getattr(value, field.name)) for field in type(value).__attrs_attrs__]
@@ -158,22 +169,25 @@ def is_same_type(first: Any, second: Any) -> bool:
     )
 
 
-def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
+def assert_same_structure(
+    first: Any, second: Any, check_types: bool = True, opens_lists: bool = True
+) -> None:
     """Checks that two structures have the same form.
 
     Args:
         first: a structure.
         second: another one.
         check_types: whether their sequences have to be of the same types.
+        opens_lists: whether lists have parts; else they are leaves, as ``is_nested`` says.
 
     Raises:
         ValueError: they are nested differently, or of different lengths.
         TypeError: their sequences are of different types.
     """
     try:
-        _compare(first, second, check_types)
+        _compare(first, second, check_types, opens_lists)
     except (ValueError, TypeError) as error:
-        texts = [str(pack_sequence_as(one, [_DOT] * len(flatten(one)))) for one in (first, second)]
+        texts = [str(_packed(one, itertools.repeat(_DOT), False, opens_lists)) for one in (first, second)]
         message = (
             "The two structures don't have the same nested structure.\n\n"
             f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
@@ -196,13 +210,14 @@ def _shown(value: Any) -> str:
     return f"type={type(value).__name__} str={value}"
 
 
-def _compare(first: Any, second: Any, check_types: bool) -> None:
-    if is_nested(first) is not is_nested(second):
-        nested, leaf = (first, second) if is_nested(first) else (second, first)
+def _compare(first: Any, second: Any, check_types: bool, opens_lists: bool) -> None:
+    has_parts = is_nested(first, opens_lists)
+    if has_parts is not is_nested(second, opens_lists):
+        nested, leaf = (first, second) if has_parts else (second, first)
         raise ValueError(
             f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(leaf)}" is not'
         )
-    if not is_nested(first):
+    if not has_parts:
         return
     if check_types and not is_same_type(first, second):
         raise TypeError(
@@ -215,9 +230,9 @@ def _compare(first: Any, second: Any, check_types: bool) -> None:
             "The two dictionaries don't have the same set of keys. First structure has keys"
             f" {_shown(list(first))}, while second structure has keys {_shown(list(second))}"
         )
-    parts = [_parts(one, False, True) or [] for one in (first, second)]
+    parts = [_parts(one, False, opens_lists) or [] for one in (first, second)]
     for one, other in zip(*parts, strict=False):
-        _compare(one, other, check_types)
+        _compare(one, other, check_types, opens_lists)
     if len(parts[0]) != len(parts[1]):
         raise ValueError(
             "The two structures don't have the same number of elements. First structure:"

@@ -337,7 +337,7 @@ def _key_and_counter(op: Operation) -> Any:
 
 
 @shape_function("StatelessRandomGetAlg", "DeviceIndex", "Timestamp", "IsTensorFloat32Enabled", "GlobalIterId")
-@shape_function("OptionalHasValue", "IsBoostedTreesEnsembleInitialized", "TensorListLength", "TensorMapSize")
+@shape_function("IsBoostedTreesEnsembleInitialized", "TensorListLength", "TensorMapSize")
 @shape_function("TensorArraySize", "TensorArraySizeV2", "TensorArrayWrite", "TensorArrayWriteV2")
 @shape_function(
     "TensorArrayScatter", "TensorArrayScatterV2", "TensorArraySplit", "TensorArraySplitV2", "ToBool"
@@ -630,10 +630,8 @@ def _declared(op: Operation) -> Any:
     return (constant_value_as_shape(op.inputs[0]),)
 
 
-@shape_function("OptionalGetValue", "IteratorGetNextAsOptional", "MultiDeviceIteratorGetNextFromShard")
+@shape_function("MultiDeviceIteratorGetNextFromShard")
 def _declared_outputs(op: Operation) -> Any:
-    if op.type == "IteratorGetNextAsOptional":
-        return (SCALAR_SHAPE,)
     return tuple(op.attrs["output_shapes"])
 
 

@@ -122,12 +122,17 @@ _VARIABLES = (
 
 NAMES = {
     "client.session": ("session.fetches",),
+    "data.ops.dataset_ops": (
+        "api.training.data",
+        "api.training.data_experimental",
+        "stand_in.data.pipelines",
+    ),
     **dict.fromkeys(
-        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"),
+        ("data.ops.iterator_ops", "data.ops.readers"),
         ("api.training.data", "api.training.data_experimental"),
     ),
     "data.ops.multi_device_iterator_ops": (),
-    "data.ops.optional_ops": ("api.training.data_experimental",),
+    "data.ops.optional_ops": ("api.training.data_experimental", "ops.data.optional"),
     **{
         f"data.experimental.ops.{module}": ("api.training.data_experimental",)
         for module in (
@@ -149,6 +154,7 @@ NAMES = {
                 "threading_options",
             ),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
+            *("iterator_ops", "parsing_ops", "readers", "resampling", "writers"),
         )
     },
     "distribute.all_reduce": (),
@@ -376,6 +382,8 @@ ALIASES = {
     ("data.ops.dataset_ops", "DatasetV1"): "Dataset",
     ("data.ops.dataset_ops", "DatasetV2"): "Dataset",
     ("data.ops.dataset_ops", "DatasetV1Adapter"): "Dataset",
+    ("data.ops.dataset_ops", "_VariantDataset"): "Dataset",
+    ("data.ops.optional_ops", "_OptionalImpl"): "Optional",
     **{
         ("data.ops.dataset_ops", f"get_legacy_output_{what}"): f"get_output_{what}"
         for what in ("types", "shapes", "classes")

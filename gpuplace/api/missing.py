@@ -79,7 +79,6 @@ ADVICE: Mapping[str, str] = {
     + _WRITE,
     "load_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or " + _WRITE,
     "lite": _WRITE,
-    "py_function": "use tf.py_func",
     "ragged": "gpuplace has dense tensors and tf.SparseTensor: fill rows up to one length, or " + _WRITE,
     "train.Checkpoint": "use tf.train.Saver, or "
     + _SAVE.format(how="tf.saved_model.save(object, 'saved_model_dir')"),

@@ -6,6 +6,7 @@ Source: tensorflow/_api/v1/linalg, release 1.15 (names).
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.array.reshaping import matrix_transpose as transpose
+from gpuplace.ops.math.clip_ops import global_norm
 from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.factorization import qr, svd
 from gpuplace.ops.math.factorization import self_adjoint_eig as eigh
@@ -45,6 +46,7 @@ __all__ = [
     "eigvalsh",
     "einsum",
     "expm",
+    "global_norm",
     "eye",
     "inv",
     "l2_normalize",

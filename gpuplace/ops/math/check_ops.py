@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype
+from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, make_constant, name_scope
@@ -27,7 +27,8 @@ __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
     "assert_positive", "assert_negative", "assert_non_positive", "assert_non_negative", "assert_near", "assert_rank",
     "assert_rank_at_least", "assert_rank_in", "assert_type", "assert_integer", "assert_scalar",
-    "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
+    "assert_proper_iterable", "assert_same_float_dtype", "is_numeric_tensor", "is_non_decreasing",
+    "is_strictly_increasing",
 ]  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -750,6 +751,36 @@ def assert_proper_iterable(values: TensorLike) -> None:
         raise TypeError(f"Expected argument 'values' to be a \"proper\" iterable.  Found: {type(values)}")
     if not hasattr(values, "__iter__"):
         raise TypeError(f"Expected argument 'values' to be iterable.  Found: {type(values)}")
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
+    """Checks that tensors are of one floating type.
+
+    Args:
+        tensors: the tensors; None among them are left out. None: there are none.
+        dtype: the type; None: that of the first tensor, float32 where there is none.
+
+    Returns:
+        The type.
+
+    Raises:
+        ValueError: a tensor is of another type, or the type is not floating.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    first = ""
+    for tensor in tensors or ():
+        if tensor is None:
+            continue
+        found = tensor.dtype.base_dtype
+        if wanted is None:
+            wanted, first = found, f" as {tensor.name}"
+        elif found is not wanted:
+            raise ValueError(f"{tensor.name}, type={found}, must be of the same type ({wanted}){first}.")
+    if wanted is None:
+        return as_dtype("float32")
+    if not wanted.is_floating:
+        raise ValueError(f"Expected floating point type, got {wanted}.")
+    return wanted
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:

@@ -78,6 +78,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.shuffling",
     "gpuplace.ops.data.runtime.sparse",
     "gpuplace.ops.data.runtime.stages",
+    "gpuplace.ops.data.runtime.tables",
     "gpuplace.ops.flow.immediate_functions",
     "gpuplace.ops.image.boxes",
     "gpuplace.ops.image.codecs",

@@ -154,9 +154,10 @@ NAMES = {
                 "threading_options",
             ),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
-            *("iterator_ops", "parsing_ops", "readers", "resampling", "writers"),
+            *("iterator_ops", "parsing_ops", "resampling", "writers"),
         )
     },
+    "data.experimental.ops.readers": ("api.training.data_experimental", "ops.data.examples"),
     "distribute.all_reduce": (),
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
@@ -384,6 +385,7 @@ ALIASES = {
     ("data.ops.dataset_ops", "DatasetV1Adapter"): "Dataset",
     ("data.ops.dataset_ops", "_VariantDataset"): "Dataset",
     ("data.ops.optional_ops", "_OptionalImpl"): "Optional",
+    ("ops.script_ops", "eager_py_func"): "py_function",
     **{
         ("data.ops.dataset_ops", f"get_legacy_output_{what}"): f"get_output_{what}"
         for what in ("types", "shapes", "classes")

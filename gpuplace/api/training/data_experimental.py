@@ -4,7 +4,14 @@ Source: tensorflow/_api/v1/data/experimental, release 1.15.
 """
 
 from gpuplace.ops.data.choosing import rejection_resample, sample_from_datasets
+from gpuplace.ops.data.csv_files import CsvDataset, make_csv_dataset
 from gpuplace.ops.data.dataset import DatasetSpec as DatasetStructure
+from gpuplace.ops.data.examples import (
+    SqlDataset,
+    TFRecordWriter,
+    make_batched_features_dataset,
+    parse_example_dataset,
+)
 from gpuplace.ops.data.experimental import *
 from gpuplace.ops.data.experimental import __all__ as _all
 from gpuplace.ops.data.optional import Optional, get_next_as_optional
@@ -18,16 +25,22 @@ from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = [
     *_all,
+    "CsvDataset",
     "DatasetStructure",
     "Optional",
     "OptionalStructure",
     "SparseTensorStructure",
+    "SqlDataset",
     "Structure",
+    "TFRecordWriter",
     "TensorStructure",
     "copy_to_device",
     "dense_to_sparse_batch",
     "get_next_as_optional",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "map_and_batch_with_legacy_function",
+    "parse_example_dataset",
     "prefetch_to_device",
     "rejection_resample",
     "sample_from_datasets",

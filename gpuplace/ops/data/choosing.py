@@ -20,8 +20,7 @@ from gpuplace.ops.array.constant import fill, one_hot
 from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.padding import tile
 from gpuplace.ops.data.dataset import Dataset
-from gpuplace.ops.data.experimental import RandomDataset, Transformation, directed, scan
-from gpuplace.ops.data.tracing import trace
+from gpuplace.ops.data.experimental import RandomDataset, Transformation, directed, in_turn, scan
 from gpuplace.ops.flow.assert_and_print import Print
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math.cast import cast
@@ -59,7 +58,7 @@ def sample_from_datasets(
             return log(convert_to_tensor(list(values)), name="logits")
 
         pairs = Dataset.zip((weights.map(logits_of), RandomDataset(seed).batch(2)))
-        return directed(_in_turn(pairs, _chosen), datasets)
+        return directed(in_turn(pairs, _chosen), datasets)
     if weights is None:
         logits: Any = [[1.0] * len(datasets)]
     else:
@@ -74,20 +73,7 @@ def sample_from_datasets(
     if len(datasets) == 1:
         return datasets[0]
     seeds = RandomDataset(seed).batch(2)
-    return directed(_in_turn(seeds, lambda pair: _chosen(logits, pair)), datasets)
-
-
-def _in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
-    """What a function makes of each element, in the thread that asks for it."""
-    function_in_graph = trace(function, "Dataset.map()", dataset.element_spec)
-    return dataset._unary(
-        "MapDataset",
-        function_in_graph.spec,
-        (function_in_graph,),
-        other_arguments=list(function_in_graph.captured),
-        f=function_in_graph.ref,
-        use_inter_op_parallelism=False,
-    )
+    return directed(in_turn(seeds, lambda pair: _chosen(logits, pair)), datasets)
 
 
 def _chosen(logits: TensorLike, seed: Tensor) -> Tensor:

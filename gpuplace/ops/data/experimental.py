@@ -354,6 +354,24 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     return directed(choice_dataset, datasets)
 
 
+def in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
+    """What a function makes of each element, in the thread that asks for it.
+
+    Args:
+        dataset: gives the elements.
+        function: the function, as for ``Dataset.map``.
+    """
+    traced = trace(function, "Dataset.map()", dataset.element_spec)
+    return dataset._unary(
+        "MapDataset",
+        traced.spec,
+        (traced,),
+        other_arguments=list(traced.captured),
+        f=traced.ref,
+        use_inter_op_parallelism=False,
+    )
+
+
 def directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
     """Elements of several datasets, as the numbers of another one say.
 

@@ -152,6 +152,8 @@ __all__ = [
     "float32", "float64", "half", "int16", "QUANTIZED_DTYPES", "int32", "int64", "int8", "qint16", "qint32", "qint8",
     "quint16", "quint8", "resource", "string", "OptionalSpec", "TensorShape", "TensorSpec", "TypeSpec", "uint16",
     "uint32", "uint64", "uint8", "variant",
+    # Quantized numbers
+    "dequantize", "quantize", "quantize_v2", "quantized_concat",
     # Messages of the runtime
     "get_logger",
     # Namespaces
@@ -345,6 +347,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.nn.quantized import dequantize, quantize, quantize_v2, quantized_concat
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
@@ -435,6 +438,7 @@ else:
                 fft fft2d fft3d ifft ifft2d ifft3d
             """,
             "gpuplace.ops.random.gamma_and_poisson": "random_gamma random_poisson",
+            "gpuplace.ops.nn.quantized": "dequantize quantize quantize_v2 quantized_concat",
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,

@@ -19,6 +19,12 @@ from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
+from gpuplace.ops.nn.quantized import (
+    quantized_avg_pool,
+    quantized_conv2d,
+    quantized_max_pool,
+    quantized_relu_x,
+)
 from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.scaling import *
 from gpuplace.ops.nn.statistics import *
@@ -101,6 +107,10 @@ __all__ = [
     "nce_loss",
     "normalize_moments",
     "pool",
+    "quantized_avg_pool",
+    "quantized_conv2d",
+    "quantized_max_pool",
+    "quantized_relu_x",
     "raw_rnn",
     "relu",
     "relu6",

@@ -55,7 +55,7 @@ from gpuplace.api.missing import give_advice as _give_advice
 from gpuplace.api.nets import initializers
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import *
-from gpuplace.dtypes import DType, as_dtype
+from gpuplace.dtypes import QUANTIZED_DTYPES, DType, as_dtype
 from gpuplace.errors import OpError
 from gpuplace.graph.convert import (
     convert_to_tensor,
@@ -121,7 +121,8 @@ from gpuplace.ops.variables.template import *
 from gpuplace.ops.variables.variable_scope import *
 from gpuplace.ops.variables.variables import *
 from gpuplace.release import get_release, set_release
-from gpuplace.shapes import Dimension, TensorShape
+from gpuplace.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
+from gpuplace.tf_logging import get_logger
 
 __version__ = "0.1.0.dev0"
 
@@ -145,17 +146,23 @@ __all__ = [
     "AttrValue", "ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto",
     "import_graph_def", "make_ndarray", "make_tensor_proto", "MetaGraphDef", "NameAttrList", "NodeDef",
     "OptimizerOptions", "RunMetadata", "RunOptions", "SessionLog", "Summary", "SummaryMetadata",
-    "TensorProto", "VersionDef",
+    "TensorInfo", "TensorProto", "VersionDef",
     # Types and shapes
-    "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
-    "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
-    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "TypeSpec", "uint16", "uint32",
-    "uint64", "uint8", "variant",
+    "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "dimension_at_index", "dimension_value",
+    "double", "DType", "float16",
+    "float32", "float64", "half", "int16", "QUANTIZED_DTYPES", "int32", "int64", "int8", "qint16", "qint32", "qint8",
+    "quint16", "quint8", "resource", "string", "OptionalSpec", "TensorShape", "TensorSpec", "TypeSpec", "uint16",
+    "uint32", "uint64", "uint8", "variant",
+    # Quantized numbers
+    "dequantize", "quantize", "quantize_v2", "quantized_concat",
+    # Messages of the runtime
+    "get_logger",
     # Namespaces
     "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
     "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
-    "math", "metrics", "nest", "nn", "python_io", "quantization", "queue", "random", "raw_ops", "saved_model", "sets",
+    "math", "metrics", "nest", "nn", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader",
+    "saved_model", "sets",
     "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -175,8 +182,8 @@ __all__ = [
     "tensor_scatter_sub", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
     "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
-    "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "print", "Print", "py_func",
-    "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "numpy_function", "print",
+    "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
@@ -224,7 +231,8 @@ __all__ = [
     "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
     "random_uniform", "set_random_seed", "truncated_normal",
     # Ops: text
-    "as_string", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "regex_replace",
+    "as_string", "decode_base64", "decode_compressed", "decode_raw", "encode_base64", "fingerprint",
+    "timestamp", "reduce_join", "regex_replace",
     "string_split", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
     "string_join", "string_length", "string_lower", "string_strip", "string_to_number", "string_upper",
     "substr",
@@ -317,11 +325,14 @@ if TYPE_CHECKING:
         SessionLog,
         Summary,
         SummaryMetadata,
+        TensorInfo,
         TensorProto,
         VersionDef,
     )
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
+    from gpuplace.ops.data.optional import OptionalSpec
+    from gpuplace.ops.flow.immediate_functions import py_function
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
@@ -338,6 +349,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.nn.quantized import dequantize, quantize, quantize_v2, quantized_concat
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
@@ -350,6 +362,7 @@ if TYPE_CHECKING:
         serialize_sparse,
     )
     from gpuplace.ops.sparse.sparse_tensor import *
+    from gpuplace.ops.text.raw_bytes import decode_compressed, fingerprint, timestamp
     from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
     from gpuplace.ops.text.splitting import *
     from gpuplace.ops.text.strings import *
@@ -357,6 +370,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.type_spec import *
     from gpuplace.session.place import place
     from gpuplace.session.session import InteractiveSession, Session
+    from gpuplace.stand_in.platform import resource_loader
     from gpuplace.sweeps.sweep import sweep
 else:
     _late_name = _lazy_names(
@@ -376,6 +390,7 @@ else:
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
             "gpuplace.clusters.dask_client": "cluster",
+            "gpuplace.stand_in.platform": "resource_loader",
             "gpuplace.cost.cost_model": "CostModel",
             "gpuplace.cost.estimate": "StepEstimate estimate",
             "gpuplace.device.machine": "Machine",
@@ -383,9 +398,11 @@ else:
             "gpuplace.ops": "losses",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
-                NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
-                VersionDef
+                NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo
+                TensorProto                 VersionDef
             """,
+            "gpuplace.ops.data.optional": "OptionalSpec",
+            "gpuplace.ops.flow.immediate_functions": "py_function",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,
@@ -427,6 +444,7 @@ else:
                 fft fft2d fft3d ifft ifft2d ifft3d
             """,
             "gpuplace.ops.random.gamma_and_poisson": "random_gamma random_poisson",
+            "gpuplace.ops.nn.quantized": "dequantize quantize quantize_v2 quantized_concat",
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,
@@ -448,6 +466,7 @@ else:
             "gpuplace.ops.sparse.sparse_tensor": """
                 SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor
             """,
+            "gpuplace.ops.text.raw_bytes": "decode_compressed fingerprint timestamp",
             "gpuplace.ops.text.regex_and_encoding": """
                 decode_base64 decode_raw encode_base64 regex_replace
             """,

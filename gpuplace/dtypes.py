@@ -23,6 +23,7 @@ import ml_dtypes
 import numpy as np
 
 from gpuplace import shapes
+from gpuplace.display import above
 from gpuplace.typing import DTypeLike
 
 __all__ = [  # what `tf.` offers; helpers are imported by name
@@ -697,3 +698,22 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
             raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
         array[index] = item.encode() if isinstance(item, str) else bytes(item)
     return array.reshape(shape)
+
+
+QUANTIZED_DTYPES = frozenset(
+    one for base in (qint8, quint8, qint16, quint16, qint32) for one in (base, base._as_ref)
+)
+"""The types of quantized numbers, and of variables of them."""
+
+
+def __getattr__(name: str) -> Any:
+    """What ``tf.dtypes`` has of the ops."""
+    if name == "as_string":
+        return above("gpuplace.ops.text.strings", "as_string")
+    if name == "cast":
+        return above("gpuplace.ops.math.cast", "cast")
+    if name == "complex":
+        return above("gpuplace.ops.math.elementwise", "complex")
+    if name == "saturate_cast":
+        return above("gpuplace.ops.math.cast", "saturate_cast")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -21,6 +21,7 @@ __all__ = [
     "error",
     "fatal",
     "flush",
+    "get_logger",
     "get_verbosity",
     "info",
     "log",
@@ -121,3 +122,8 @@ def set_verbosity(v: int) -> None:
 def get_verbosity() -> int:
     """Returns the level from which on messages are shown, as ``set_verbosity`` takes it."""
     return _logger.getEffectiveLevel()
+
+
+def get_logger() -> _logging.Logger:
+    """Returns the logger of Python's ``logging`` that the messages go to."""
+    return _logger

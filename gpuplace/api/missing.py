@@ -76,7 +76,6 @@ ADVICE: Mapping[str, str] = {
     + _WRITE,
     "load_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or " + _WRITE,
     "lite": _WRITE,
-    "py_function": "use tf.py_func",
     "ragged": "gpuplace has dense tensors and tf.SparseTensor: fill rows up to one length, or " + _WRITE,
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",

@@ -22,6 +22,7 @@ release 1.15.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from types import TracebackType
@@ -305,6 +306,70 @@ class LineReader:
             self._begun.append(rest)
             self._lines = iter(lines)
         return line.replace(b"\r", b"")
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+class CsvReader:
+    """Reads the records of a CSV file one by one: lines, which go on where a value in quotation marks has their ends.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        delimiter: what stands between values, one byte.
+        quotes: whether quotation marks are read.
+
+    Raises:
+        OpError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path, kind: str, delimiter: bytes, quotes: bool) -> None:
+        self._path = path
+        self._file = _unpacked(path, kind)
+        self._delimiter, self._quotes = delimiter, quotes
+        self._signs = re.compile(b"[%s\r\n%s]" % (b'"' if quotes else b"", re.escape(delimiter)))
+        self._ready = b""
+
+    def next(self) -> bytes | None:
+        """The next record without the end of its line, which is of any kind; None when there is none.
+
+        Raises:
+            InvalidArgumentError: the file ends in a value in quotation marks.
+            OpError: the file cannot be read, or is damaged.
+        """
+        begin = at = 0
+        is_quoted, closed = False, -1
+        while True:
+            found = self._signs.search(self._ready, at)
+            if found is None or (found[0] == b"\r" and found.end() == len(self._ready)):
+                at = len(self._ready) if found is None else found.start()
+                with with_op_errors(self._path):
+                    piece = self._file.read(_PIECE)
+                self._ready += piece
+                if piece:
+                    continue
+                if is_quoted:
+                    raise InvalidArgumentError.of(
+                        "Reached end of file without closing quoted field in record"
+                    )
+                record, self._ready = self._ready.rstrip(b"\r"), b""
+                return record if record or found is not None else None
+            at = found.end()
+            if found[0] == b'"':
+                if is_quoted:
+                    is_quoted, closed = False, at
+                else:
+                    is_quoted = found.start() in (begin, closed)
+            elif is_quoted:
+                continue
+            elif found[0] == self._delimiter:
+                begin = at
+            else:
+                end = at + 1 if self._ready[found.start() : at + 1] == b"\r\n" else at
+                record, self._ready = self._ready[: found.start()], self._ready[end:]
+                return record
 
     def close(self) -> None:
         """Closes the file."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,8 @@ class Graph(Collections):
 
     is_traced = False
     """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+    _evaluate: Callable[[Tensor], Any] | None = None
+    """Gives the values of tensors while the graph is made, where they have values: in ``tf.py_function``."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -303,7 +303,18 @@ class Tensor:
 
     __hash__ = object.__hash__  # by identity, as is equality: no Python code for a look-up in a dict
 
+    def __getattr__(self, name: str) -> Any:
+        """``numpy``, a function that gives the value, where tensors have values while a graph is made."""
+        evaluate = self.op.graph._evaluate if name == "numpy" else None
+        if evaluate is None:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
+        return lambda: evaluate(self)[()]
+
     def __bool__(self) -> bool:
+        if self.op.graph._evaluate is not None:
+            return bool(self.op.graph._evaluate(self))
         raise TypeError(
             "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if"
             " t:` to test if a"
@@ -324,6 +335,9 @@ class Tensor:
         )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if self.op.graph._evaluate is not None:
+            value = self.op.graph._evaluate(self)
+            return value if dtype is None else value.astype(dtype)
         raise NotImplementedError(
             f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array: run it in a session."
         )

@@ -88,10 +88,8 @@ def function_def(
     for given in where.values():
         nodes.unique(given)
     called = {op: nodes.unique(op.name) for op in operations}
-    for (
-        op
-    ) in operations:  # a loop's variables, and what a branch takes, come from operations that were made later
-        _note_outputs(op, called[op], where)
+    for op in operations:
+        _name_outputs(op, called[op], where)
     for op in operations:
         _add_node(made, op, called, where)
     for result, tensor in zip(results, body.results, strict=True):
@@ -104,6 +102,15 @@ def function_def(
     return made
 
 
+def _name_outputs(op: Operation, name: str, where: dict[Tensor, str]) -> None:
+    """Notes how the outputs of a node are named; others may take them that were made before it, as loops do."""
+    if op.op_def is None:
+        return
+    for arg, positions in op.op_def.output_ranges(op.attrs).items():
+        for number, position in enumerate(positions):
+            where[op.outputs[position]] = f"{name}:{arg}:{number}"
+
+
 def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dict[Tensor, str]) -> None:
     """Adds a node."""
     node = made.node_def.add(name=called[op], op=op.type, device=op.device)
@@ -111,14 +118,6 @@ def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dic
     node.input.extend(f"^{called[one]}" for one in op.control_inputs if one in called)
     for key, value in op.attrs.items():
         encode_attr(value, node.attr[key])
-
-
-def _note_outputs(op: Operation, name: str, where: dict[Tensor, str]) -> None:
-    """Notes how the outputs of a node are named."""
-    if op.op_def is not None:
-        for arg, positions in op.op_def.output_ranges(op.attrs).items():
-            for number, position in enumerate(positions):
-                where[op.outputs[position]] = f"{name}:{arg}:{number}"
 
 
 def add_function(

@@ -15,11 +15,13 @@ Source: tensorflow/python/util/nest.py, release 1.15 (order, sentences).
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from gpuplace.ops.composite import CompositeTensor, is_composite, is_spec
+from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 
 
 def is_attrs(value: Any) -> bool:
@@ -27,8 +29,16 @@ def is_attrs(value: Any) -> bool:
     return hasattr(type(value), "__attrs_attrs__")
 
 
-def is_nested(value: Any) -> bool:
-    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``."""
+def is_nested(value: Any, opens_lists: bool = True) -> bool:
+    """Whether a value has parts: a sequence other than a text, a mapping, a view of one, or a class of ``attrs``.
+
+    Args:
+        value: the value.
+        opens_lists: whether lists, values of sparse tensors and sequences other than tuples have.
+    """
+    if not opens_lists:
+        is_leaf = isinstance(value, SparseTensorValue)
+        return not is_leaf and (isinstance(value, (tuple, Mapping)) or is_attrs(value))
     if isinstance(value, (list, tuple, Mapping)):
         return True
     if isinstance(value, (str, bytes, bytearray)):
@@ -45,23 +55,23 @@ def items(
         value: the value.
         opens_slices: whether ``IndexedSlices``, sparse tensors and others that consist of tensors are opened too, and
             their specs: they have one part, which has the tensors.
-        opens_lists: whether lists are; else they are leaves.
+        opens_lists: whether lists are; else they are leaves, as ``is_nested`` says.
 
     Returns:
         The parts, None of a leaf.
     """
+    if opens_slices and isinstance(value, CompositeTensor):
+        return [(type(value).__name__, value._to_components())]
+    if opens_slices and is_spec(value):
+        return [(value.value_type.__name__, value._component_specs)]
+    if not is_nested(value, opens_lists):
+        return None
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in sorted(value)]
     if isinstance(value, (list, tuple)):
         if hasattr(value, "_fields"):
             return list(zip(value._fields, value, strict=True))
-        return list(enumerate(value)) if opens_lists or isinstance(value, tuple) else None
-    if opens_slices and isinstance(value, CompositeTensor):
-        return [(type(value).__name__, value._to_components())]
-    if opens_slices and is_spec(value):
-        return [(value.value_type.__name__, value._component_specs)]
-    if not opens_lists or not is_nested(value):
-        return None
+        return list(enumerate(value))
     if is_attrs(value):
         return [(field.name, getattr(value, field.name)) for field in type(value).__attrs_attrs__]
     return list(enumerate(value))
@@ -160,7 +170,11 @@ def is_same_type(first: Any, second: Any) -> bool:
 
 
 def assert_same_structure(
-    first: Any, second: Any, check_types: bool = True, opens_slices: bool = False
+    first: Any,
+    second: Any,
+    check_types: bool = True,
+    opens_slices: bool = False,
+    opens_lists: bool = True,
 ) -> None:
     """Checks that two structures have the same form.
 
@@ -169,15 +183,16 @@ def assert_same_structure(
         second: another one.
         check_types: whether their sequences have to be of the same types.
         opens_slices: whether ``IndexedSlices``, sparse tensors and the like are opened too; a spec is like a value.
+        opens_lists: whether lists have parts; else they are leaves, as ``is_nested`` says.
 
     Raises:
         ValueError: they are nested differently, or of different lengths, or a value and a spec do not fit.
         TypeError: their sequences are of different types.
     """
     try:
-        _compare(first, second, check_types, opens_slices)
+        _compare(first, second, check_types, opens_slices, opens_lists)
     except (ValueError, TypeError) as error:
-        texts = [str(pack_sequence_as(one, [_DOT] * len(flatten(one)))) for one in (first, second)]
+        texts = [str(_packed(one, itertools.repeat(_DOT), False, opens_lists)) for one in (first, second)]
         message = (
             "The two structures don't have the same nested structure.\n\n"
             f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
@@ -226,8 +241,8 @@ def is_value_and_spec(first: Any, second: Any) -> bool:
     return (is_composite(first) and is_spec(second)) or (is_spec(first) and is_composite(second))
 
 
-def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool) -> None:
-    found = [_parts(one, opens_slices, True) for one in (first, second)]
+def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool, opens_lists: bool) -> None:
+    found = [_parts(one, opens_slices, opens_lists) for one in (first, second)]
     if (found[0] is None) is not (found[1] is None):
         nested, leaf = (first, second) if found[1] is None else (second, first)
         raise ValueError(
@@ -251,7 +266,7 @@ def _compare(first: Any, second: Any, check_types: bool, opens_slices: bool) -> 
     if is_opened and all(is_composite(one) or is_spec(one) for one in (first, second)):
         check_specs(first, second)
     for one, other in zip(found[0], found[1], strict=False):
-        _compare(one, other, check_types, opens_slices)
+        _compare(one, other, check_types, opens_slices, opens_lists)
     if len(found[0]) != len(found[1]):
         raise ValueError(
             "The two structures don't have the same number of elements. First structure:"

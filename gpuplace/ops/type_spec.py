@@ -11,6 +11,7 @@ Source: tensorflow/python/framework/type_spec.py and tensor_spec.py, release 1.1
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,36 @@ class TypeSpec:
                 )
         return self._from_compatible_tensor_list(tensor_list)
 
+    def _batch(self, batch_size: int | None) -> TypeSpec:
+        """What so many such values are, put together along a new axis; None: there may be any number."""
+        raise NotImplementedError(f"{type(self).__name__}._batch")
+
+    def _unbatch(self) -> TypeSpec:
+        """What a row of such a value is; ValueError for a scalar."""
+        raise NotImplementedError(f"{type(self).__name__}._unbatch")
+
+    def _to_batched_tensor_list(self, value: Any) -> list[Tensor]:
+        """The tensors whose rows the rows of a value consist of; ValueError for a scalar."""
+        tensors = self._to_tensor_list(value)
+        if any(tensor.shape.ndims == 0 for tensor in tensors):
+            raise ValueError(
+                f"While converting {value} to a list of tensors for batching, found a scalar item which cannot be"
+                " batched."
+            )
+        return tensors
+
+    def _to_legacy_output_types(self) -> Any:
+        """What stands for it among the types of a dataset's elements."""
+        return self
+
+    def _to_legacy_output_shapes(self) -> Any:
+        """What stands for it among their shapes."""
+        return self
+
+    def _to_legacy_output_classes(self) -> Any:
+        """What stands for it among their classes."""
+        return self
+
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or all values of another spec, may be of this one.
 
@@ -135,7 +166,15 @@ def _fits(mine: Any, theirs: Any) -> bool:
         return mine.is_compatible_with(theirs)
     if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
         return mine.is_compatible_with(theirs)
-    return type(mine) is type(theirs) and bool(np.all(mine == theirs))
+    if type(mine) is not type(theirs):
+        return False
+    parts, others = nest.items(mine), nest.items(theirs)
+    if parts is not None and others is not None:
+        return len(parts) == len(others) and all(
+            key == other_key and _fits(one, other)
+            for (key, one), (other_key, other) in zip(parts, others, strict=True)
+        )
+    return bool(np.all(mine == theirs))
 
 
 def _common(mine: Any, theirs: Any) -> Any:
@@ -144,6 +183,15 @@ def _common(mine: Any, theirs: Any) -> Any:
         return common_shape(mine, theirs)
     if isinstance(mine, TypeSpec) and isinstance(theirs, TypeSpec):
         return mine.most_specific_compatible_type(theirs)
+    parts, others = nest.items(mine), nest.items(theirs)
+    if (
+        parts
+        and others
+        and type(mine) is type(theirs)
+        and [key for key, _ in parts] == [key for key, _ in others]
+    ):
+        common = [_common(one, other) for (_, one), (_, other) in zip(parts, others, strict=True)]
+        return nest.like(mine, common)
     if not _fits(mine, theirs):
         raise ValueError(f"Types are not compatible: {mine!r} vs {theirs!r}")
     return mine
@@ -155,7 +203,8 @@ def _key(fact: Any) -> Any:
         return fact.sizes
     if isinstance(fact, np.ndarray):
         return fact.shape, fact.tobytes()
-    return fact
+    parts = nest.items(fact)
+    return fact if parts is None else tuple((key, _key(part)) for key, part in parts)
 
 
 def common_shape(first: TensorShape, second: TensorShape) -> TensorShape:
@@ -217,9 +266,21 @@ class TensorSpec(TypeSpec):
     def _component_specs(self) -> TensorSpec:
         return self
 
+    def _to_legacy_output_types(self) -> DType:
+        return self.dtype
+
+    def _to_legacy_output_shapes(self) -> TensorShape:
+        return self.shape
+
+    def _to_legacy_output_classes(self) -> type:
+        return self.value_type
+
     def _to_components(self, value: TensorLike) -> Tensor:
-        tensor = convert_to_tensor(value, self.dtype)
-        if not tensor.shape.is_compatible_with(self.shape):
+        try:
+            tensor = convert_to_tensor(value, self.dtype)
+        except (TypeError, ValueError):
+            tensor = None
+        if tensor is None or not tensor.shape.is_compatible_with(self.shape):
             raise ValueError(
                 f"Value {value!r} is not convertible to a tensor with dtype {self.dtype} and shape {self.shape}."
             )
@@ -227,6 +288,16 @@ class TensorSpec(TypeSpec):
 
     def _from_components(self, components: Tensor) -> Tensor:
         return components
+
+    def _from_compatible_tensor_list(self, tensor_list: list[Tensor]) -> Tensor:
+        tensor_list[0].set_shape(self.shape)
+        return tensor_list[0]
+
+    def _to_batched_tensor_list(self, value: TensorLike) -> list[Tensor]:
+        tensor = self._to_components(value)
+        if self.shape.merge_with(tensor.shape).ndims == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return [tensor]
 
     def _batch(self, batch_size: int | None) -> TensorSpec:
         """What so many such tensors are, put together along a new axis."""
@@ -285,6 +356,34 @@ def register_type_spec_from_value_converter(
     _spec_makers.insert(0, (type_object, converter_fn, allow_subclass))
 
 
+def known_type_spec(value: Any) -> TypeSpec | None:
+    """The spec of a value of a class that has specs, or of a list of such values alike; None for any other value."""
+    if isinstance(value, list) and value:
+        return _spec_of_list(value)
+    if isinstance(value, Tensor):
+        return TensorSpec(value.shape, value.dtype)
+    if is_composite(value):
+        return value._type_spec
+    for value_type, make, for_subclasses in _spec_makers:
+        if type(value) is value_type or (for_subclasses and isinstance(value, value_type)):
+            return make(value)
+    return None
+
+
+def _spec_of_list(values: list[Any]) -> TypeSpec | None:
+    specs = []
+    for one in values:
+        spec = known_type_spec(one)
+        if spec is None:
+            return None
+        specs.append(spec)
+    try:
+        common = functools.reduce(lambda one, other: one.most_specific_compatible_type(other), specs)
+        return common._batch(len(values))
+    except (ValueError, NotImplementedError):  # they have nothing in common, or cannot be put together
+        return None
+
+
 def type_spec_from_value(value: Any) -> Any:
     """The spec of a value.
 
@@ -294,13 +393,9 @@ def type_spec_from_value(value: Any) -> Any:
     Raises:
         TypeError: it is nothing of the kind.
     """
-    if isinstance(value, Tensor):
-        return TensorSpec(value.shape, value.dtype)
-    if is_composite(value):
-        return value._type_spec
-    for value_type, make, for_subclasses in _spec_makers:
-        if type(value) is value_type or (for_subclasses and isinstance(value, value_type)):
-            return make(value)
+    spec = known_type_spec(value)
+    if spec is not None:
+        return spec
     try:
         tensor = convert_to_tensor(value)
     except (TypeError, ValueError):

@@ -162,7 +162,7 @@ _as_first(
     "CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "TensorStridedSliceUpdate", "RefSelect"
 )
 _as_first("AdjustContrast", "UnicodeTranscode", "UnicodeScript")
-_as_first("DecodeCompressed", "XlaOptimizationBarrier", "_UnaryOpsComposition")
+_as_first("XlaOptimizationBarrier", "_UnaryOpsComposition")
 _as_first("ApplyAdagradV2", "ApplyAddSign", "ApplyPowerSign", "SparseApplyAdagradV2")
 _as_first("_HostCast")
 
@@ -336,7 +336,7 @@ def _key_and_counter(op: Operation) -> Any:
     return (_vector(1), _vector(2), SCALAR_SHAPE)[: _outputs(op)]
 
 
-@shape_function("StatelessRandomGetAlg", "DeviceIndex", "Timestamp", "IsTensorFloat32Enabled", "GlobalIterId")
+@shape_function("StatelessRandomGetAlg", "DeviceIndex", "IsTensorFloat32Enabled", "GlobalIterId")
 @shape_function("IsBoostedTreesEnsembleInitialized", "TensorMapSize")
 @shape_function("TensorArraySize", "TensorArraySizeV2", "TensorArrayWrite", "TensorArrayWriteV2")
 @shape_function(
@@ -630,10 +630,8 @@ def _declared(op: Operation) -> Any:
     return (constant_value_as_shape(op.inputs[0]),)
 
 
-@shape_function("OptionalGetValue", "IteratorGetNextAsOptional", "MultiDeviceIteratorGetNextFromShard")
+@shape_function("MultiDeviceIteratorGetNextFromShard")
 def _declared_outputs(op: Operation) -> Any:
-    if op.type == "IteratorGetNextAsOptional":
-        return (SCALAR_SHAPE,)
     return tuple(op.attrs["output_shapes"])
 
 

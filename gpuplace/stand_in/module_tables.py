@@ -123,12 +123,17 @@ _VARIABLES = (
 
 NAMES = {
     "client.session": ("session.fetches",),
+    "data.ops.dataset_ops": (
+        "api.training.data",
+        "api.training.data_experimental",
+        "stand_in.data.pipelines",
+    ),
     **dict.fromkeys(
-        ("data.ops.dataset_ops", "data.ops.iterator_ops", "data.ops.readers"),
+        ("data.ops.iterator_ops", "data.ops.readers"),
         ("api.training.data", "api.training.data_experimental"),
     ),
     "data.ops.multi_device_iterator_ops": (),
-    "data.ops.optional_ops": ("api.training.data_experimental",),
+    "data.ops.optional_ops": ("api.training.data_experimental", "ops.data.optional"),
     **{
         f"data.experimental.ops.{module}": ("api.training.data_experimental",)
         for module in (
@@ -150,8 +155,10 @@ NAMES = {
                 "threading_options",
             ),
             *("prefetching_ops", "random_ops", "scan_ops", "shuffle_ops", "threadpool", "unique"),
+            *("iterator_ops", "parsing_ops", "resampling", "writers"),
         )
     },
+    "data.experimental.ops.readers": ("api.training.data_experimental", "ops.data.examples"),
     "distribute.all_reduce": (),
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
@@ -282,7 +289,6 @@ NAMES = {
         ("ops.linear_operators.registrations",),
     ),
     "ops.linalg.linear_operator_algebra": ("ops.linear_operators.algebra",),
-    "ops.list_ops": (),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("ops.input.tables",),
     "ops.losses.losses": ("ops.losses",),
@@ -441,6 +447,9 @@ ALIASES = {
     ("data.ops.dataset_ops", "DatasetV1"): "Dataset",
     ("data.ops.dataset_ops", "DatasetV2"): "Dataset",
     ("data.ops.dataset_ops", "DatasetV1Adapter"): "Dataset",
+    ("data.ops.dataset_ops", "_VariantDataset"): "Dataset",
+    ("data.ops.optional_ops", "_OptionalImpl"): "Optional",
+    ("ops.script_ops", "eager_py_func"): "py_function",
     **{
         ("data.ops.dataset_ops", f"get_legacy_output_{what}"): f"get_output_{what}"
         for what in ("types", "shapes", "classes")

@@ -1,5 +1,8 @@
 """Cases of shapes, padding, joining, slicing, gathering, order and position."""
 
+import gzip
+import zlib
+
 import numpy as np
 
 from tests.ops.cases import Case, b, c64, f32, f64, i32, i64, ramp, s, u8
@@ -234,6 +237,19 @@ CASES = [
     Case("EncodeBase64", [s("hello")], {"pad": True}, label="pad"),
     Case("DecodeBase64", [s(["aGVsbG8", "aGVsbG8=", "fz8-"])]),
     Case("DecodeRaw", [s(["abcd", "efgh"])], {"out_type": "int16"}),
+    *[
+        Case("DecodeCompressed", [np.array([[packed, packed]], object)], {"compression_type": kind}, label)
+        for label, kind, packed in (
+            ("plain", "", b"abc"),
+            ("zlib", "ZLIB", zlib.compress(b"abc" * 9)),
+            ("gzip", "GZIP", gzip.compress(b"abc" * 9, mtime=0)),
+        )
+    ],
+    Case("DecodeCompressed", [s(["abc"])], {"compression_type": "ZLIB"}, label="damaged", only_class=True),
+    Case("Fingerprint", [s(["a", "bc", ""]), s("farmhash64")], label="texts"),
+    Case("Fingerprint", [s([["a", "bc"], ["", "d"]]), s("farmhash64")], label="rows of texts"),
+    Case("Fingerprint", [f32([[1.5, 2.0], [0.0, 3.0]]), s("farmhash64")]),
+    Case("Fingerprint", [i32([[[1, 2]], [[3, 4]]]), s("farmhash64")]),
     Case("DecodeRaw", [s(["abcd"])], {"out_type": "int32", "little_endian": False}, label="big"),
     Case("DecodePaddedRaw", [s([["abcdef", "gh"]]), i32(4)], {"out_type": "int16"}),
     Case("DecodePaddedRaw", [s(["abc", ""]), i32(4)], {"out_type": "int32", "little_endian": False}, label="big"),

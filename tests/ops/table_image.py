@@ -227,6 +227,10 @@ def samples():
 CHOICES = f32(
     [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [1, 11.1, 0, 10.1], [0, 100, 1, 101]]
 )
+MANY_BOXES = (np.random.default_rng(8).random((2, 9, 3, 4)) * [0.5, 0.5, 0.9, 0.9] + [0, 0, 0.4, 0.4]).astype(
+    np.float32
+)
+MANY_SCORES = np.random.default_rng(9).random((2, 9, 3)).astype(np.float32)
 SCORES = f32([0.9, 0.75, 0.6, 0.95, 0.5, 0.3])
 LINES = f32([[[0, 0, 1, 1], [0.2, 0.3, 0.6, 0.7], [0.5, -0.5, 0.9, 2], [0.9, 0.9, 0.1, 0.1]]])
 
@@ -270,6 +274,17 @@ CASES = [
         Case("NonMaxSuppressionV3", [CHOICES, SCORES, i32(n), f32(0.5), f32(t)])
         for n in (0, 30)
         for t in (0.0, 0.55)
+    ],
+    *[
+        Case(
+            "CombinedNonMaxSuppression",
+            [boxes, MANY_SCORES, i32(2), i32(7), f32(0.4), f32(least)],
+            {"pad_per_class": pads, "clip_boxes": not pads},
+            label,
+        )
+        for boxes, label in ((MANY_BOXES, "own"), (MANY_BOXES[:, :, :1], "shared"))
+        for pads in (False, True)
+        for least in (0.0, 0.6)
     ],
     Case(
         "NonMaxSuppressionV3",

@@ -66,6 +66,11 @@ TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 UPWARDS: dict[str, set[str]] = {
     "gpuplace.display": {"gpuplace.jupyter.reprs"},
     "gpuplace.shapes": {"gpuplace.graphdef.attr_values"},
+    "gpuplace.dtypes": {
+        "gpuplace.ops.math.cast",
+        "gpuplace.ops.math.elementwise",
+        "gpuplace.ops.text.strings",
+    },
     "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
@@ -88,6 +93,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
     "gpuplace.ops.functions.concrete": {"gpuplace.graphdef.function_def"},
+    "gpuplace.ops.flow.immediate_functions": {"gpuplace.session.session"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",

@@ -86,7 +86,8 @@ def namespaces() -> dict[str, types.ModuleType]:
     names = (
         "app audio bitwise compat contrib data debugging distributions dtypes errors estimator flags gfile "
         "graph_util image initializers io layers linalg logging lookup losses manip math metrics nest nn python_io "
-        "quantization queue random raw_ops saved_model sets signal sparse spectral strings summary test train version"
+        "quantization queue random raw_ops resource_loader saved_model sets signal sparse spectral strings summary "
+        "test train version"
     )
     return {name: getattr(gpuplace, name) for name in names.split()}
 

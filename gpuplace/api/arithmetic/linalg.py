@@ -33,6 +33,7 @@ from gpuplace.ops.linear_operators.structured import (
     LinearOperatorHouseholder,
     LinearOperatorLowerTriangular,
 )
+from gpuplace.ops.math.clip_ops import global_norm
 from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.factorization import qr, svd
 from gpuplace.ops.math.factorization import self_adjoint_eig as eigh
@@ -90,6 +91,7 @@ __all__ = [
     "eigvalsh",
     "einsum",
     "expm",
+    "global_norm",
     "eye",
     "inv",
     "l2_normalize",

@@ -42,6 +42,7 @@ from gpuplace.ops.sparse.sparse_spec import (
     serialize_many_sparse,
     serialize_sparse,
 )
+from gpuplace.ops.text.raw_bytes import decode_compressed
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "decode_and_crop_jpeg",
     "decode_base64",
     "decode_bmp",
+    "decode_compressed",
     "decode_csv",
     "decode_gif",
     "decode_image",

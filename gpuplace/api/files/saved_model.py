@@ -9,15 +9,32 @@ from gpuplace.lazy import lazy_names
 from gpuplace.saving import saved_model_constants as constants
 from gpuplace.saving import signature_constants, tag_constants
 from gpuplace.saving.saved_model_constants import *
+from gpuplace.saving.signature_constants import *
+from gpuplace.saving.tag_constants import GPU, SERVING, TPU, TRAINING
 
 __all__ = [
     "ASSETS_DIRECTORY",
     "ASSETS_KEY",
+    "CLASSIFY_INPUTS",
+    "CLASSIFY_METHOD_NAME",
+    "CLASSIFY_OUTPUT_CLASSES",
+    "CLASSIFY_OUTPUT_SCORES",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+    "GPU",
     "LEGACY_INIT_OP_KEY",
     "MAIN_OP_KEY",
+    "PREDICT_INPUTS",
+    "PREDICT_METHOD_NAME",
+    "PREDICT_OUTPUTS",
+    "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME",
+    "REGRESS_OUTPUTS",
     "SAVED_MODEL_FILENAME_PB",
     "SAVED_MODEL_FILENAME_PBTXT",
     "SAVED_MODEL_SCHEMA_VERSION",
+    "SERVING",
+    "TPU",
+    "TRAINING",
     "VARIABLES_DIRECTORY",
     "VARIABLES_FILENAME",
     "Builder",

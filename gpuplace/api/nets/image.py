@@ -13,7 +13,7 @@ from gpuplace.ops.image.geometry import resize_images as resize
 from gpuplace.ops.image.geometry import transpose_image as transpose
 from gpuplace.ops.image.measures import *
 from gpuplace.ops.image.resizing import *
-from gpuplace.ops.nn.patches import extract_image_patches
+from gpuplace.ops.nn.patches import extract_image_patches, extract_patches
 from gpuplace.ops.random.random_ops import random_crop
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",
@@ -39,6 +40,7 @@ __all__ = [
     "encode_png",
     "extract_glimpse",
     "extract_image_patches",
+    "extract_patches",
     "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",

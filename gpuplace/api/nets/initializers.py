@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/initializers, release 1.15.
 """
 
+from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.variables.init_ops import Constant as constant
 from gpuplace.ops.variables.init_ops import GlorotNormal as glorot_normal
 from gpuplace.ops.variables.init_ops import GlorotUniform as glorot_uniform
@@ -36,6 +37,7 @@ __all__ = [
     "orthogonal",
     "random_normal",
     "random_uniform",
+    "tables_initializer",
     "truncated_normal",
     "uniform_unit_scaling",
     "variables",

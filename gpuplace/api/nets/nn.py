@@ -19,7 +19,14 @@ from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
+from gpuplace.ops.nn.quantized import (
+    quantized_avg_pool,
+    quantized_conv2d,
+    quantized_max_pool,
+    quantized_relu_x,
+)
 from gpuplace.ops.nn.sampling import *
+from gpuplace.ops.nn.scaling import *
 from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.nn.volumes import *
 from gpuplace.ops.random.fractional import fractional_avg_pool, fractional_max_pool
@@ -30,6 +37,7 @@ from gpuplace.ops.sparse.embedding import *
 __all__ = [
     "all_candidate_sampler",
     "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "avg_pool",
     "avg_pool1d",
     "avg_pool2d",
@@ -40,6 +48,7 @@ __all__ = [
     "bias_add",
     "bidirectional_dynamic_rnn",
     "compute_accidental_hits",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -55,13 +64,18 @@ __all__ = [
     "crelu",
     "collapse_repeated",
     "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2",
     "ctc_greedy_decoder",
     "ctc_loss",
     "ctc_loss_v2",
     "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
     "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
     "dilation2d",
     "dropout",
     "dynamic_rnn",
@@ -93,6 +107,10 @@ __all__ = [
     "nce_loss",
     "normalize_moments",
     "pool",
+    "quantized_avg_pool",
+    "quantized_conv2d",
+    "quantized_max_pool",
+    "quantized_relu_x",
     "raw_rnn",
     "relu",
     "relu6",
@@ -100,6 +118,7 @@ __all__ = [
     "rnn_cell",
     "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

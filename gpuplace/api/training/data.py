@@ -6,13 +6,14 @@ Source: tensorflow/_api/v1/data, release 1.15.
 from typing import Any
 
 from gpuplace.api.training import data_experimental as experimental
-from gpuplace.ops.data.dataset import Dataset
+from gpuplace.ops.data.dataset import Dataset, DatasetSpec
 from gpuplace.ops.data.iterators import Iterator
 from gpuplace.ops.data.options import Options
 from gpuplace.ops.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 
 __all__ = [
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",

@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/lookup, release 1.15 (names).
 """
 
+from gpuplace.api.training import lookup_experimental as experimental
 from gpuplace.ops.input.tables import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -17,4 +18,5 @@ __all__ = [
     "StaticVocabularyTable",
     "TextFileIndex",
     "TextFileInitializer",
+    "experimental",
 ]

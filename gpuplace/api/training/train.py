@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpuplace.api.files.graph_io import write_graph
 from gpuplace.lazy import lazy_names
+from gpuplace.ops.input import queue_runner
 from gpuplace.ops.input.batching import (
     batch,
     batch_join,
@@ -161,6 +162,7 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "queue_runner",
     "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",

@@ -21,7 +21,6 @@ from gpuplace.graph.op_sets import EXITS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -260,8 +259,10 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 @compute("Pack", fresh=True)
 def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
-    if isinstance(values[0], ResourceHandle):
-        return np.array(values, object)
+    if not hasattr(values[0], "shape"):  # resources, and datasets and other variants
+        packed = np.empty(len(values), object)
+        packed[:] = values
+        return packed
     for index, value in enumerate(values):
         if value.shape != values[0].shape:
             raise InvalidArgumentError.of(

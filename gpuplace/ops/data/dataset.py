@@ -25,26 +25,31 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype, string, variant
+from gpuplace.dtypes import string, variant
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import (
+    convert_to_tensor,
+    get_default_graph,
+    name_scope,
+)
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.data import iterators, structure
 from gpuplace.ops.data.generators import generator_functions
 from gpuplace.ops.data.options import Options
-from gpuplace.ops.data.structure import DatasetSpec
-from gpuplace.ops.data.tracing import Traced, datasets_are_made_by, from_tensors, trace
+from gpuplace.ops.data.padding import default_padding, padded_shape, padding_value, shape_in
+from gpuplace.ops.data.tracing import Traced, trace
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.math.comparison import equal, greater, logical_and
 from gpuplace.ops.math.elementwise import add, maximum
 from gpuplace.ops.random.random_ops import get_seed
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
+from gpuplace.ops.sparse.sparse_tensor import to_sparse
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.text.strings import reduce_join
-from gpuplace.ops.type_spec import TensorSpec
+from gpuplace.ops.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter
 from gpuplace.shapes import SCALAR_SHAPE, Dimension, TensorShape, as_shape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import ShapeLike, TensorLike
 
 AUTOTUNE = -1
 """Leaves a number to TensorFlow; here all of a pipeline runs in turn."""
@@ -120,9 +125,23 @@ class Dataset:
     ) -> None:
         self._variant_tensor = variant_tensor
         self._spec = element_spec
-        self._inputs = tuple(inputs)
-        self._functions = tuple(functions)
+        self._takes_from = tuple(inputs)
+        self._calls = tuple(functions)
         self._options = options
+
+    def _inputs(self) -> list[Dataset]:
+        """The datasets that it takes from."""
+        return list(self._takes_from)
+
+    def _functions(self) -> list[Traced]:
+        """The functions that it calls."""
+        return list(self._calls)
+
+    @property
+    def _flat_structure(self) -> dict[str, Any]:
+        """The attributes by which an operation says what the elements are."""
+        spec = self.element_spec
+        return {"output_types": structure.flat_types(spec), "output_shapes": structure.flat_shapes(spec)}
 
     @property
     def element_spec(self) -> Any:
@@ -168,7 +187,7 @@ class Dataset:
         if self._options is not None:
             return self._options
         merged = Options()
-        for one in self._inputs:
+        for one in self._takes_from:
             merged = merged.merge(one.options())
         return merged
 
@@ -189,7 +208,7 @@ class Dataset:
     def _captures_references(self) -> bool:
         """Whether a function here, or further up, uses a variable by reference."""
         seen: set[Any] = set()
-        pending = [tensor for function in self._functions for tensor in function.captured]
+        pending = [tensor for function in self._functions() for tensor in function.captured]
         while pending:
             tensor = pending.pop()
             if tensor.dtype.is_ref_dtype:
@@ -197,7 +216,7 @@ class Dataset:
             if tensor.op not in seen:
                 seen.add(tensor.op)
                 pending.extend(tensor.op.inputs)
-        return any(one._captures_references() for one in self._inputs)
+        return any(one._captures_references() for one in self._takes_from)
 
     def _with_options_applied(self) -> Dataset:
         """The dataset that an iterator takes from: with the nodes that stand for its options."""
@@ -297,12 +316,43 @@ class Dataset:
             ValueError: a tensor is a scalar, or they have different numbers of rows.
         """
         element = structure.normalised(tensors)
-        spec = structure.map_form(structure.unbatched, structure.spec_of_value(element))
+        spec = structure.map_form(lambda one: one._unbatch(), structure.spec_of_value(element))
         given = structure.to_rows(element)
         rows = Dimension(given[0].shape[0].value if given[0].shape.ndims else None)
         for tensor in given[1:]:
             rows.assert_is_compatible_with(Dimension(tensor.shape[0].value if tensor.shape.ndims else None))
         return made("TensorSliceDataset", spec, has_types=False, components=given)
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """A dataset of the rows of a sparse tensor.
+
+        Args:
+            sparse_tensor: the sparse tensor, its indices in row-major order.
+
+        Returns:
+            A dataset of triples: the indices, values and dense shape of a row.
+
+        Raises:
+            TypeError: it is no sparse tensor.
+        """
+        sparse = to_sparse(sparse_tensor)
+        rank = sparse.dense_shape.shape.merge_with([sparse.indices.shape.with_rank(2)[1]])[0].value
+        inner = None if rank is None else rank - 1
+        spec = (
+            TensorSpec([None, inner], "int64"),
+            TensorSpec([None], sparse.dtype),
+            TensorSpec([inner], "int64"),
+        )
+        return made(
+            "SparseTensorSliceDataset",
+            spec,
+            has_types=False,
+            has_shapes=False,
+            indices=sparse.indices,
+            values=sparse.values,
+            dense_shape=sparse.dense_shape,
+        )
 
     @staticmethod
     def from_generator(
@@ -325,21 +375,7 @@ class Dataset:
         functions = generator_functions(generator, output_types, output_shapes, args)
 
         def one_generator(dummy: Tensor) -> Dataset:
-            name, spec = "Dataset.from_generator()", TensorSpec([], dummy.dtype)
-            init = trace(functions.init, name, spec)
-            following = trace(functions.following, name, init.spec)
-            finalize = trace(functions.finalize, name, init.spec)
-            return made(
-                "GeneratorDataset",
-                following.spec,
-                functions=(init, following, finalize),
-                init_func_other_args=[dummy, *init.captured],
-                next_func_other_args=list(following.captured),
-                finalize_func_other_args=list(finalize.captured),
-                init_func=init.ref,
-                next_func=following.ref,
-                finalize_func=finalize.ref,
-            )
+            return generator_dataset(TensorSpec([], dummy.dtype), [dummy], *functions)
 
         return Dataset.from_tensors(0).flat_map(one_generator)
 
@@ -430,7 +466,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        spec = structure.unbatched(TensorSpec(tensor.shape, tensor.dtype))
+        spec = TensorSpec(tensor.shape[1:], tensor.dtype)
         return made("TensorSliceDataset", spec, has_types=False, components=[tensor])
 
     # Transformations
@@ -586,7 +622,7 @@ class Dataset:
         size = int64_tensor(batch_size, "batch_size")
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        spec = structure.map_form(lambda one: structure.batched(one, rows), self._spec)
+        spec = structure.map_form(lambda one: one._batch(rows), self._spec)
         return self._unary("BatchDatasetV2", spec, batch_size=size, drop_remainder=drops)
 
     def padded_batch(
@@ -614,26 +650,26 @@ class Dataset:
             InvalidArgumentError: at run time, an element is larger than the shape.
         """
         size = int64_tensor(batch_size, "batch_size")
-        values = _default_padding(self._spec) if padding_values is None else padding_values
         specs = structure.flatten(self._spec)
         if any(isinstance(one, SparseTensorSpec) for one in specs):
             raise TypeError(
                 "Batching of padded sparse tensors is not currently supported: batch() puts them together without"
                 " padding"
             )
+        values = default_padding(self._spec) if padding_values is None else padding_values
         shapes = [
-            _padded_shape(shape, spec.shape)
+            padded_shape(shape, spec.shape)
             for shape, spec in builtins.zip(
                 structure.flatten_up_to(self._spec, padded_shapes), specs, strict=True
             )
         ]
         given = [
-            _padding_value(value, spec.dtype)
+            padding_value(value, spec.dtype)
             for value, spec in builtins.zip(structure.flatten_up_to(self._spec, values), specs, strict=True)
         ]
         drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
         rows = fixed_rows(size, drops)
-        known = [_shape_in(shape) for shape in shapes]
+        known = [shape_in(shape) for shape in shapes]
         leaves = [
             TensorSpec(TensorShape([rows]).concatenate(shape), spec.dtype)
             for shape, spec in builtins.zip(known, specs, strict=True)
@@ -829,7 +865,7 @@ class Dataset:
         Raises:
             ValueError: a tensor is a scalar, or they have different numbers of rows.
         """
-        spec = structure.map_form(_row_of, self._spec)
+        spec = structure.map_form(lambda one: one._unbatch(), self._spec)
         rows = Dimension(None)
         for shape in structure.flat_shapes(self._spec):
             try:
@@ -839,7 +875,7 @@ class Dataset:
                     "Cannot unbatch an input whose components have different batch sizes."
                 ) from None
         normal = self.map(lambda *parts: tuple(structure.to_rows(parts)))
-        return Dataset(normal._variant_tensor, self._spec, (self,), normal._functions)._unary(
+        return Dataset(normal._variant_tensor, self._spec, (self,), normal._calls)._unary(
             "UnbatchDataset", spec
         )
 
@@ -868,7 +904,118 @@ class Dataset:
             output_types=structure.flat_types(spec),
             output_shapes=structure.flat_shapes(spec),
         )
-        return from_tensors(spec, tensors)
+        return structure.from_tensors(spec, tensors)
+
+
+class NestedDatasets:
+    """Datasets in an array, such as a batch of datasets.
+
+    Args:
+        variant_tensor: the tensor that stands for them.
+        element_spec: what the elements of each are.
+        dataset_shape: the shape of the array.
+    """
+
+    def __init__(self, variant_tensor: Tensor, element_spec: Any, dataset_shape: TensorShape) -> None:
+        self._variant_tensor = variant_tensor
+        self.element_spec = element_spec
+        self.dataset_shape = dataset_shape
+
+
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset that is part of an element.
+
+    >>> DatasetSpec(TensorSpec([], "int64"))
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
+
+    Args:
+        element_spec: what its elements are.
+        dataset_shape: the shape of an array of such datasets; of one alone that of a scalar.
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: ShapeLike = ()) -> None:
+        self.element_spec = element_spec
+        self._shape = as_shape(dataset_shape)
+
+    @classmethod
+    def from_value(cls, value: Dataset | NestedDatasets) -> DatasetSpec:
+        """The spec of a dataset.
+
+        Args:
+            value: the dataset, or datasets in an array.
+        """
+        return cls(value.element_spec, value.dataset_shape if isinstance(value, NestedDatasets) else ())
+
+    @property
+    def value_type(self) -> type:
+        """``Dataset``."""
+        return Dataset
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self.element_spec, self._shape
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return TensorSpec(self._shape, variant)
+
+    def _to_components(self, value: Dataset | NestedDatasets | list[Any]) -> Tensor:
+        if isinstance(value, list):
+            return convert_to_tensor([self._to_components(one) for one in value])
+        return value._variant_tensor
+
+    def _from_components(self, components: Tensor) -> Dataset | NestedDatasets:
+        if self._shape.ndims == 0:
+            return Dataset(components, self.element_spec)
+        return NestedDatasets(components, self.element_spec, self._shape)
+
+    def _batch(self, batch_size: int | None) -> DatasetSpec:
+        return DatasetSpec(self.element_spec, TensorShape([batch_size]).concatenate(self._shape))
+
+    def _unbatch(self) -> DatasetSpec:
+        if self._shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return DatasetSpec(self.element_spec, self._shape[1:])
+
+    def _to_batched_tensor_list(self, value: Dataset | NestedDatasets | list[Any]) -> list[Tensor]:
+        if self._shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return self._to_tensor_list(value)
+
+
+register_type_spec_from_value_converter(Dataset, DatasetSpec.from_value, allow_subclass=True)
+register_type_spec_from_value_converter(NestedDatasets, DatasetSpec.from_value)
+
+
+def generator_dataset(
+    spec: Any,
+    arguments: Sequence[Tensor],
+    init_func: Callable[..., Any],
+    next_func: Callable[..., Any],
+    finalize_func: Callable[..., Any],
+) -> Dataset:
+    """Elements that functions of the graph make, one after the other.
+
+    Args:
+        spec: what the first function takes.
+        arguments: the tensors that this consists of.
+        init_func: gives what the others take.
+        next_func: gives the next element.
+        finalize_func: is called at the end.
+    """
+    name = "Dataset.from_generator()"
+    init = trace(init_func, name, spec)
+    following, finalize = trace(next_func, name, init.spec), trace(finalize_func, name, init.spec)
+    return made(
+        "GeneratorDataset",
+        following.spec,
+        functions=(init, following, finalize),
+        init_func_other_args=[*arguments, *init.captured],
+        next_func_other_args=list(following.captured),
+        finalize_func_other_args=list(finalize.captured),
+        init_func=init.ref,
+        next_func=following.ref,
+        finalize_func=finalize.ref,
+    )
 
 
 def fixed_rows(size: Tensor, drops: Tensor) -> int | None:
@@ -884,21 +1031,9 @@ def inner_spec(function: Traced) -> Any:
     return function.spec.element_spec
 
 
-def _row_of(spec: Any) -> Any:
-    if isinstance(spec, DatasetSpec) or spec.shape.ndims == 0:
-        raise ValueError("Cannot unbatch an input with scalar components.")
-    return structure.unbatched(spec)
-
-
 def common_spec(first: Any, second: Any) -> Any:
     """What elements of either spec are."""
-
-    def leaf(one: Any, other: Any) -> Any:
-        if isinstance(one, DatasetSpec):
-            return one
-        return one.most_specific_compatible_type(other)
-
-    return structure.map_form(leaf, first, second)
+    return structure.map_form(lambda one, other: one.most_specific_compatible_type(other), first, second)
 
 
 def trace_with_state(
@@ -941,70 +1076,3 @@ def trace_with_state(
         for table in (library.functions, library.function_bodies, library.function_op_defs):
             table.pop(traced.ref.name, None)
         state = weaker
-
-
-# Padding
-
-
-def _default_padding(spec: Any) -> Any:
-    def zero(one: Any) -> Any:
-        if isinstance(one, DatasetSpec) or one.dtype is variant:
-            raise TypeError("Unable to create padding for field of type 'variant'")
-        return "" if one.dtype is string else np.zeros((), one.dtype.as_numpy_dtype)
-
-    return structure.map_form(zero, spec)
-
-
-def _padded_shape(shape: Any, of_input: TensorShape) -> Tensor:
-    try:
-        known = as_shape(shape)
-        if known.sizes is None:
-            raise ValueError("of unknown rank")
-        sizes = [-1 if size is None else size for size in known.sizes]
-        tensor = convert_to_tensor(np.array(sizes, np.int64), "int64")
-    except (TypeError, ValueError):
-        tensor = convert_to_tensor(shape, preferred_dtype="int64")
-        if tensor.shape.ndims not in (None, 1):
-            raise ValueError(
-                f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its shape was {tensor.shape}."
-            ) from None
-        if tensor.dtype is not as_dtype("int64"):
-            raise TypeError(
-                f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its element type was"
-                f" {tensor.dtype.name}."
-            ) from None
-        known = _shape_in(tensor)
-    mine, theirs = known.sizes, of_input.sizes
-    if mine is not None and theirs is not None:
-        fits = len(mine) == len(theirs) and all(
-            one is None or other is None or one >= other
-            for one, other in builtins.zip(mine, theirs, strict=True)
-        )
-        if not fits:
-            raise ValueError(
-                f"The padded shape {known} is not compatible with the corresponding input component shape {of_input}."
-            )
-    return tensor
-
-
-def _shape_in(tensor: Tensor) -> TensorShape:
-    value = constant_value(tensor)
-    if value is None:
-        return (
-            TensorShape([None] * tensor.shape[0].value)
-            if tensor.shape.is_fully_defined()
-            else TensorShape(None)
-        )
-    return TensorShape([None if size < 0 else size for size in value.tolist()])
-
-
-def _padding_value(value: Any, dtype: Any) -> Tensor:
-    tensor = convert_to_tensor(value, name="padding_value")
-    if not tensor.shape.is_compatible_with(TensorShape([])):
-        raise ValueError(f"Padding value should be a scalar, but is not: {tensor}")
-    if tensor.dtype is not dtype:
-        raise TypeError(f"Padding value tensor ({tensor}) does not match output type: {dtype}")
-    return tensor
-
-
-datasets_are_made_by(Dataset)

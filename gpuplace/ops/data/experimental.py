@@ -18,6 +18,7 @@ from gpuplace.ops.data import structure
 from gpuplace.ops.data.dataset import (
     AUTOTUNE,
     Dataset,
+    DatasetSpec,
     common_spec,
     fixed_rows,
     inner_spec,
@@ -34,8 +35,7 @@ from gpuplace.ops.data.options import (
     ThreadingOptions,
 )
 from gpuplace.ops.data.readers import parallel_interleaved
-from gpuplace.ops.data.structure import DatasetSpec
-from gpuplace.ops.data.tracing import from_tensors, trace
+from gpuplace.ops.data.tracing import trace
 from gpuplace.ops.math.check_ops import assert_less
 from gpuplace.ops.math.comparison import less, less_equal, logical_and
 from gpuplace.ops.math.reduction import reduce_min
@@ -123,14 +123,14 @@ def map_and_batch(
         rows = fixed_rows(size, drops)
         return dataset._unary(
             "MapAndBatchDataset",
-            structure.map_form(lambda one: structure.batched(one, rows), function.spec),
+            structure.map_form(lambda one: one._batch(rows), function.spec),
             (function,),
             other_arguments=list(function.captured),
             batch_size=size,
             num_parallel_calls=parallel,
             drop_remainder=drops,
             f=function.ref,
-            preserve_cardinality=False,
+            preserve_cardinality=True,
         )
 
     return apply
@@ -351,6 +351,37 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     spec = choice_dataset.element_spec
     if not isinstance(spec, TensorSpec) or not spec.is_compatible_with(TensorSpec([], "int64")):
         raise TypeError("`choice_dataset` must be a dataset of scalar `tf.int64` tensors.")
+    return directed(choice_dataset, datasets)
+
+
+def in_turn(dataset: Dataset, function: Callable[..., Any]) -> Dataset:
+    """What a function makes of each element, in the thread that asks for it.
+
+    Args:
+        dataset: gives the elements.
+        function: the function, as for ``Dataset.map``.
+    """
+    traced = trace(function, "Dataset.map()", dataset.element_spec)
+    return dataset._unary(
+        "MapDataset",
+        traced.spec,
+        (traced,),
+        other_arguments=list(traced.captured),
+        f=traced.ref,
+        use_inter_op_parallelism=False,
+    )
+
+
+def directed(selector: Dataset, datasets: Sequence[Dataset]) -> Dataset:
+    """Elements of several datasets, as the numbers of another one say.
+
+    Args:
+        selector: gives the positions of datasets, int64 scalars.
+        datasets: the datasets.
+
+    Raises:
+        TypeError: they differ in the types of their elements.
+    """
     common = datasets[0]
     for one in datasets[1:]:
         if one.output_types != common.output_types or one.output_classes != common.output_classes:
@@ -358,8 +389,8 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     return made(
         "DirectedInterleaveDataset",
         _weakest([one.element_spec for one in datasets]),
-        (choice_dataset, *datasets),
-        selector_input_dataset=choice_dataset._variant_tensor,
+        (selector, *datasets),
+        selector_input_dataset=selector._variant_tensor,
         data_input_datasets=[one._variant_tensor for one in datasets],
     )
 
@@ -590,7 +621,7 @@ def get_single_element(dataset: Dataset) -> Any:
         output_types=structure.flat_types(spec),
         output_shapes=structure.flat_shapes(spec),
     )
-    return from_tensors(spec, tensors)
+    return structure.from_tensors(spec, tensors)
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:

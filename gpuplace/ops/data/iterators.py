@@ -22,9 +22,10 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.data import structure
-from gpuplace.ops.data.tracing import from_tensors, trace_alone
+from gpuplace.ops.data.tracing import trace_alone
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.tracking.base import Trackable
+from gpuplace.ops.type_spec import TypeSpec
 from gpuplace.typing import TensorLike
 
 ITERATORS = "iterators"
@@ -140,22 +141,16 @@ class Iterator(Trackable):
         """
         with name_scope(name, "make_initializer") as scope:
             structure.assert_same_form(self.output_types, dataset.output_types)
-            pairs = list(
-                zip(structure.flatten(self._spec), structure.flatten(dataset.element_spec), strict=True)
-            )
-            for one, other in pairs:
-                if type(one) is not type(other):
+            what = "Expected output {} {!r} but got dataset with output {} {!r}."
+            for one, other in _leaves(self.output_classes, dataset.output_classes):
+                if one is not other and not _is_compatible(one, other):
                     raise TypeError(
-                        f"Expected output classes {self.output_classes!r} but got dataset with output class"
-                        f" {dataset.output_classes!r}."
+                        what.format("classes", self.output_classes, "class", dataset.output_classes)
                     )
-            tensors = [pair for pair in pairs if not isinstance(pair[0], structure.DatasetSpec)]
-            if any(one.dtype is not other.dtype for one, other in tensors):
-                raise TypeError(
-                    f"Expected output types {self.output_types!r} but got dataset with output types"
-                    f" {dataset.output_types!r}."
-                )
-            if not all(one.shape.is_compatible_with(other.shape) for one, other in tensors):
+            for one, other in _leaves(self.output_types, dataset.output_types):
+                if one is not other and not _is_compatible(one, other):
+                    raise TypeError(what.format("types", self.output_types, "types", dataset.output_types))
+            if not structure.are_compatible(self._spec, dataset.element_spec):
                 raise TypeError(
                     f"Expected output shapes compatible with {self.output_shapes!r} but got dataset with output"
                     f" shapes {dataset.output_shapes!r}."
@@ -179,7 +174,7 @@ class Iterator(Trackable):
         if self._calls > _MANY_CALLS:
             warnings.warn(_MANY_CALLS_WARNING, stacklevel=2)
         tensors = new_list("IteratorGetNext", name, iterator=self._iterator_resource, **_attrs(self._spec))
-        return from_tensors(self._spec, tensors)
+        return structure.from_tensors(self._spec, tensors)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string scalar that names it, to be fed to a ``from_string_handle``.
@@ -213,6 +208,15 @@ class Iterator(Trackable):
     def output_classes(self) -> Any:
         """The classes of the parts of an element, in its form."""
         return structure.output_classes(self._spec)
+
+
+def _leaves(form: Any, other: Any) -> Any:
+    return zip(structure.flatten(form), structure.flatten(other), strict=True)
+
+
+def _is_compatible(first: Any, second: Any) -> bool:
+    """Whether two specs of datasets, which stand for their own types and classes, fit each other."""
+    return isinstance(first, TypeSpec) and isinstance(second, TypeSpec) and first.is_compatible_with(second)
 
 
 def _attrs(spec: Any) -> dict[str, Any]:

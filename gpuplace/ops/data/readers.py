@@ -57,7 +57,7 @@ class _FilesDataset(Dataset):
             read = names.interleave(read_one_file, num_parallel_calls=parallel_reads)
         else:
             read = parallel_interleaved(names, read_one_file, parallel_reads)
-        super().__init__(read._variant_tensor, read._spec, read._inputs, read._functions)
+        super().__init__(read._variant_tensor, read._spec, read._inputs(), read._functions())
 
 
 class _CompressedFilesDataset(_FilesDataset):

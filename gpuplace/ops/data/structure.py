@@ -1,6 +1,7 @@
-"""The form of a dataset's elements: tuples, named tuples and dicts of tensors and datasets, in any depth.
+"""The form of a dataset's elements: tuples, named tuples and dicts of tensors and the like, in any depth.
 
-Unlike elsewhere, a list is no form but a value: it becomes one tensor.
+Unlike elsewhere, a list is no form but a value: it becomes one tensor. What a leaf is, a ``TypeSpec`` says: a tensor, a
+sparse tensor, a dataset, an optional value; it also says which tensors stand for it in the graph.
 
 >>> flatten(({"b": 2, "a": 1}, [3, 4]))
 [1, 2, [3, 4]]
@@ -13,28 +14,23 @@ Source: tensorflow/python/data/util/nest.py and structure.py, release 1.15 (orde
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from gpuplace.dtypes import DType, as_dtype, variant
+from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
-from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
-from gpuplace.ops.type_spec import TensorSpec
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.type_spec import TensorSpec, TypeSpec, known_type_spec, type_spec_from_value
+from gpuplace.shapes import TensorShape, as_shape
 
 # Forms
 
 
 def is_nested(value: Any) -> bool:
     """Whether a value has parts."""
-    return isinstance(value, (tuple, Mapping))
-
-
-def _parts(value: Any) -> list[Any]:
-    return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
+    return nest.is_nested(value, opens_lists=False)
 
 
 def flatten(value: Any) -> list[Any]:
@@ -56,118 +52,91 @@ def map_form(function: Callable[..., Any], form: Any, *others: Any) -> Any:
     return pack(form, [function(*leaves) for leaves in zip(*map(flatten, (form, *others)), strict=True)])
 
 
-def flatten_up_to(form: Any, value: Any) -> list[Any]:
+def flatten_up_to(form: Any, value: Any, check_types: bool = True) -> list[Any]:
     """The parts of a value at the places of the leaves of a form, which may have parts themselves.
+
+    Args:
+        form: the form.
+        value: the value.
+        check_types: whether a part has to be of the same class as that of the form, and dicts have the same keys.
 
     Raises:
         TypeError: a part that the form has parts for has none, or is of another type.
         ValueError: it has other keys, or more or fewer parts.
     """
-    if not is_nested(form):
+    parts = nest.items(form, opens_lists=False)
+    if parts is None:
         return [value]
-    if not is_nested(value):
+    others = nest.items(value, opens_lists=False)
+    if others is None:
         raise TypeError(
-            "If shallow structure is a sequence, input must also be a sequence. Input has type:"
-            f" '{type(value).__name__}'."
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(value)}."
         )
-    if isinstance(form, Mapping) is not isinstance(value, Mapping):
+    if check_types and not isinstance(value, type(form)):
         raise TypeError(
-            "The two structures don't have the same sequence type. Input structure has type"
-            f" '{type(value).__name__}', while shallow structure has type '{type(form).__name__}'."
+            f"The two structures don't have the same sequence type. Input structure has type {type(value)}, while"
+            f" shallow structure has type {type(form)}."
         )
-    if len(form) != len(value):
+    if len(parts) != len(others):
         raise ValueError(
             "The two structures don't have the same sequence length. Input structure has length"
-            f" {len(value)}, while shallow structure has length {len(form)}."
+            f" {len(others)}, while shallow structure has length {len(parts)}."
         )
-    if isinstance(form, Mapping) and set(form) != set(value):
+    if check_types and isinstance(form, Mapping) and set(form) != set(value):
         raise ValueError(
-            f"The two structures don't have the same keys. Input structure has keys {sorted(value)}, while"
-            f" shallow structure has keys {sorted(form)}."
+            f"The two structures don't have the same keys. Input structure has keys {list(value)}, while"
+            f" shallow structure has keys {list(form)}."
         )
-    return [
-        leaf
-        for one, part in zip(_parts(form), _parts(value), strict=True)
-        for leaf in flatten_up_to(one, part)
-    ]
+    pairs = zip(parts, others, strict=True)
+    return [leaf for (_, one), (_, part) in pairs for leaf in flatten_up_to(one, part, check_types)]
 
 
-def assert_same_form(first: Any, second: Any) -> None:
-    """Checks that two forms have the same parts; TypeError or ValueError, as ``flatten_up_to``, if not."""
-    for one, other in ((first, second), (second, first)):
-        for leaf in flatten_up_to(one, other):
-            if is_nested(leaf):
-                raise ValueError(
-                    "The two structures don't have the same nested structure. First structure:"
-                    f" {first}. Second structure: {second}."
-                )
+def assert_same_form(first: Any, second: Any, check_types: bool = True) -> None:
+    """Checks that two forms have the same parts.
+
+    Args:
+        first: one.
+        second: the other.
+        check_types: whether their parts have to be of the same classes.
+
+    Raises:
+        TypeError: only the classes differ.
+        ValueError: they have not.
+    """
+    nest.assert_same_structure(first, second, check_types, opens_lists=False)
 
 
 # What the leaves are
 
 
-@dataclass(frozen=True)
-class DatasetSpec:
-    """A leaf that is a dataset itself."""
-
-    element_spec: Any
-    """The form of its elements."""
-
-
-Spec = TensorSpec | SparseTensorSpec | DatasetSpec
-
-
-def batched(spec: Spec, size: int | None) -> Spec:
-    """What a batch of such leaves is; ``size`` is None where it may differ.
-
-    Raises:
-        TypeError: datasets cannot be put together.
-    """
-    if isinstance(spec, DatasetSpec):
-        raise TypeError("Datasets cannot be batched: use flat_map to batch the elements of each of them.")
-    return spec._batch(size)
-
-
-def unbatched(spec: Spec) -> Spec:
-    """What a row of such a leaf is.
-
-    Raises:
-        ValueError: it is a scalar.
-    """
-    if isinstance(spec, DatasetSpec):
-        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-    return spec._unbatch()
+def flat_specs(spec: Any) -> list[TensorSpec]:
+    """What the tensors are that an element consists of."""
+    return [one for leaf in flatten(spec) for one in leaf._flat_tensor_specs]
 
 
 def flat_types(spec: Any) -> list[DType]:
     """The types of the tensors that an element consists of."""
-    return [one.dtype if isinstance(one, TensorSpec) else variant for one in flatten(spec)]
+    return [one.dtype for one in flat_specs(spec)]
 
 
 def flat_shapes(spec: Any) -> list[TensorShape]:
     """The shapes of the tensors that an element consists of."""
-    return [_flat_shape(one) for one in flatten(spec)]
-
-
-def _flat_shape(spec: Spec) -> TensorShape:
-    if isinstance(spec, TensorSpec):
-        return spec.shape
-    return UNKNOWN_SHAPE if isinstance(spec, SparseTensorSpec) else SCALAR_SHAPE
+    return [one.shape for one in flat_specs(spec)]
 
 
 def output_types(spec: Any) -> Any:
     """The types of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.dtype, spec)
+    return map_form(lambda one: one._to_legacy_output_types(), spec)
 
 
 def output_shapes(spec: Any) -> Any:
     """The shapes of an element, in its form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.shape, spec)
+    return map_form(lambda one: one._to_legacy_output_shapes(), spec)
 
 
 def output_classes(spec: Any) -> Any:
     """The class of each leaf, in the element's form; of a leaf that is a dataset its spec."""
-    return map_form(lambda one: one if isinstance(one, DatasetSpec) else one.value_type, spec)
+    return map_form(lambda one: one._to_legacy_output_classes(), spec)
 
 
 def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
@@ -182,31 +151,42 @@ def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
         TypeError: a leaf is no type, or of a class that is not known; or as ``flatten_up_to``.
         ValueError: as ``flatten_up_to``.
     """
-    kinds = [one if isinstance(one, DatasetSpec) else as_dtype(one) for one in flatten(types)]
+    kinds = [one if isinstance(one, TypeSpec) else as_dtype(one) for one in flatten(types)]
     sizes = [None] * len(kinds) if shapes is None else flatten_up_to(types, shapes)
     values = [Tensor] * len(kinds) if classes is None else flatten(classes)
     leaves = [
-        kind if isinstance(kind, DatasetSpec) else _leaf_of_class(value, as_shape(size), kind)
+        kind if isinstance(kind, TypeSpec) else _leaf_of_class(value, as_shape(size), kind)
         for kind, size, value in zip(kinds, sizes, values, strict=True)
     ]
     return pack(types, leaves)
 
 
-def _leaf_of_class(value: Any, shape: TensorShape, dtype: DType) -> Spec:
+def _leaf_of_class(value: Any, shape: TensorShape, dtype: DType) -> TypeSpec:
+    if isinstance(value, TypeSpec):
+        return value
     if value is SparseTensor:
         return SparseTensorSpec(shape, dtype)
     if value is not Tensor:
-        raise TypeError(f"Elements of class {value!r} are not supported: use tensors")
+        raise TypeError(f"Could not build a structure for output class {value!r}")
     return TensorSpec(shape, dtype)
 
 
+def are_compatible(first: Any, second: Any) -> bool:
+    """Whether elements of one kind may stand where those of another are asked for, and the reverse.
+
+    Args:
+        first: what the ones are.
+        second: what the others are.
+    """
+    try:
+        assert_same_form(first, second)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(flatten(first), flatten(second), strict=True)
+    return all(one.is_compatible_with(other) and other.is_compatible_with(one) for one, other in pairs)
+
+
 # Values
-
-
-def variant_of(value: Any) -> Tensor | None:
-    """The tensor that stands for a dataset; None for everything else."""
-    found = getattr(value, "_variant_tensor", None)
-    return found if isinstance(found, Tensor) else None
 
 
 def normalised(element: Any) -> Any:
@@ -217,55 +197,52 @@ def normalised(element: Any) -> Any:
     """
     leaves: list[Any] = []
     with name_scope("normalize_element"):
-        element = _with_sparse_leaves(element)
         for number, value in enumerate(flatten(element)):
-            if isinstance(value, _SparseLeaf):
-                leaves.append(SparseTensor.from_value(value.value))
-            elif variant_of(value) is not None:
-                leaves.append(value)
-            else:
+            spec = known_type_spec(value)
+            if isinstance(spec, SparseTensorSpec):
+                leaves.append(SparseTensor.from_value(value))
+            elif spec is None or isinstance(spec, TensorSpec):
                 leaves.append(convert_to_tensor(value, name=f"component_{number}"))
+            else:
+                leaves.append(value)
     return pack(element, leaves)
-
-
-@dataclass(frozen=True)
-class _SparseLeaf:
-    """A sparse tensor, or the value of one, which is a tuple otherwise, as a leaf of an element."""
-
-    value: SparseTensor | SparseTensorValue
-
-
-def _with_sparse_leaves(element: Any) -> Any:
-    if isinstance(element, SparseTensor | SparseTensorValue):
-        return _SparseLeaf(element)
-    if not is_nested(element):
-        return element
-    return nest.like(element, [_with_sparse_leaves(part) for part in _parts(element)])
 
 
 def spec_of_value(value: Any) -> Any:
     """What an element, or what a function returned, is.
 
     Raises:
-        TypeError: a leaf is no dataset and cannot be converted to a tensor.
+        TypeError: a leaf is nothing that datasets have and cannot be converted to a tensor.
     """
+    return map_form(_spec_of_leaf, value)
 
-    def leaf(one: Any) -> Spec:
-        if variant_of(one) is not None:
-            return DatasetSpec(one.element_spec)
-        if isinstance(one, SparseTensor):
-            return SparseTensorSpec.from_value(one)
-        if one is None:
-            raise TypeError("None is no tensor")
-        tensor = one if isinstance(one, Tensor) else convert_to_tensor(one)
-        return TensorSpec(tensor.shape, tensor.dtype.base_dtype)
 
-    return map_form(leaf, value)
+def _spec_of_leaf(value: Any) -> TypeSpec:
+    if isinstance(value, Tensor):
+        return TensorSpec(value.shape, value.dtype.base_dtype)
+    spec: TypeSpec = type_spec_from_value(value)
+    return spec
 
 
 def to_tensors(value: Any) -> list[Tensor]:
     """The tensors that an element consists of; a sparse one is packed."""
-    return [_to_tensor(one, batched=False) for one in flatten(value)]
+    return to_tensors_of(spec_of_value(value), value)
+
+
+def to_tensors_of(spec: Any, value: Any) -> list[Tensor]:
+    """The tensors that an element of some kind consists of.
+
+    Args:
+        spec: what it is.
+        value: the element.
+
+    Raises:
+        ValueError: it is something else.
+        TypeError: a sparse tensor is expected where there is none.
+    """
+    assert_same_form(spec, value)
+    pairs = zip(flatten(spec), flatten(value), strict=True)
+    return [tensor for leaf, one in pairs for tensor in leaf._to_tensor_list(one)]
 
 
 def to_rows(value: Any) -> list[Tensor]:
@@ -274,18 +251,35 @@ def to_rows(value: Any) -> list[Tensor]:
     Raises:
         ValueError: a sparse tensor is a scalar.
     """
-    return [_to_tensor(one, batched=True) for one in flatten(value)]
+    pairs = [(_spec_of_leaf(one), one) for one in flatten(value)]
+    return [tensor for leaf, one in pairs for tensor in leaf._to_batched_tensor_list(one)]
 
 
-def _to_tensor(value: Any, batched: bool) -> Tensor:
-    if isinstance(value, SparseTensor):
-        spec = SparseTensorSpec.from_value(value)
-        (packed,) = spec._to_batched_tensor_list(value) if batched else spec._to_tensor_list(value)
-        return packed
-    handle = variant_of(value)
-    return convert_to_tensor(value) if handle is None else handle
+def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
+    """The element that consists of these tensors.
+
+    Args:
+        spec: what it is.
+        tensors: the tensors, which are known to be of the right types and shapes.
+
+    Raises:
+        ValueError: they are too many or too few.
+    """
+    return _from_tensors(spec, tensors, lambda leaf, given: leaf._from_compatible_tensor_list(given))
 
 
-def from_tensor(spec: TensorSpec | SparseTensorSpec, tensor: Tensor) -> Any:
-    """The leaf that a tensor stands for."""
-    return tensor if isinstance(spec, TensorSpec) else spec._from_compatible_tensor_list([tensor])
+def from_any_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
+    """The same for tensors that may be of other types and shapes, which is a ValueError."""
+    return _from_tensors(spec, tensors, lambda leaf, given: leaf._from_tensor_list(given))
+
+
+def _from_tensors(spec: Any, tensors: Sequence[Tensor], make: Callable[[TypeSpec, list[Tensor]], Any]) -> Any:
+    leaves = flatten(spec)
+    counts = [len(leaf._flat_tensor_specs) for leaf in leaves]
+    if sum(counts) != len(tensors):
+        raise ValueError(f"Expected {sum(counts)} tensors but got {len(tensors)}.")
+    left = iter(tensors)
+    values = [
+        make(leaf, [next(left) for _ in range(count)]) for leaf, count in zip(leaves, counts, strict=True)
+    ]
+    return pack(spec, values)

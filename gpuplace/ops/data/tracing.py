@@ -9,7 +9,7 @@ Source: StructuredFunctionWrapper in tensorflow/python/data/ops/dataset_ops.py, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from gpuplace.display import above
@@ -19,7 +19,6 @@ from gpuplace.graph.op_sets import RANDOM_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
 from gpuplace.ops.data import structure
-from gpuplace.ops.data.structure import DatasetSpec
 from gpuplace.ops.support import new
 from gpuplace.ops.type_spec import TensorSpec
 
@@ -66,7 +65,7 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
             zip(structure.flat_types(spec), structure.flat_shapes(spec), strict=True)
         ):
             given.append(graph.add_arg(*one, f"args_{number}"))
-        element = from_tensors(spec, given)
+        element = structure.from_tensors(spec, given)
         result = function(*element) if type(element) is tuple else function(element)
         if isinstance(result, list):
             result = tuple(result)
@@ -117,24 +116,3 @@ def trace_alone(
     add = above("gpuplace.graphdef.function_def", "add_function")
     add(outer, full_name, graph.body([result], []), description, {"_disable_call_shape_inference": True})
     return FunctionRef(full_name)
-
-
-_make_dataset: Callable[[Tensor, Any], Any] | None = None
-
-
-def datasets_are_made_by(make: Callable[[Tensor, Any], Any]) -> None:
-    """Says what makes a dataset of the tensor that stands for it and its spec; its class is defined further up."""
-    global _make_dataset
-    _make_dataset = make
-
-
-def from_tensors(spec: Any, tensors: Sequence[Tensor]) -> Any:
-    """The element that consists of these tensors."""
-    assert _make_dataset is not None
-    leaves = []
-    for one, tensor in zip(structure.flatten(spec), tensors, strict=True):
-        is_dataset = isinstance(one, DatasetSpec)
-        leaves.append(
-            _make_dataset(tensor, one.element_spec) if is_dataset else structure.from_tensor(one, tensor)
-        )
-    return structure.pack(spec, leaves)

@@ -31,7 +31,7 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.shapes import UNKNOWN_SHAPE
 
-__all__ = ["py_func"]
+__all__ = ["numpy_function", "py_func"]
 
 
 class _Functions:
@@ -68,6 +68,24 @@ _KEPT = ("py_func",)
 _functions = _Functions()
 
 
+def keep_function(function: Callable[..., Any], graph: Any) -> str:
+    """The token by which an op of a graph finds a function, which lives as long as the outermost graph around it.
+
+    Raises:
+        ValueError: it cannot be called.
+    """
+    if not callable(function):
+        raise ValueError(f"Expected func to be callable, got func of type {type(function)}")
+    while graph.is_traced:
+        graph = graph.outer
+    return _functions.add(function, graph)
+
+
+def find_function(token: str) -> Any:
+    """The function of a token; UnknownError if it lives no more."""
+    return _functions.find(token)
+
+
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
@@ -96,9 +114,10 @@ def py_func(
         OpError: at run time, the function raises an exception: InvalidArgumentError for TypeError and ValueError,
             OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError for
             NotImplementedError, UnknownError for any other.
+        ValueError: ``func`` cannot be called.
     """
     several = isinstance(Tout, (list, tuple))
-    token = _functions.add(func, get_default_graph())
+    token = keep_function(func, get_default_graph())
     op = apply_op(
         "PyFunc" if stateful else "PyFuncStateless",
         name,
@@ -111,6 +130,25 @@ def py_func(
     return list(op.outputs) if several else op.outputs[0]
 
 
+def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:  # noqa: N803
+    """Returns what a Python function makes of arrays: ``py_func`` of a function that may give other results each time.
+
+    Args:
+        func: as for ``py_func``.
+        inp: tensors, of any dtypes and shapes.
+        Tout: dtype of the result, or a list of dtypes.
+        name: name of the op.
+
+    Returns:
+        As ``py_func``.
+
+    Raises:
+        ValueError: ``func`` cannot be called.
+        OpError: at run time, as for ``py_func``.
+    """
+    return py_func(func, inp, Tout, True, name)
+
+
 @compute("PyFunc", "PyFuncStateless", fresh=True)
 def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
@@ -121,7 +159,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     try:
         result = _functions.find(token.decode())(*arguments)
     except Exception as error:
-        raise _error_of(error) from error
+        raise step_error(error) from error
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError.of(
@@ -146,7 +184,7 @@ _ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] =
 """What a function raises -> what the step fails with; anything else is an ``UnknownError``."""
 
 
-def _error_of(error: Exception) -> OpError:
+def step_error(error: Exception) -> OpError:
     """The error of a step whose function has raised something, with the function's lines."""
     kind = next((made for raised, made in _ERRORS if isinstance(error, raised)), UnknownError)
     own = error.__traceback__

@@ -12,7 +12,7 @@ import heapq
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = [
+    "combined_non_max_suppression",
     "crop_and_resize",
     "draw_bounding_boxes",
     "extract_glimpse",
@@ -258,6 +259,65 @@ def non_max_suppression_padded(
             pad_to_max_output_size=pad_to_max_output_size,
         )
         return found[0], found[1]
+
+
+class CombinedNonMaxSuppression(NamedTuple):
+    """What ``combined_non_max_suppression`` returns."""
+
+    nmsed_boxes: Tensor
+    """float32 ``[batch, boxes, 4]``."""
+    nmsed_scores: Tensor
+    """float32 ``[batch, boxes]``, the highest first."""
+    nmsed_classes: Tensor
+    """float32 ``[batch, boxes]``: the number of the class."""
+    valid_detections: Tensor
+    """int32 ``[batch]``: how many of the boxes are no zeros that were added."""
+
+
+def combined_non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: TensorLike,
+    max_total_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> CombinedNonMaxSuppression:
+    """Chooses boxes of several images and classes that have little in common with others of their class.
+
+    Args:
+        boxes: float32 ``[batch, boxes, classes, 4]``, or ``[batch, boxes, 1, 4]`` if they are the same in all classes.
+        scores: float32 ``[batch, boxes, classes]``.
+        max_output_size_per_class: how many are chosen of a class, an int32 scalar.
+        max_total_size: how many are chosen of an image, an int32 scalar.
+        iou_threshold: how much of two boxes may be common to both.
+        score_threshold: boxes are chosen that have a higher score.
+        pad_per_class: whether at most ``max_output_size_per_class`` times the number of classes are returned; else
+            ``max_total_size``.
+        clip_boxes: whether boxes are cut to the image, from 0 to 1.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the boxes, their scores and classes, and how many there are in each image.
+
+    Raises:
+        InvalidArgumentError: at run time, the shapes do not fit.
+    """
+    with name_scope(name, "combined_non_max_suppression"):
+        outputs = new_list(
+            "CombinedNonMaxSuppression",
+            boxes=boxes,
+            scores=scores,
+            max_output_size_per_class=max_output_size_per_class,
+            max_total_size=max_total_size,
+            iou_threshold=convert_to_tensor(iou_threshold, "float32", name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, "float32", name="score_threshold"),
+            pad_per_class=pad_per_class,
+            clip_boxes=clip_boxes,
+        )
+    return CombinedNonMaxSuppression(*outputs)
 
 
 def non_max_suppression_overlaps(
@@ -819,14 +879,16 @@ def _suppress(
     limit: float,
     least: float,
     sigma: float = 0.0,
+    is_strict: bool = False,
 ) -> tuple[Any, Any]:
     """The numbers of chosen boxes and their scores, the highest first.
 
-    A box that has more than ``limit`` in common with one chosen is left out, in release 1.15 also one that has as much.
+    A box that has more than ``limit`` in common with one chosen is left out, in release 1.15 also one that has as much
+    unless ``is_strict``.
     With a ``sigma``, the score of each falls by what it has in common with those chosen since it was looked at last,
     and it takes its new place among the others; in release 2.21 none is left out then for what it has in common.
     """
-    is_old = rules() == "1.15"
+    is_old = rules() == "1.15" and not is_strict
     queue = [
         (-float(score), number, 0) for number, score in enumerate(scores.astype(np.float32)) if score > least
     ]
@@ -859,6 +921,49 @@ def _padded(array: Any, most: int, pads: bool) -> Any:
 def _suppression(xp: Any, boxes: Any, scores: Any, max_output_size: Any, *, iou_threshold: float) -> Any:
     parts = _checked_parts(boxes, scores, iou_threshold)
     return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
+
+
+@compute("CombinedNonMaxSuppression")
+def _combined_suppression(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size_per_class: Any,
+    max_total_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    *,
+    pad_per_class: bool,
+    clip_boxes: bool,
+) -> Any:
+    each, most, limit = int(max_output_size_per_class), int(max_total_size), float(iou_threshold)
+    if boxes.ndim != 4:
+        raise InvalidArgumentError.of(f"boxes must be 4-D{brackets(boxes.shape)}")
+    if scores.ndim != 3:
+        raise InvalidArgumentError.of(f"scores must be 3-D{brackets(scores.shape)}")
+    classes = scores.shape[2]
+    if boxes.shape[2] not in (1, classes):
+        raise InvalidArgumentError.of(
+            "third dimension of boxes must be either 1 or equal to the third dimension of scores"
+        )
+    size = min(most, each * classes) if pad_per_class else most
+    found = np.zeros((len(boxes), size, 6), np.float32)
+    counts = np.zeros(len(boxes), np.int32)
+    for image, (places, given) in enumerate(zip(boxes, scores, strict=True)):
+        rows: list[Any] = []
+        for kind in range(classes):
+            own = places[:, min(kind, places.shape[1] - 1)]
+            parts = _checked_parts(own, given[:, kind], limit)
+            chosen, kept = _suppress(
+                parts, given[:, kind], each, limit, float(score_threshold), is_strict=True
+            )
+            rows += [(*own[number], score, kind) for number, score in zip(chosen, kept, strict=True)]
+        rows.sort(key=lambda row: -row[4])
+        counts[image] = min(len(rows), size)
+        if rows:
+            found[image, : counts[image]] = rows[:size]
+    corners = np.clip(found[..., :4], 0, 1) if clip_boxes else found[..., :4]
+    return corners, found[..., 4], found[..., 5], counts
 
 
 @compute("NonMaxSuppressionV2")

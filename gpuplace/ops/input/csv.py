@@ -67,8 +67,14 @@ def decode_csv(
     return list(op.outputs)
 
 
-def _fields(line: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
+def fields_of(line: bytes, delimiter: bytes, quotes: bool, what: str = "quotes/CRLFs") -> list[bytes]:
     """The values in a line.
+
+    Args:
+        line: the line.
+        delimiter: what stands between them.
+        quotes: whether quotation marks around a value do not belong to it.
+        what: what may not be in a value without them, for the error.
 
     Raises:
         InvalidArgumentError: quotation marks are not where they should be.
@@ -85,7 +91,7 @@ def _fields(line: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
             stop = end if stop < 0 else stop
             text = line[at:stop]
             if quotes and any(sign in text for sign in (_QUOTE, *_END_OF_LINE)):
-                raise InvalidArgumentError.of("Unquoted fields cannot have quotes/CRLFs inside")
+                raise InvalidArgumentError.of(f"Unquoted fields cannot have {what} inside")
             at = stop
         fields.append(text)
         if at >= end:
@@ -113,7 +119,8 @@ def _quoted(line: bytes, at: int, delimiter: bytes) -> tuple[bytes, int]:
             raise InvalidArgumentError.of("Quote inside a string has to be escaped by another quote")
 
 
-def _value(text: bytes, dtype: DType, field: int, record: int) -> Any:
+def value_of(text: bytes, dtype: DType, field: int, record: str) -> Any:
+    """The value that a text is of a column; InvalidArgumentError if it is none of its type."""
     if dtype is string:
         return text
     try:
@@ -128,7 +135,7 @@ def _value(text: bytes, dtype: DType, field: int, record: int) -> Any:
     except ValueError:
         shown = text.decode("utf-8", "backslashreplace")
         raise InvalidArgumentError.of(
-            f"Field {field} in record {record} is not a valid {dtype.short_name}: {shown}"
+            f"Field {field} in {record} is not a valid {dtype.short_name}: {shown}"
         ) from None
 
 
@@ -146,7 +153,7 @@ def _decode_csv(
             )
     columns: list[list[Any]] = [[] for _ in OUT_TYPE]
     for record, line in enumerate(records.reshape(-1).tolist()):
-        fields = _fields(line, field_delim, use_quote_delim)
+        fields = fields_of(line, field_delim, use_quote_delim)
         if select_cols:
             fields = [fields[column] for column in select_cols if column < len(fields)]
         if len(fields) != len(OUT_TYPE):
@@ -155,7 +162,7 @@ def _decode_csv(
             )
         for number, (text, dtype, default) in enumerate(zip(fields, OUT_TYPE, record_defaults, strict=True)):
             if text and text != na_value:
-                columns[number].append(_value(text, dtype, number, record))
+                columns[number].append(value_of(text, dtype, number, f"record {record}"))
             elif default.size:
                 columns[number].append(default.reshape(-1)[0])
             else:

@@ -115,7 +115,7 @@ class _Raw:
         self.dense_shapes.append(as_shape(feature.shape))
 
 
-def _raw(features: Mapping[str, Any], allowed: tuple[type, ...]) -> _Raw:
+def raw_of(features: Mapping[str, Any], allowed: tuple[type, ...]) -> _Raw:
     """What the ops are told of features, in the order of their keys.
 
     Raises:
@@ -166,7 +166,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _with_rows(features: Mapping[str, Any]) -> dict[str, Any]:
+def with_rows(features: Mapping[str, Any]) -> dict[str, Any]:
     """The features with the number of parts as the first dimension of sequences."""
     found: dict[str, Any] = {}
     for key, feature in features.items():
@@ -178,7 +178,7 @@ def _with_rows(features: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _default_tensors(raw: _Raw, of_sequences: bool = False) -> list[Tensor]:
+def default_tensors(raw: _Raw, of_sequences: bool = False) -> list[Tensor]:
     """The defaults of the features of known shape: empty where there is none.
 
     Args:
@@ -222,7 +222,7 @@ def _by_key(raw: _Raw, outputs: list[Tensor]) -> dict[str, Any]:
     return found
 
 
-def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+def with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """What was parsed, sparse features put together."""
     made = dict(found)
     for key in sorted(features):
@@ -241,7 +241,7 @@ def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) ->
     return {key: value for key, value in made.items() if key in wanted}
 
 
-_ANY = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
+ANY_FEATURE = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
 
 
 def parse_example(
@@ -265,22 +265,22 @@ def parse_example(
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
-    features = _with_rows(features)
-    raw = _raw(features, _ANY)
+    features = with_rows(features)
+    raw = raw_of(features, ANY_FEATURE)
     with name_scope(name, "ParseExample", [serialized, example_names]):
         op = apply_op(
             "ParseExample",
             name,
             serialized=serialized,
             names=[] if example_names is None else example_names,
-            dense_defaults=_default_tensors(raw),
+            dense_defaults=default_tensors(raw),
             sparse_keys=raw.sparse_keys,
             sparse_types=raw.sparse_types,
             dense_keys=raw.dense_keys,
             dense_shapes=raw.dense_shapes,
         )
         found = _by_key(raw, list(op.outputs))
-    return _with_sparse_features(features, found)
+    return with_sparse_features(features, found)
 
 
 def parse_single_example(
@@ -310,15 +310,15 @@ def parse_single_example(
     """
     if not features:
         raise ValueError("Missing features.")
-    features = _with_rows(features)
-    raw = _raw(features, _ANY)
+    features = with_rows(features)
+    raw = raw_of(features, ANY_FEATURE)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
         text = convert_to_tensor(serialized, name="serialized")
         op = apply_op(
             "ParseSingleExample",
             name,
             serialized=text,
-            dense_defaults=_default_tensors(raw),
+            dense_defaults=default_tensors(raw),
             num_sparse=len(raw.sparse_keys),
             sparse_keys=raw.sparse_keys,
             sparse_types=raw.sparse_types,
@@ -326,7 +326,7 @@ def parse_single_example(
             dense_shapes=raw.dense_shapes,
         )
         found = _by_key(raw, list(op.outputs))
-    return _with_sparse_features(features, found)
+    return with_sparse_features(features, found)
 
 
 def parse_single_sequence_example(
@@ -352,8 +352,8 @@ def parse_single_sequence_example(
     """
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
-    context = _raw(context_features or {}, (VarLenFeature, FixedLenFeature))
-    sequence = _raw(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
+    context = raw_of(context_features or {}, (VarLenFeature, FixedLenFeature))
+    sequence = raw_of(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
     missing = [key for key, default in sequence.defaults.items() if default is None]
     with name_scope(name, "ParseSingleSequenceExample", [serialized]):
         op = apply_op(
@@ -361,7 +361,7 @@ def parse_single_sequence_example(
             name,
             serialized=serialized,
             debug_name="" if example_name is None else example_name,
-            context_dense_defaults=_default_tensors(context),
+            context_dense_defaults=default_tensors(context),
             context_sparse_keys=context.sparse_keys,
             context_sparse_types=context.sparse_types,
             context_dense_keys=context.dense_keys,
@@ -403,8 +403,8 @@ def parse_sequence_example(
     """
     if not (context_features or sequence_features):
         raise ValueError("Missing features.")
-    context = _raw(context_features or {}, (VarLenFeature, FixedLenFeature))
-    sequence = _raw(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
+    context = raw_of(context_features or {}, (VarLenFeature, FixedLenFeature))
+    sequence = raw_of(sequence_features or {}, (VarLenFeature, FixedLenSequenceFeature))
     missing = [key for key, default in sequence.defaults.items() if default is None]
     with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         op = apply_op(
@@ -412,7 +412,7 @@ def parse_sequence_example(
             name,
             serialized=serialized,
             debug_name=[] if example_names is None else example_names,
-            context_dense_defaults=_default_tensors(context, of_sequences=True),
+            context_dense_defaults=default_tensors(context, of_sequences=True),
             feature_list_dense_missing_assumed_empty=missing,
             context_sparse_keys=context.sparse_keys,
             context_dense_keys=context.dense_keys,

@@ -200,32 +200,64 @@ def _texts(values: Sequence[Any]) -> list[str]:
     return [bytes(value.item()).decode() for value in values]
 
 
-@compute("ParseExample")
-def _parse_example(
-    xp: Any, serialized: Any, names: Any, sparse_keys: list[Any], dense_keys: list[Any], dense_defaults: list[Any],
-    *, sparse_types: Any, Tdense: Any, dense_shapes: Any,
-) -> list[Any]:  # fmt: skip
-    examples = [_parsed(_example_class(), text).features.feature for text in serialized.tolist()]
-    labels = [name.decode() for name in names.tolist()] or ["<unknown>"] * len(examples)
-    if len(labels) != len(examples):
-        raise InvalidArgumentError.of(
-            f"Expected len(names) == len(serialized), but got: {len(labels)} vs. {len(examples)}"
-        )
+def parsed_examples(
+    texts: Sequence[bytes],
+    labels: Sequence[str],
+    sparse_keys: Sequence[str],
+    sparse_types: Sequence[DType],
+    dense_keys: Sequence[str],
+    dense_types: Sequence[DType],
+    dense_shapes: Sequence[TensorShape],
+    dense_defaults: Sequence[Any],
+) -> tuple[list[Any], list[Any]]:
+    """The features of ``Example`` messages.
+
+    Args:
+        texts: the messages.
+        labels: their names, for errors.
+        sparse_keys: the features of any length.
+        sparse_types: their types.
+        dense_keys: the features of known shapes.
+        dense_types: their types.
+        dense_shapes: their shapes.
+        dense_defaults: what stands for missing ones.
+
+    Returns:
+        Of each feature of any length indices, values and dense shape; of each other one an array.
+    """
+    examples = [_parsed(_example_class(), text).features.feature for text in texts]
     starts = [f"Name: {label}, " for label in labels]
     sparse, dense = [], []
-    for key, dtype in zip(_texts(sparse_keys), sparse_types, strict=True):
+    for key, dtype in zip(sparse_keys, sparse_types, strict=True):
         columns = [
             _sparse_of(key, dtype, features, start, f", Index: {number}")
             for number, (features, start) in enumerate(zip(examples, starts, strict=True))
         ]
         sparse.append(_ragged(columns, dtype))
-    for arguments in zip(_texts(dense_keys), Tdense, dense_shapes, dense_defaults, strict=True):
+    for arguments in zip(dense_keys, dense_types, dense_shapes, dense_defaults, strict=True):
         one = _Dense(*arguments)
         values = [
             one.of(features, start, f", Index: {number}")
             for number, (features, start) in enumerate(zip(examples, starts, strict=True))
         ]
         dense.append(one.together(values))
+    return sparse, dense
+
+
+@compute("ParseExample")
+def _parse_example(
+    xp: Any, serialized: Any, names: Any, sparse_keys: list[Any], dense_keys: list[Any], dense_defaults: list[Any],
+    *, sparse_types: Any, Tdense: Any, dense_shapes: Any,
+) -> list[Any]:  # fmt: skip
+    labels = [name.decode() for name in names.tolist()] or ["<unknown>"] * len(serialized)
+    if len(labels) != len(serialized):
+        raise InvalidArgumentError.of(
+            f"Expected len(names) == len(serialized), but got: {len(labels)} vs. {len(serialized)}"
+        )
+    sparse, dense = parsed_examples(
+        serialized.tolist(), labels, _texts(sparse_keys), sparse_types, _texts(dense_keys), Tdense, dense_shapes,
+        dense_defaults,
+    )  # fmt: skip
     return _in_lists(sparse, dense)
 
 

@@ -712,7 +712,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
         return no_op("statically_determined_was_integer")
 
 
-def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DType | None = None) -> DType:
+def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
     """Returns the one floating type that tensors have, and adds nothing to the graph.
 
     Args:
@@ -725,22 +725,22 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: DType |
     Raises:
         ValueError: a tensor has another type, or the type is not floating.
     """
-    first = None
+    wanted, first = None if dtype is None else as_dtype(dtype), None
     for item in tensors or ():
         if item is None:
             continue
         found = item.dtype.base_dtype
-        if dtype is None:
-            dtype, first = found, item
-        elif found != dtype:
+        if wanted is None:
+            wanted, first = found, item
+        elif found != wanted:
             shown, reference = (getattr(one, "name", str(one)) for one in (item, first))
             as_what = f" as {reference}" if first is not None else ""
-            raise ValueError(f"{shown}, type={found}, must be of the same type ({dtype}){as_what}.")
-    if dtype is None:
+            raise ValueError(f"{shown}, type={found}, must be of the same type ({wanted}){as_what}.")
+    if wanted is None:
         return float32
-    if not dtype.is_floating:
-        raise ValueError(f"Expected floating point type, got {dtype}.")
-    return dtype
+    if not wanted.is_floating:
+        raise ValueError(f"Expected floating point type, got {wanted}.")
+    return wanted
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:

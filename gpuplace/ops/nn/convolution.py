@@ -33,6 +33,7 @@ from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = [
     "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "conv1d",
     "conv1d_transpose",
     "conv_transpose",
@@ -242,6 +243,73 @@ def atrous_conv2d(
         ValueError: the shapes do not fit, or the rate is not positive.
     """
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
+
+
+def atrous_conv2d_transpose(
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: Any,
+    rate: int,
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of ``atrous_conv2d``, as its gradient with respect to the images.
+
+    Args:
+        value: ``[batch, height, width, in_channels]``, float32, float16, bfloat16 or float64.
+        filters: ``[rows, columns, out_channels, in_channels]``, of the same dtype.
+        output_shape: the shape of the result, four integers.
+        rate: the distance of the filter's rows and columns in pixels.
+        padding: ``"SAME"`` or ``"VALID"``.
+        name: name of the scope; None: ``atrous_conv2d_transpose``.
+
+    Returns:
+        A tensor of the dtype of ``value`` and the shape ``output_shape``.
+
+    Raises:
+        ValueError: the shapes do not fit, the rate is not positive, or the padding is another.
+    """
+    with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
+        given = convert_to_tensor(value, name="value")
+        kernel = convert_to_tensor(filters, name="filters")
+        depths = given.shape.with_rank(4)[3], kernel.shape.with_rank(4)[3]
+        if not depths[0].is_compatible_with(depths[1]):
+            raise ValueError(
+                f"value's input channels does not match filters' input channels, {depths[0]} != {depths[1]}"
+            )
+        if rate < 1:
+            raise ValueError(f"rate {rate} cannot be less than one")
+        if rate == 1:
+            return conv2d_transpose(given, kernel, output_shape, strides=[1, 1, 1, 1], padding=padding)
+        wanted = convert_to_tensor(output_shape, name="output_shape")
+        if not wanted.shape.is_compatible_with([4]):
+            raise ValueError(f"output_shape must have shape (4,), got {wanted.shape}")
+        if padding not in ("SAME", "VALID"):
+            raise ValueError(f"padding must be either VALID or SAME: {padding}")
+        known = constant_value(wanted)
+        sizes = wanted if known is None else known.tolist()
+        if known is not None and not kernel.shape[2].is_compatible_with(sizes[3]):
+            raise ValueError(
+                f"output_shape does not match filter's output channels, {sizes[3]} != {kernel.shape[2]}"
+            )
+        window: Any = kernel.shape.as_list() if kernel.shape.is_fully_defined() else shape_of(kernel)
+        before, after, further = [], [], []
+        for axis in (0, 1):
+            around = (window[axis] - 1) * rate if padding == "SAME" else 0
+            before.append(around // 2)
+            after.append(around - around // 2)
+            further.append((rate - (sizes[axis + 1] + around) % rate) % rate)
+        inner = [(sizes[at + 1] + before[at] + after[at] + further[at]) // rate for at in (0, 1)]
+        apart = space_to_batch_nd(given, [rate, rate], [[0, further[0]], [0, further[1]]])
+        transposed = conv2d_transpose(
+            apart,
+            kernel,
+            [rate * rate * sizes[0], inner[0], inner[1], sizes[3]],
+            strides=[1, 1, 1, 1],
+            padding="VALID",
+        )
+        crops = [[before[at], after[at] + further[at]] for at in (0, 1)]
+        return batch_to_space_nd(transposed, [rate, rate], crops, name=scope)
 
 
 def _plain(

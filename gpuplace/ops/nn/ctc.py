@@ -43,8 +43,8 @@ from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
 __all__ = [
-    "collapse_repeated", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss", "ctc_loss_v2",
-    "ctc_unique_labels",
+    "collapse_repeated", "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder",
+    "ctc_loss", "ctc_loss_v2", "ctc_unique_labels",
 ]  # fmt: skip
 
 
@@ -315,6 +315,26 @@ def ctc_beam_search_decoder(
     ).outputs
     each = [parts[start : start + top_paths] for start in range(0, 3 * top_paths, top_paths)]
     return [SparseTensor(*three) for three in zip(*each, strict=True)], scores
+
+
+def ctc_beam_search_decoder_v2(
+    inputs: TensorLike, sequence_length: TensorLike, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
+    """``ctc_beam_search_decoder`` that writes labels which are equal in a row as often as they are found.
+
+    Args:
+        inputs: as for ``ctc_beam_search_decoder``.
+        sequence_length: the same.
+        beam_width: how many beginnings are followed.
+        top_paths: how many are returned, the most probable first.
+
+    Returns:
+        As ``ctc_beam_search_decoder``.
+
+    Raises:
+        ValueError: the shapes are known not to fit.
+    """
+    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
 def _lengths(inputs: Any, sequence_length: Any, error: Any = FailedPreconditionError) -> list[int]:

@@ -27,7 +27,11 @@ from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import IntsLike, TensorLike
 
-__all__ = ["depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d"]
+__all__ = [
+    "depthwise_conv2d", "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native", "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
+    "separable_conv2d",
+]  # fmt: skip
 
 _DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
 
@@ -64,6 +68,88 @@ def depthwise_conv2d_native(
     """
     arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
     return new("DepthwiseConv2dNative", name, input=input, filter=filter, **arguments)
+
+
+def depthwise_conv2d_native_backprop_input(
+    input_sizes: TensorLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: IntsLike,
+    padding: str,
+    data_format: str | None = "NHWC",
+    dilations: IntsLike | None = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of ``depthwise_conv2d_native`` with respect to its images.
+
+    Args:
+        input_sizes: the shape of the images, four integers; int32.
+        filter: as for ``depthwise_conv2d_native``.
+        out_backprop: gradient of the output of the convolution, of its shape.
+        strides: as for ``depthwise_conv2d_native``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        dilations: as for ``depthwise_conv2d_native``.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the shape ``input_sizes``.
+
+    Raises:
+        TypeError: another dtype, or strides that are no list.
+    """
+    arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return new(
+        "DepthwiseConv2dNativeBackpropInput",
+        name,
+        input_sizes=input_sizes,
+        filter=filter,
+        out_backprop=out_backprop,
+        **arguments,
+    )
+
+
+def depthwise_conv2d_native_backprop_filter(
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: IntsLike,
+    padding: str,
+    data_format: str | None = "NHWC",
+    dilations: IntsLike | None = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of ``depthwise_conv2d_native`` with respect to its filters.
+
+    Args:
+        input: as for ``depthwise_conv2d_native``.
+        filter_sizes: the shape of the filters, four integers; int32.
+        out_backprop: gradient of the output of the convolution, of its shape.
+        strides: as for ``depthwise_conv2d_native``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        dilations: as for ``depthwise_conv2d_native``.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the shape ``filter_sizes``.
+
+    Raises:
+        TypeError: another dtype, or strides that are no list.
+    """
+    arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return new(
+        "DepthwiseConv2dNativeBackpropFilter",
+        name,
+        input=input,
+        filter_sizes=filter_sizes,
+        out_backprop=out_backprop,
+        **arguments,
+    )
+
+
+depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
+depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 
 
 def depthwise_conv2d(

@@ -26,7 +26,7 @@ from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
-__all__ = ["extract_image_patches", "max_pool_with_argmax"]
+__all__ = ["extract_image_patches", "extract_patches", "max_pool_with_argmax"]
 
 
 def extract_image_patches(
@@ -57,6 +57,29 @@ def extract_image_patches(
         "ExtractImagePatches", name, images=images, ksizes=taken, strides=list(strides), rates=list(rates),
         padding=padding,
     )  # fmt: skip
+
+
+def extract_patches(
+    images: TensorLike, sizes: Any = None, strides: Any = None, rates: Any = None, padding: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns what the windows of images hold: the newer name of ``tf.extract_image_patches``.
+
+    Args:
+        images: ``[batch, height, width, channels]``, real numbers.
+        sizes: sizes of the window, ``[1, rows, columns, 1]``.
+        strides: how far it moves, ``[1, down, right, 1]``.
+        rates: distances of the pixels in it, ``[1, down, right, 1]``.
+        padding: ``"VALID"`` or ``"SAME"``.
+        name: name of the op.
+
+    Returns:
+        ``[batch, out_height, out_width, rows * columns * channels]`` of that type.
+
+    Raises:
+        ValueError: the window does not fit.
+    """
+    return extract_image_patches(images, sizes, strides, rates, padding, name)
 
 
 def _patches_window(attrs: Mapping[str, Any]) -> Window:

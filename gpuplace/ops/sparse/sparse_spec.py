@@ -218,6 +218,15 @@ class SparseTensorSpec(TypeSpec):
     def _to_tensor_list(self, value: SparseTensor | SparseTensorValue) -> list[Tensor]:
         return [serialize_sparse(SparseTensor.from_value(value), out_type=variant)]
 
+    def _to_legacy_output_types(self) -> DType:
+        return self._dtype
+
+    def _to_legacy_output_shapes(self) -> TensorShape:
+        return self._shape
+
+    def _to_legacy_output_classes(self) -> type:
+        return self.value_type
+
     def _to_batched_tensor_list(self, value: SparseTensor | SparseTensorValue) -> list[Tensor]:
         """The rows of a value, packed; ValueError for a scalar."""
         sparse = to_sparse(value)

@@ -8,6 +8,14 @@ from __future__ import annotations
 import os
 import sys
 
+__all__ = [
+    "get_data_files_path",
+    "get_path_to_datafile",
+    "get_root_dir_with_all_resources",
+    "load_resource",
+    "readahead_file_path",
+]
+
 
 def load_resource(path: str) -> bytes:
     """What a file holds.

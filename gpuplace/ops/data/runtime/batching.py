@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import DataLossError
+from gpuplace.errors import DataLossError, OpError
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.data.runtime.mapping import Map
 from gpuplace.ops.data.runtime.shuffling import with_repetitions
@@ -47,7 +47,9 @@ def stacked(elements: Sequence[Element], is_fused: bool = False) -> tuple[Any, .
 def _stacked(number: int, values: Sequence[Any], is_fused: bool) -> Any:
     first = values[0]
     if isinstance(first, Stage):
-        raise invalid(f"Cannot batch tensors of type variant in component {number}")
+        datasets = np.empty(len(values), object)
+        datasets[:] = values
+        return datasets
     shape = first.shape
     batch = np.empty((len(values), *shape), first.dtype)
     if shape:
@@ -103,18 +105,27 @@ class Batch(Stage):
             source, stage = rows
             together = source.taken
         following = stage.begin(run)
-        size = self.size
+        size, is_fused = self.size, self.is_fused
         has_ended = False
 
         def take() -> Any:
             nonlocal has_ended
             elements: list[Any] = []
+            failure: OpError | None = None
             while not has_ended and len(elements) < size:
-                element = following()
+                try:
+                    element = following()
+                except OpError as error:
+                    if not is_fused:
+                        raise
+                    failure = failure or error  # the others of the batch are made all the same
+                    element = ()
                 if element is END:
                     has_ended = True
                 else:
                     elements.append(element)
+            if failure is not None:
+                raise failure
             if not elements or (self.drops and len(elements) < size):
                 return END
             return together(elements)
@@ -243,11 +254,12 @@ def _map_and_batch(
     drop_remainder: Any,
     *,
     f: Any,
+    preserve_cardinality: bool,
     ctx: KernelContext,
 ) -> Any:
     if int(num_parallel_calls) < 1 and int(num_parallel_calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
     if int(batch_size) < 1:
         raise invalid("batch_size must be greater than zero.")
-    mapped = Map(input_dataset, Call.of(ctx, f, other_arguments))
+    mapped = Map(input_dataset, Call.of(ctx, f, other_arguments), preserve_cardinality)
     return Batch(mapped, int(batch_size), bool(drop_remainder), True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import io
 import os
+import threading
+import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from gpuplace.errors import DataLossError, InvalidArgumentError, OpError
+from gpuplace.errors import AlreadyExistsError, DataLossError, InvalidArgumentError, OpError
 from gpuplace.files import file_system
 from gpuplace.files.file_system import with_op_errors
 from gpuplace.files.records import FixedLengthReader, LineReader, RecordReader
@@ -121,6 +123,29 @@ def _fixed(record: int, header: int, footer: int) -> Callable[[str, str], _Rows]
     return functools.partial(_FixedLength, record, header, footer)
 
 
+class _Writer:
+    """Who makes the elements that will be in a file; there is one at a time.
+
+    Args:
+        name: name of the file.
+
+    Raises:
+        AlreadyExistsError: there is another one.
+    """
+
+    _running: ClassVar[weakref.WeakValueDictionary[str, _Writer]] = weakref.WeakValueDictionary()
+    _lock = threading.Lock()
+
+    def __init__(self, name: str) -> None:
+        with self._lock:
+            if name in self._running:
+                raise AlreadyExistsError.of(
+                    f"There appears to be a concurrent caching iterator running - '{name}' is not written yet.",
+                    hint="let the other iterator come to its end, or initialise it anew",
+                )
+            self._running[name] = self
+
+
 class CachedInFile(Cached):
     """The same elements, made once and kept in a file.
 
@@ -137,14 +162,20 @@ class CachedInFile(Cached):
         if not self.kept and os.path.exists(self.name):
             self.kept.append(_read_elements(self.name))
         following = super().begin(run)
-        is_written = bool(self.kept)
+        if self.kept:
+            return following
+        writer: _Writer | None = None
+        has_ended = False
 
         def take() -> Any:
-            nonlocal is_written
+            nonlocal writer, has_ended
+            if writer is None and not has_ended:
+                writer = _Writer(self.name)
             element = following()
-            if element is END and not is_written:
-                is_written = True
+            if element is END and not has_ended:
+                has_ended = True
                 _write_elements(self.name, self.kept[0])
+                writer = None
             return element
 
         return take

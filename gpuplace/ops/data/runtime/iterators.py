@@ -26,6 +26,11 @@ _TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
 _numbers = itertools.count()
 
 
+def _ended() -> Any:
+    """What an iterator gives after its last element, however often it is asked."""
+    return END
+
+
 class RunningIterator:
     """A place in a dataset.
 
@@ -71,6 +76,8 @@ class RunningIterator:
                 stage, run = self._factory()
                 following = self._following = stage.begin(run)
             element = following()
+            if element is END:
+                self._following = _ended
         if element is END:
             raise OutOfRangeError.of("End of sequence")
         return element
@@ -84,7 +91,8 @@ def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIter
     return ResourceHandle(ctx.device, container or DEFAULT_CONTAINER, name, _TYPE_NAME, iterator)
 
 
-def _iterator_of(handle: ResourceHandle) -> RunningIterator:
+def iterator_of(handle: ResourceHandle) -> RunningIterator:
+    """The iterator that a handle names; InvalidArgumentError if it names something else."""
     if isinstance(handle.resource, RunningIterator):
         return handle.resource
     raise InvalidArgumentError.of(
@@ -144,29 +152,39 @@ def _make_one_shot(
 
 @compute("MakeIterator")
 def _start(xp: Any, dataset: Stage, iterator: ResourceHandle, *, ctx: KernelContext) -> Any:
-    _iterator_of(iterator).start(dataset, Run(ctx.session, ctx.device))
+    iterator_of(iterator).start(dataset, Run(ctx.session, ctx.device))
     return ()
+
+
+def checked(element: Sequence[Any], shapes: Sequence[TensorShape]) -> Sequence[Any]:
+    """The values of an element; InvalidArgumentError if one is of a shape that was not said to be possible."""
+    for number, (value, shape) in enumerate(zip(element, shapes, strict=True)):
+        if isinstance(value, np.ndarray) and not shape.is_compatible_with(value.shape):
+            raise InvalidArgumentError.of(
+                f"Shape of element {number} does not match: expected {shape} but got {TensorShape(value.shape)}."
+            )
+    return element
+
+
+def of_outputs(values: Sequence[Any]) -> Any:
+    """The values of an operation's outputs as its kernel returns them."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 @compute("IteratorGetNext", "IteratorGetNextSync")
 def _next(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
-    element = _iterator_of(iterator).take()
+    element = checked(iterator_of(iterator).take(), output_shapes)
     if xp is not np:
         element = [
             xp.asarray(value) if isinstance(value, np.ndarray) and value.dtype != object else value
             for value in element
         ]
-    for number, (value, shape) in enumerate(zip(element, output_shapes, strict=True)):
-        if isinstance(value, np.ndarray) and not shape.is_compatible_with(value.shape):
-            raise InvalidArgumentError.of(
-                f"Shape of element {number} does not match: expected {shape} but got {TensorShape(value.shape)}."
-            )
-    return element[0] if len(element) == 1 else element
+    return of_outputs(element)
 
 
 @compute("IteratorToStringHandle")
 def _to_string(xp: Any, resource_handle: ResourceHandle) -> Any:
-    _iterator_of(resource_handle)
+    iterator_of(resource_handle)
     parts = resource_handle.device, resource_handle.container, resource_handle.name
     made = np.empty((), object)
     made[()] = "\0".join(parts).encode()
@@ -237,7 +255,7 @@ def _reduce(
     while (element := following()) is not END:
         state = function((*state, *element))
         run.check()
-    return state[0] if len(state) == 1 else tuple(state)
+    return of_outputs(state)
 
 
 @compute("DatasetToSingleElement")
@@ -248,7 +266,7 @@ def _single(xp: Any, dataset: Stage, *, ctx: KernelContext) -> Any:
         raise InvalidArgumentError.of("Dataset was empty.")
     if following() is not END:
         raise InvalidArgumentError.of("Dataset had more than one element.")
-    return element[0] if len(element) == 1 else tuple(element)
+    return of_outputs(element)
 
 
 @compute("DatasetCardinality", "ExperimentalDatasetCardinality")
@@ -270,7 +288,9 @@ shape_function("MakeIterator")(no_outputs)
 shape_function("DatasetCardinality", "ExperimentalDatasetCardinality")(scalar_shape)
 
 
-@shape_function("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")
+@shape_function(
+    "IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement", "OptionalGetValue"
+)
 def _given(op: Operation) -> Any:
     shapes, types = op.attrs["output_shapes"], op.attrs["output_types"]
     if len(shapes) != len(types):

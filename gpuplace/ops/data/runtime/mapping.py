@@ -29,20 +29,41 @@ from gpuplace.ops.data.runtime.stages import (
 )
 
 
+def _that_may_end(function: Callable[[Element], Any], preserves: bool) -> Callable[[Element], Any]:
+    """A function whose OutOfRangeError is the end of the elements, or an error of another kind.
+
+    Args:
+        function: the function.
+        preserves: whether there are to be as many elements as are given, so that it is an error.
+    """
+
+    def call(element: Element) -> Any:
+        try:
+            return function(element)
+        except OutOfRangeError as error:
+            if preserves:
+                raise invalid(f"Function invocation produced OutOfRangeError: {error.message}") from error
+            return END
+
+    return call
+
+
 class Map(Stage):
     """What a function makes of each element.
 
     Args:
         stage: gives the elements.
         call: the function.
+        preserves: whether an OutOfRangeError of the function is an error; else it is the end.
     """
 
-    def __init__(self, stage: Stage, call: Call) -> None:
+    def __init__(self, stage: Stage, call: Call, preserves: bool = False) -> None:
         super().__init__(stage)
-        self.call = call
+        self.call, self.preserves = call, preserves
 
     def begin(self, run: Run) -> Following:
-        following, function = self.inputs[0].begin(run), run.function(self.call)
+        following = self.inputs[0].begin(run)
+        function = _that_may_end(run.function(self.call), self.preserves)
 
         def take() -> Any:
             element = following()
@@ -194,14 +215,16 @@ class Scan(Stage):
         stage: gives the elements.
         call: the function; returns the state, then the element.
         state: the first state.
+        preserves: as for ``Map``.
     """
 
-    def __init__(self, stage: Stage, call: Call, state: Element) -> None:
+    def __init__(self, stage: Stage, call: Call, state: Element, preserves: bool = False) -> None:
         super().__init__(stage)
-        self.call, self.state = call, tuple(state)
+        self.call, self.state, self.preserves = call, tuple(state), preserves
 
     def begin(self, run: Run) -> Following:
-        following, function = self.inputs[0].begin(run), run.function(self.call)
+        following = self.inputs[0].begin(run)
+        function = _that_may_end(run.function(self.call), self.preserves)
         state: Element = self.state
         count = len(state)
 
@@ -211,6 +234,8 @@ class Scan(Stage):
             if element is END:
                 return END
             values = function((*state, *element))
+            if values is END:
+                return END
             state = values[:count]
             return values[count:]
 
@@ -387,8 +412,16 @@ class GroupByReducer(Stage):
 
 
 @compute("MapDataset")
-def _map(xp: Any, input_dataset: Any, other_arguments: list[Any], *, f: Any, ctx: KernelContext) -> Any:
-    return Map(input_dataset, Call.of(ctx, f, other_arguments))
+def _map(
+    xp: Any,
+    input_dataset: Any,
+    other_arguments: list[Any],
+    *,
+    f: Any,
+    preserve_cardinality: bool,
+    ctx: KernelContext,
+) -> Any:
+    return Map(input_dataset, Call.of(ctx, f, other_arguments), preserve_cardinality)
 
 
 @compute("ParallelMapDataset")
@@ -399,11 +432,12 @@ def _parallel_map(
     num_parallel_calls: Any,
     *,
     f: Any,
+    preserve_cardinality: bool,
     ctx: KernelContext,
 ) -> Any:
     if int(num_parallel_calls) < 1 and int(num_parallel_calls) != -1:
         raise invalid("num_parallel_calls must be greater than zero.")
-    return Map(input_dataset, Call.of(ctx, f, other_arguments))
+    return Map(input_dataset, Call.of(ctx, f, other_arguments), preserve_cardinality)
 
 
 @compute("FilterDataset")
@@ -490,9 +524,10 @@ def _scan(
     other_arguments: list[Any],
     *,
     f: Any,
+    preserve_cardinality: bool,
     ctx: KernelContext,
 ) -> Any:
-    return Scan(input_dataset, Call.of(ctx, f, other_arguments), initial_state)
+    return Scan(input_dataset, Call.of(ctx, f, other_arguments), initial_state, preserve_cardinality)
 
 
 @compute("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")

@@ -222,8 +222,10 @@ def by_number(stage: Stage) -> tuple[Slices, Stage] | None:
 
 
 def _rows(array: Any) -> Any:
-    """The rows of an array, as arrays."""
+    """The rows of an array, as arrays; of a vector of datasets the datasets."""
     if array.ndim > 1:
+        return iter(array)
+    if array.dtype == object and len(array) and isinstance(array[0], Stage):
         return iter(array)
     return (array[number, ...] for number in range(len(array)))
 
@@ -341,6 +343,8 @@ class Repeat(Stage):
 
         def take() -> Any:
             nonlocal current, left
+            if left == 0:
+                return END
             element = current()
             while element is END:
                 left -= 1

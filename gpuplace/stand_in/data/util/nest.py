@@ -12,8 +12,8 @@ from gpuplace.ops.data import structure
 from gpuplace.ops.data.structure import flatten, is_nested
 
 __all__ = [
-    "assert_same_structure", "flatten", "flatten_up_to", "is_sequence", "map_structure", "map_structure_up_to",
-    "pack_sequence_as",
+    "assert_same_structure", "assert_shallow_structure", "flatten", "flatten_up_to", "is_sequence", "map_structure",
+    "map_structure_up_to", "pack_sequence_as",
 ]  # fmt: skip
 
 is_sequence = is_nested
@@ -32,30 +32,22 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
         ValueError: they have not.
         TypeError: only the classes differ.
     """
-    first, second = is_nested(nest1), is_nested(nest2)
-    if first != second or (first and len(flatten(nest1)) != len(flatten(nest2))):
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\nFirst structure:"
-            f" {nest1}\n\nSecond structure: {nest2}"
-        )
-    if not first:
-        return
-    if check_types and type(nest1) is not type(nest2):
-        raise TypeError(
-            "The two structures don't have the same sequence type. First structure has type"
-            f" {type(nest1)}, while second structure has type {type(nest2)}."
-        )
-    if isinstance(nest1, dict) and isinstance(nest2, dict) and set(nest1) != set(nest2):
-        raise ValueError(
-            "The two dictionaries don't have the same set of keys. First structure has keys"
-            f" {[*nest1]}, while second structure has keys {[*nest2]}."
-        )
-    for one, other in zip(_parts(nest1), _parts(nest2), strict=True):
-        assert_same_structure(one, other, check_types)
+    structure.assert_same_form(nest1, nest2, check_types)
 
 
-def _parts(nest: Any) -> list[Any]:
-    return [nest[key] for key in sorted(nest)] if isinstance(nest, dict) else list(nest)
+def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+    """Checks that an element has the form of another one as far as that goes.
+
+    Args:
+        shallow_tree: the one that says how far.
+        input_tree: the one that may go deeper.
+        check_types: whether parts have to be of the same classes.
+
+    Raises:
+        TypeError: a part meets something else, or one of another class.
+        ValueError: they differ in length or keys.
+    """
+    structure.flatten_up_to(shallow_tree, input_tree, check_types)
 
 
 def pack_sequence_as(structure_: Any, flat_sequence: Sequence[Any]) -> Any:

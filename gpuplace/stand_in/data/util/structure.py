@@ -5,19 +5,23 @@ Source: tensorflow/python/data/util/structure.py, release 1.15 (names).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.ops.data import structure
+from gpuplace.ops.data.structure import are_compatible
 from gpuplace.ops.data.structure import flat_shapes as get_flat_tensor_shapes
+from gpuplace.ops.data.structure import flat_specs as get_flat_tensor_specs
 from gpuplace.ops.data.structure import flat_types as get_flat_tensor_types
-from gpuplace.ops.data.structure import spec_of_value as type_spec_from_value
-from gpuplace.ops.data.tracing import from_tensors
+from gpuplace.ops.data.structure import from_any_tensors as from_tensor_list
+from gpuplace.ops.data.structure import from_tensors as from_compatible_tensor_list
+from gpuplace.ops.data.structure import normalised as normalize_element
+from gpuplace.ops.data.structure import to_tensors_of as to_tensor_list
+from gpuplace.ops.type_spec import known_type_spec
 
 __all__ = [
     "are_compatible", "convert_legacy_structure", "from_compatible_tensor_list", "from_tensor_list",
-    "get_flat_tensor_shapes", "get_flat_tensor_types", "to_batched_tensor_list", "to_tensor_list",
-    "type_spec_from_value",
+    "get_flat_tensor_shapes", "get_flat_tensor_specs", "get_flat_tensor_types", "normalize_element",
+    "to_batched_tensor_list", "to_tensor_list", "type_spec_from_value",
 ]  # fmt: skip
 
 
@@ -32,21 +36,20 @@ def convert_legacy_structure(output_types: Any, output_shapes: Any, output_class
     return structure.spec_of(output_types, output_shapes, output_classes)
 
 
-def to_tensor_list(element_spec: Any, element: Any) -> list[Any]:
-    """The tensors that an element is made of.
+def type_spec_from_value(element: Any, use_fallback: bool = True) -> Any:
+    """What an element is.
 
     Args:
-        element_spec: what it is.
         element: the element.
+        use_fallback: whether values that only convert to a tensor will do.
 
     Raises:
-        ValueError: it is something else.
+        TypeError: it is nothing that datasets have.
     """
-    if not are_compatible(element_spec, type_spec_from_value(element)):
-        raise ValueError(
-            f"Value {element} is not convertible to a tensor with dtype and shape of {element_spec}."
-        )
-    return structure.to_tensors(element)
+    for leaf in () if use_fallback else structure.flatten(element):
+        if known_type_spec(leaf) is None:
+            raise TypeError(f"Could not build a TypeSpec for {leaf!r} with type {type(leaf).__name__}")
+    return structure.spec_of_value(element)
 
 
 def to_batched_tensor_list(element_spec: Any, element: Any) -> list[Any]:
@@ -56,41 +59,5 @@ def to_batched_tensor_list(element_spec: Any, element: Any) -> list[Any]:
         element_spec: what it is.
         element: the element.
     """
+    structure.assert_same_form(element_spec, element)
     return structure.to_rows(element)
-
-
-def from_tensor_list(element_spec: Any, tensor_list: Sequence[Any]) -> Any:
-    """An element of the tensors that it is made of.
-
-    Args:
-        element_spec: what it is.
-        tensor_list: the tensors.
-
-    Raises:
-        ValueError: they are too few or too many, of other types or shapes.
-    """
-    types, shapes = get_flat_tensor_types(element_spec), get_flat_tensor_shapes(element_spec)
-    if len(types) != len(tensor_list):
-        raise ValueError(f"Expected {len(types)} tensors but got {len(tensor_list)}.")
-    for dtype, shape, tensor in zip(types, shapes, tensor_list, strict=True):
-        if dtype != tensor.dtype or not shape.is_compatible_with(tensor.shape):
-            raise ValueError(f"Tensor {tensor} is not compatible with dtype {dtype} and shape {shape}.")
-    return from_tensors(element_spec, tensor_list)
-
-
-from_compatible_tensor_list = from_tensor_list
-
-
-def are_compatible(spec1: Any, spec2: Any) -> bool:
-    """Whether elements of one kind may stand where those of another are asked for.
-
-    Args:
-        spec1: what is asked for.
-        spec2: what is given.
-    """
-    try:
-        structure.assert_same_form(spec1, spec2)
-    except (TypeError, ValueError):
-        return False
-    pairs = zip(structure.flatten(spec1), structure.flatten(spec2), strict=True)
-    return all(one.is_compatible_with(other) for one, other in pairs)

@@ -1,0 +1,514 @@
+"""Quantized numbers: small integers that stand for the numbers of a range, and ops that compute with them.
+
+A tensor of quantized numbers comes with two scalars, the numbers that its least and its largest integer stand for::
+
+    input, min, max  ──QuantizeV2──>  integers, min, max  ──QuantizedConv2D──>  qint32, min, max  ──Dequantize──> floats
+
+Numbers that are too large for 32 bits become the largest integer, where TensorFlow's CPU kernels give the least one.
+
+Source: tensorflow/core/kernels/quantize_op.cc, dequantize_op.cc, quantization_utils.h, quantized_conv_ops.cc,
+quantized_matmul_op.cc, quantized_activation_ops.cc, quantized_pooling_ops.cc, quantized_concat_op.cc,
+quantized_reshape_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Tensor
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.nn.conv_arithmetic import convolve
+from gpuplace.ops.nn.pool_arithmetic import largest, means
+from gpuplace.ops.nn.windows import Window, window_of
+from gpuplace.ops.support import new, new_list
+from gpuplace.typing import DTypeLike, IntsLike, TensorLike
+
+__all__ = [
+    "dequantize", "quantize", "quantize_v2", "quantized_avg_pool", "quantized_concat", "quantized_conv2d",
+    "quantized_max_pool", "quantized_relu_x",
+]  # fmt: skip
+
+
+class Quantized(NamedTuple):
+    """Quantized numbers, as ``quantize`` and the like return them."""
+
+    output: Tensor
+    """The integers."""
+    output_min: Tensor
+    """The number that the least integer stands for, a float32 scalar."""
+    output_max: Tensor
+    """The number that the largest one stands for."""
+
+
+def quantize_v2(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,  # noqa: N803 - TensorFlow's name
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+) -> Quantized:
+    """Returns numbers as quantized ones of a range.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(quantize_v2([0.0, 0.5, 3.0], 0.0, 1.0, tf.quint8).output).tolist()
+    [0, 128, 255]
+
+    Args:
+        input: float32 of any shape.
+        min_range: the least number, a scalar.
+        max_range: the largest one.
+        T: ``qint8``, ``quint8``, ``qint16``, ``quint16`` or ``qint32``.
+        mode: ``"MIN_COMBINED"``, ``"MIN_FIRST"`` or ``"SCALED"``.
+        name: name of the op.
+        round_mode: of ``"SCALED"``: ``"HALF_AWAY_FROM_ZERO"`` or ``"HALF_TO_EVEN"``.
+
+    Returns:
+        A named tuple of the integers and the range, which may be a little larger than the one that is given.
+    """
+    arguments = {"min_range": min_range, "max_range": max_range, "T": as_dtype(T), "mode": mode}
+    return Quantized(*new_list("QuantizeV2", name, input=input, round_mode=round_mode, **arguments))
+
+
+def quantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,  # noqa: N803 - TensorFlow's name
+    mode: str = "MIN_COMBINED",
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    name: str | None = None,
+) -> Quantized:
+    """The same as ``quantize_v2``, with its last arguments in another order.
+
+    Args:
+        input: as for ``quantize_v2``.
+        min_range: the same.
+        max_range: the same.
+        T: the same.
+        mode: the same.
+        round_mode: the same.
+        name: name of the op.
+
+    Returns:
+        As ``quantize_v2``.
+    """
+    return quantize_v2(input, min_range, max_range, T, mode, name, round_mode)
+
+
+def dequantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+) -> Tensor:
+    """Returns the numbers that quantized ones stand for.
+
+    Args:
+        input: quantized numbers of any shape.
+        min_range: the number that the least integer stands for, a scalar.
+        max_range: the number that the largest one stands for.
+        mode: as for ``quantize_v2``.
+        name: name of the op.
+
+    Returns:
+        float32, in the shape of ``input``.
+    """
+    return new("Dequantize", name, input=input, min_range=min_range, max_range=max_range, mode=mode)
+
+
+def quantized_concat(
+    concat_dim: TensorLike,
+    values: Sequence[Any],
+    input_mins: Sequence[Any],
+    input_maxes: Sequence[Any],
+    name: str | None = None,
+) -> Quantized:
+    """Joins tensors of quantized numbers along an axis.
+
+    Args:
+        concat_dim: the axis, an int32 scalar.
+        values: the tensors.
+        input_mins: the number that the least integer of each stands for.
+        input_maxes: the number that the largest one stands for.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the joined numbers and a range for all of them.
+    """
+    arguments = {"values": list(values), "input_mins": list(input_mins), "input_maxes": list(input_maxes)}
+    return Quantized(*new_list("QuantizedConcat", name, concat_dim=concat_dim, **arguments))
+
+
+def quantized_conv2d(
+    input: TensorLike,
+    filter: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    min_filter: TensorLike,
+    max_filter: TensorLike,
+    strides: IntsLike,
+    padding: str,
+    out_type: DTypeLike = "qint32",
+    dilations: IntsLike = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Quantized:
+    """Convolves images of quantized numbers.
+
+    Args:
+        input: ``[batch, height, width, in_channels]``, quantized.
+        filter: ``[rows, columns, in_channels, out_channels]``, quantized.
+        min_input: the number that the least integer of the images stands for.
+        max_input: the number that the largest one stands for.
+        min_filter: the same of the filters.
+        max_filter: the same.
+        strides: how far the window moves, one number for each axis.
+        padding: ``"SAME"`` or ``"VALID"``.
+        out_type: ``qint32``.
+        dilations: distances of the window's pixels; 1.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the sums, as integers, and the numbers that the least and the largest possible stand for.
+    """
+    ranges = {
+        "min_input": min_input,
+        "max_input": max_input,
+        "min_filter": min_filter,
+        "max_filter": max_filter,
+    }
+    outputs = new_list(
+        "QuantizedConv2D",
+        name,
+        input=input,
+        filter=filter,
+        strides=strides,
+        padding=padding,
+        out_type=as_dtype(out_type),
+        dilations=dilations,
+        **ranges,
+    )
+    return Quantized(*outputs)
+
+
+def quantized_relu_x(
+    features: TensorLike,
+    max_value: TensorLike,
+    min_features: TensorLike,
+    max_features: TensorLike,
+    out_type: DTypeLike = "quint8",
+    name: str | None = None,
+) -> Quantized:
+    """Returns quantized numbers, those that stand for less than 0 or for more than a number replaced by it.
+
+    As in TensorFlow, no device has a kernel for it: the op can be placed in a graph and not run.
+
+    Args:
+        features: quantized numbers of any shape.
+        max_value: the largest number, a float32 scalar.
+        min_features: the number that the least integer stands for.
+        max_features: the number that the largest one stands for.
+        out_type: the type of the result, that of ``features``.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the numbers and their range.
+    """
+    arguments = {"min_features": min_features, "max_features": max_features, "out_type": as_dtype(out_type)}
+    return Quantized(*new_list("QuantizedReluX", name, features=features, max_value=max_value, **arguments))
+
+
+def quantized_avg_pool(
+    input: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
+    name: str | None = None,
+) -> Quantized:
+    """Returns the means of windows of quantized numbers.
+
+    Args:
+        input: ``[batch, height, width, channels]``, quantized.
+        min_input: the number that the least integer stands for.
+        max_input: the number that the largest one stands for.
+        ksize: size of the window, one number for each axis.
+        strides: how far it moves, likewise.
+        padding: ``"SAME"`` or ``"VALID"``.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the means and their range.
+    """
+    return _pooled("QuantizedAvgPool", input, min_input, max_input, ksize, strides, padding, name)
+
+
+def quantized_max_pool(
+    input: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
+    name: str | None = None,
+) -> Quantized:
+    """Returns the largest of windows of quantized numbers.
+
+    Args:
+        input: ``[batch, height, width, channels]``, quantized.
+        min_input: the number that the least integer stands for.
+        max_input: the number that the largest one stands for.
+        ksize: size of the window, one number for each axis.
+        strides: how far it moves, likewise.
+        padding: ``"SAME"`` or ``"VALID"``.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the largest numbers and their range.
+    """
+    return _pooled("QuantizedMaxPool", input, min_input, max_input, ksize, strides, padding, name)
+
+
+def _pooled(
+    op_type: str,
+    input: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
+    name: str | None,
+) -> Quantized:
+    arguments = {"ksize": ksize, "strides": strides, "padding": padding}
+    return Quantized(
+        *new_list(op_type, name, input=input, min_input=min_input, max_input=max_input, **arguments)
+    )
+
+
+# Arithmetic
+
+
+def _rounded(array: Any) -> Any:
+    """Halves away from zero."""
+    return np.trunc(array + np.copysign(0.5, array))
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    found = np.iinfo(dtype.as_numpy_dtype)
+    return int(found.min), int(found.max)
+
+
+def _scalar(value: Any, what: str) -> Any:
+    if value.size != 1:
+        raise InvalidArgumentError.of(f"{what} must be a scalar, but its shape is {list(value.shape)}")
+    return value.reshape(-1)[0]
+
+
+def _pair(low: Any, high: Any) -> tuple[Any, Any]:
+    return np.array(low, np.float32), np.array(high, np.float32)
+
+
+def _steps(dtype: DType, low: float, high: float) -> tuple[float, float]:
+    """How many integers a number 1 is apart, and the integer for the least number, before it is moved to the type's."""
+    steps = 2.0 ** (8 * np.dtype(dtype.as_numpy_dtype).itemsize)
+    width = (float(high) - float(low)) * (steps / (steps - 1))
+    scale = steps / width if width else 0.0
+    return scale, float(_rounded(np.float64(low) * scale))
+
+
+def _zero_of(dtype: DType, low: float, high: float) -> int:
+    """The integer for the number 0."""
+    if low == high:
+        return 0
+    _, first = _steps(dtype, low, high)
+    return int(-first) + _limits(dtype)[0]
+
+
+def _to_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
+    least, most = _limits(dtype)
+    if low == high:
+        return np.zeros(array.shape, dtype.as_numpy_dtype)
+    scale, first = map(np.float32, _steps(dtype, low, high))
+    found = _rounded(array.astype(np.float32) * scale) - (first - np.float32(least))
+    top = np.nextafter(np.float32(most), np.float32(0)) if most > 2**24 else np.float32(most)
+    return np.clip(found, np.float32(least), top).astype(dtype.as_numpy_dtype)
+
+
+def _from_quantized(array: Any, dtype: DType, low: float, high: float) -> Any:
+    if low == high:
+        return np.full(array.shape, low, np.float32)
+    scale, first = _steps(dtype, low, high)
+    wide = array.astype(np.float64) - _limits(dtype)[0]
+    return ((first + wide) / scale).astype(np.float32)
+
+
+def _range_of_products(
+    first: DType, of_first: tuple[float, float], second: DType, of_second: tuple[float, float]
+) -> tuple[Any, Any]:
+    """The numbers that the least and largest sums of products, 32 bits wide, stand for."""
+    one = 1.0
+    for dtype, (low, high) in ((first, of_first), (second, of_second)):
+        least, most = _limits(dtype)
+        one *= float((np.float32(high) - np.float32(low)) / np.float32(most - least))
+    one = float(np.float32(one))
+    return _pair(one * -(2.0**31), one * (2.0**31 - 1))
+
+
+# Kernels
+
+
+@compute("QuantizeV2")
+def _quantize(
+    xp: Any, input: Any, min_range: Any, max_range: Any, *, T: DType, mode: bytes, round_mode: bytes
+) -> Any:
+    low = np.minimum(np.float32(0), np.float32(_scalar(min_range, "min_range")))
+    given = np.float32(_scalar(max_range, "max_range"))
+    if given < _scalar(min_range, "min_range"):
+        raise InvalidArgumentError.of(
+            f"input_max_range must be larger than input_min_range, but they are {given} and {min_range[()]}"
+        )
+    epsilon = np.maximum(np.float32(1), np.maximum(abs(min_range[()]), abs(given))) / np.float32(100)
+    high = np.maximum(np.float32(0), np.maximum(given, low + epsilon))
+    least, most = _limits(T)
+    kind = T.as_numpy_dtype
+    if mode == b"MIN_FIRST":
+        return _to_quantized(input, T, float(low), float(high)), *_pair(low, high)
+    if mode == b"SCALED":
+        scales = [
+            side / float(bound) if side * float(bound) > 0 else float(np.finfo(np.float32).max)
+            for side, bound in ((least, low), (most, high))
+        ]
+        scale = np.float32(min(scales))
+        low, high = np.float32(least) / scale, np.float32(most) / scale
+        scaled = np.clip(input, low, high) * scale
+        found = np.rint(scaled) if round_mode == b"HALF_TO_EVEN" else _rounded(scaled)
+        return found.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
+    scale = np.float32((float(most) - float(least)) / (float(high) - float(low)))
+    moved = (np.clip(input, low, high) - low) * scale
+    if least < 0:
+        moved = moved - np.float32((float(most) - float(least) + 1) / 2)
+        found = _rounded(moved)
+    else:
+        found = np.floor(moved + np.float32(0.5))
+    return found.astype(np.float64).clip(least, most).astype(kind), *_pair(low, high)
+
+
+@compute("Dequantize")
+def _dequantize(xp: Any, input: Any, min_range: Any, max_range: Any, *, T: DType, mode: bytes) -> Any:
+    low, high = (
+        np.float32(_scalar(one, what)) for one, what in ((min_range, "min_range"), (max_range, "max_range"))
+    )
+    least, most = _limits(T)
+    if mode == b"MIN_FIRST":
+        return _from_quantized(input, T, float(low), float(high))
+    wide = input.astype(np.float32)
+    if mode == b"SCALED":
+        scale = high / np.float32(most)
+        if least:
+            scale = np.maximum(low / np.float32(least), scale)
+        return wide * np.float32(scale)
+    scale = np.float32((high - low) / np.float32(float(most) - float(least)))
+    half = np.float32(0 if least == 0 else (float(most) - float(least) + 1) / 2)
+    return (wide + half) * scale + low
+
+
+@compute("QuantizedConcat")
+def _concat(
+    xp: Any, concat_dim: Any, values: list[Any], input_mins: list[Any], input_maxes: list[Any], *, T: DType
+) -> Any:
+    lows, highs = ([float(one.reshape(-1)[0]) for one in given] for given in (input_mins, input_maxes))
+    low, high = min(0.0, *lows), max(highs)
+    parts = [
+        value
+        if (own_low, own_high) == (low, high)
+        else _to_quantized(_from_quantized(value, T, own_low, own_high), T, low, high)
+        for value, own_low, own_high in zip(values, lows, highs, strict=True)
+    ]
+    return np.concatenate(parts, axis=int(concat_dim)), *_pair(low, high)
+
+
+@compute("QuantizedConv2D")
+def _conv2d(
+    xp: Any,
+    input: Any,
+    filter: Any,
+    min_input: Any,
+    max_input: Any,
+    min_filter: Any,
+    max_filter: Any,
+    *,
+    Tinput: DType,
+    Tfilter: DType,
+    ctx: KernelContext,
+) -> Any:
+    of_input = float(min_input.reshape(-1)[0]), float(max_input.reshape(-1)[0])
+    of_filter = float(min_filter.reshape(-1)[0]), float(max_filter.reshape(-1)[0])
+    images = input.astype(np.float64) - _zero_of(Tinput, *of_input)
+    kernel = filter.astype(np.float64) - _zero_of(Tfilter, *of_filter)
+    attrs = {**ctx.op.attrs, "data_format": b"NHWC"}
+    sums = convolve(xp, images, kernel, window_of(attrs, *filter.shape[:2]))
+    return np.rint(sums).astype(np.int32), *_range_of_products(Tinput, of_input, Tfilter, of_filter)
+
+
+@compute("QuantizedMatMul")
+def _matmul(
+    xp: Any,
+    a: Any,
+    b: Any,
+    min_a: Any,
+    max_a: Any,
+    min_b: Any,
+    max_b: Any,
+    *,
+    T1: DType,
+    T2: DType,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Any:
+    of_a = float(min_a.reshape(-1)[0]), float(max_a.reshape(-1)[0])
+    of_b = float(min_b.reshape(-1)[0]), float(max_b.reshape(-1)[0])
+    first = a.astype(np.int64) - _zero_of(T1, *of_a)
+    second = b.astype(np.int64) - _zero_of(T2, *of_b)
+    product = (first.T if transpose_a else first) @ (second.T if transpose_b else second)
+    return product.astype(np.int32), *_range_of_products(T1, of_a, T2, of_b)
+
+
+@compute("QuantizedRelu", "QuantizedRelu6")
+def _relu(xp: Any, features: Any, *others: Any, Tinput: DType, ctx: KernelContext) -> Any:
+    low, high = (float(one.reshape(-1)[0]) for one in others)
+    found = np.maximum(features, _to_quantized(np.zeros(()), Tinput, low, high))
+    if ctx.op.type == "QuantizedRelu6":
+        found = np.minimum(found, _to_quantized(np.array(6.0), Tinput, low, high))
+    return found, *_pair(low, high)
+
+
+@compute("QuantizedMaxPool", "QuantizedAvgPool")
+def _pool(xp: Any, input: Any, min_input: Any, max_input: Any, *, T: DType, ctx: KernelContext) -> Any:
+    attrs = {**ctx.op.attrs, "data_format": b"NHWC", "dilations": (1, 1, 1, 1)}
+    rows, columns = attrs["ksize"][1:3]
+    window: Window = window_of(attrs, rows, columns)
+    images = input.astype(np.float64)
+    if ctx.op.type == "QuantizedMaxPool":
+        found = largest(xp, images, window)
+    else:
+        found = np.floor(means(xp, images, window) + 1e-9)
+    return found.astype(T.as_numpy_dtype), *_pair(min_input.reshape(-1)[0], max_input.reshape(-1)[0])
+
+
+@compute("QuantizedReshape")
+def _reshape(xp: Any, tensor: Any, shape: Any, input_min: Any, input_max: Any) -> Any:
+    return tensor.reshape([int(size) for size in shape]), input_min, input_max
+
+
+not_differentiable("QuantizeV2", "Dequantize", "QuantizedConcat", "QuantizedConv2D", "QuantizedMatMul")
+not_differentiable("QuantizedRelu", "QuantizedRelu6", "QuantizedMaxPool", "QuantizedAvgPool")
+not_differentiable("QuantizedReshape")

@@ -33,6 +33,8 @@ __all__ = [
 ]
 
 _CACHED_BYTES = 1 << 20
+_ROW_BYTES = 192.0
+"""What looking a row up counts as: lines of the cache at its begin and its end, and of the index."""
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -112,6 +114,7 @@ def _amounts(work: Work) -> tuple[float, float, float, float]:
     nbytes = work.bytes_read + work.bytes_written
     if isinstance(work.kernel, Convolution) and not _is_product(work.kernel):
         nbytes += _patch_bytes(work.kernel, _SIZES.get(work.dtype, 4))
+    nbytes += _ROW_BYTES * work.rows
     flops = work.flops * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
     return 1.0, flops, min(nbytes, _CACHED_BYTES), max(nbytes - _CACHED_BYTES, 0.0)
 

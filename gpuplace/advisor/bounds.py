@@ -58,10 +58,8 @@ def _loads(problem: Problem) -> Floats:
     for device in problem.devices:
         if device.is_pool:
             own = problem.seconds[:, device.kind]
-            if np.isfinite(device.splits_from):
-                loads[:, device.kind] = np.where(own > device.splits_from, own, 0.0)
-            else:
-                loads[:, device.kind] = own / device.workers
+            can = np.isfinite(own)
+            loads[can, device.kind] = own[can] / device.workers if problem.held is None else problem.held[can]
     return loads
 
 

@@ -285,6 +285,7 @@ class _Merger:
         is_inline = None
         if problem.is_inline is not None:
             is_inline = np.bincount(member, ~problem.is_inline, count) == 0
+        held = None if problem.held is None else np.bincount(member, problem.held, count).astype(np.float64)
         roots = np.array([self._find(group) for group in range(problem.group_count)], np.int64)
         first = np.full(count, -1)
         first[member[::-1]] = np.arange(problem.node_count)[::-1]
@@ -308,6 +309,7 @@ class _Merger:
                 host_made=made,
                 gates=None,
                 gate_homes=None,
+                held=held,
             ),
             member,
         )

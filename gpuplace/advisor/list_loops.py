@@ -231,7 +231,7 @@ def is_alone(step: Step, node: int, one: int) -> bool:
         one: the device.
     """
     if step.is_pool[one] == 1:
-        return bool(step.seconds[node * step.device_count + one] > step.splits_from[one])
+        return bool(step.held[node] > 0.0)
     return lasting(step, node, one) > 0.0
 
 

@@ -43,6 +43,7 @@ def step_of(problem: Problem) -> Step:
     shared = links.shared if links.shared is not None else np.empty((devices, devices, 0), np.int64)
     pace = links.pace if links.pace is not None else np.empty(0)
     starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
+    held = problem.held if problem.held is not None else np.zeros(nodes)
     is_inline = problem.is_inline if problem.is_inline is not None else np.zeros(nodes, bool)
     gates = problem.gates if problem.gates is not None else np.empty(0, np.int64)
     homes = problem.gate_homes if problem.gate_homes is not None else np.empty(0, np.int64)
@@ -57,7 +58,7 @@ def step_of(problem: Problem) -> Step:
         problem.seconds[:, kinds].ravel(),
         starts[:, kinds].ravel(),
         np.array([device.is_pool for device in problem.devices], np.int64),
-        np.array([device.splits_from for device in problem.devices], float),
+        held.astype(float),
         is_inline.astype(np.int64),
         np.bincount(problem.readers, minlength=nodes).astype(np.int64),
         after_start,

@@ -39,8 +39,6 @@ class Device:
     """
     workers: int = 1
     """Of a pool, for the time of a step: how many threads run its nodes, and start those of all other devices."""
-    splits_from: float = float("inf")
-    """Of a pool, for the time of a step: of nodes that take longer, one runs at a time, on all cores."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +109,10 @@ class Problem:
     """
     gate_homes: Ints | None = None
     """``[gates]``: the device of each where what it waits for is on several."""
+    held: Floats | None = None
+    """``[nodes]``: for how long a node on a pool has all cores, for the time of a step: of such nodes one computes at a
+    time. None: none has.
+    """
 
     @property
     def node_count(self) -> int:

@@ -99,8 +99,8 @@ class Step(NamedTuple):
     """``[nodes, devices]``: time of a worker."""
     is_pool: Wholes
     """``[devices]``: 1 or 0."""
-    splits_from: Reals
-    """``[devices]``."""
+    held: Reals
+    """``[nodes]``: for how long each has all cores of a pool."""
     is_inline: Wholes
     """``[nodes]``: 1 or 0."""
     waits: Wholes

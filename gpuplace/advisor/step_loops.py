@@ -301,12 +301,12 @@ def step_time(step: Step, device: Wholes, work: StepWork, limit: float) -> float
             begin = launched
             over = launched + seconds
             if step.is_pool[here] == 1:
-                if seconds > step.splits_from[here]:
+                if step.held[item] > 0.0:
                     if pool_free > begin:
                         begin = pool_free
                         cause[item] = pool_last
                     over = begin + seconds
-                    pool_free = over
+                    pool_free = begin + step.held[item]
                     pool_last = item
                 size = push(work, size, over, turn, item * 4 + IS_OVER, line)
             else:

@@ -35,6 +35,7 @@ from gpuplace.cost.cpu_times import (
     Line,
     class_of,
     cpu_seconds,
+    cpu_share,
     fitted_line,
     near_works,
 )
@@ -64,10 +65,9 @@ _SECONDS = (
     "call_seconds",
     "feeding_seconds",
     "feed_seconds",
-    "split_seconds",
 )
 _FORMAT = "gpuplace.CostModel"
-_VERSION = 4
+_VERSION = 5
 _DOUBTS = 2.0
 """Kernels that must be measured for a factor to count for half."""
 _FURTHEST = math.log(20.0)
@@ -105,8 +105,6 @@ class _Figures:
     feeding_seconds: float = 0.0
     """What a call of ``Session.run`` takes longer that feeds anything."""
     feed_seconds: float = 0.0
-    split_seconds: float = SPLIT_SECONDS
-    """Kernels that take longer are split among the cores of a CPU."""
     in_a_line: bool = False
     """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
     source: str = "what comes with gpuplace; not calibrated on this machine"
@@ -225,10 +223,18 @@ class CostModel:
             return figures.executor_seconds + figures.launch_seconds * (work.launches + work.gpu_launches)
         return figures.executor_seconds if work.launches else figures.idle_seconds
 
-    @property
-    def split_seconds(self) -> float:
-        """Kernels on the CPU that take longer are split among its cores: no other such kernel runs beside them."""
-        return self._figures.split_seconds
+    def held_seconds(self, op_type: str, work: Work, seconds: float) -> float:
+        """Returns for how long a kernel on the CPU has all its cores: no other such kernel runs beside it then.
+
+        Args:
+            op_type: type of the node's op.
+            work: what the kernel has to do.
+            seconds: what it takes.
+        """
+        share = cpu_share(work, self._figures.near.get(op_type))
+        if share is None:
+            return seconds if seconds > SPLIT_SECONDS else 0.0
+        return share * seconds
 
     @property
     def in_a_line(self) -> bool:
@@ -329,7 +335,11 @@ class CostModel:
             by_type.setdefault(sample.op_type, []).append(sample)
         near = {
             op_type: near_works(
-                [sample.work for sample in samples], [sample.seconds for sample in samples], lines, coldly
+                [sample.work for sample in samples],
+                [sample.seconds for sample in samples],
+                lines,
+                coldly,
+                [sample.share for sample in samples],
             )
             for op_type, samples in by_type.items()
         }
@@ -382,7 +392,6 @@ class CostModel:
         call_seconds: float,
         feeding_seconds: float,
         feed_seconds: float,
-        split_seconds: float,
         in_a_line: bool,
     ) -> Self:
         """The model with other times on the host.
@@ -398,7 +407,6 @@ class CostModel:
             call_seconds: what a call of ``Session.run`` takes beside its nodes.
             feeding_seconds: what it takes longer if anything is fed.
             feed_seconds: what each fed tensor adds to that.
-            split_seconds: what kernels take at least that are split among the CPU's cores.
             in_a_line: whether steps without a GPU run in one thread, one node after the other.
         """
         before = self._figures
@@ -416,7 +424,6 @@ class CostModel:
             call_seconds=call_seconds,
             feeding_seconds=feeding_seconds,
             feed_seconds=feed_seconds,
-            split_seconds=split_seconds,
             in_a_line=in_a_line,
         )
         return self._of(figures)
@@ -555,10 +562,15 @@ def _near(found: Any, op_type: str) -> NearKernels:
         )
         for name in NearKernels.FIGURES
     ]
-    if len(set(map(len, figures))) != 1 or not figures[0]:
+    *times, shares = figures
+    if len(set(map(len, times))) != 1 or not times[0]:
         raise ValueError(f"the measured kernels of {op_type} do not have a time each")
-    flops, nbytes, starts, rests, taken = figures
-    return NearKernels(flops, nbytes, starts, rests, taken)
+    if shares and len(shares) != len(times[0]):
+        raise ValueError(f"the kernels of {op_type} do not have a share each")
+    if max(shares, default=0.0) > 1:
+        raise ValueError(f"shares of {op_type} is {max(shares):g}, not a number up to 1")
+    flops, nbytes, starts, rests, taken = times
+    return NearKernels(flops, nbytes, starts, rests, taken, shares)
 
 
 def _flag(value: Any, name: str) -> bool:

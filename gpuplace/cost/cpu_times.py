@@ -12,12 +12,12 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.near_kernels import NearKernels, near_kernels
+from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
 
@@ -26,12 +26,15 @@ __all__ = [
     "DEFAULT_LINES",
     "Line",
     "class_of",
+    "cpu_share",
     "cpu_seconds",
     "fitted_line",
     "near_works",
 ]
 
 _CACHED_BYTES = 1 << 20
+_ROW_BYTES = 192.0
+"""What looking a row up counts as: lines of the cache at its begin and its end, and of the index."""
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -92,6 +95,16 @@ def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None 
     return seconds if near is None else near.seconds(*_size(work), seconds)
 
 
+def cpu_share(work: Work, near: NearKernels | None) -> float | None:
+    """Returns the part of its time in which a kernel has all cores of the CPU; None: that is not known.
+
+    Args:
+        work: what it has to do.
+        near: measured kernels of the type of op.
+    """
+    return None if near is None else near.share(*_size(work))
+
+
 def _rest(work: Work, line: Line) -> float:
     """Seconds without the start."""
     return sum(price * amount for price, amount in zip(line[1:], _amounts(work)[1:]))
@@ -101,6 +114,7 @@ def _amounts(work: Work) -> tuple[float, float, float, float]:
     nbytes = work.bytes_read + work.bytes_written
     if isinstance(work.kernel, Convolution) and not _is_product(work.kernel):
         nbytes += _patch_bytes(work.kernel, _SIZES.get(work.dtype, 4))
+    nbytes += _ROW_BYTES * work.rows
     flops = work.flops * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
     return 1.0, flops, min(nbytes, _CACHED_BYTES), max(nbytes - _CACHED_BYTES, 0.0)
 
@@ -142,7 +156,11 @@ def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -
 
 
 def near_works(
-    works: Sequence[Work], seconds: Iterable[float], lines: Mapping[str, Line], coldly: bool = False
+    works: Sequence[Work],
+    seconds: Iterable[float],
+    lines: Mapping[str, Line],
+    coldly: bool = False,
+    shares: Iterable[float | None] = repeat(None),
 ) -> NearKernels | None:
     """Returns what measured kernels of one type of op say of others; None: nothing ran.
 
@@ -151,10 +169,13 @@ def near_works(
         seconds: measured, a number a work.
         lines: class -> its line.
         coldly: as of ``near_kernels``.
+        shares: of the seconds, those in which all cores computed; None: not measured.
     """
     measured = [
-        (*_size(work), lines[class_of(work)].start, _rest(work, lines[class_of(work)]), taken)
-        for work, taken in zip(works, seconds, strict=True)
+        MeasuredKernel(
+            *_size(work), lines[class_of(work)].start, _rest(work, lines[class_of(work)]), taken, share
+        )
+        for work, taken, share in zip(works, seconds, shares)
         if work.launches and taken > 0
     ]
     return near_kernels(measured, coldly)

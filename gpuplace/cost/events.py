@@ -11,9 +11,10 @@ successors go to the pool::
     to the host                  |== b ==|     a copy: after b, and after all that was started before it
     thread 2                             |d|   the pool: d takes b on the CPU
 
-A kernel of the CPU that is split has the threads of the intra-op pool for itself, so that no two of them use the same
-cores at a time. On a cluster each machine has a pool of its own, and copies between machines share the interfaces to
-the network; the threads that run ops are those of all machines together.
+A kernel of the CPU that is split has the threads of the intra-op pool for itself while they compute, so that no two
+such kernels use the same cores at a time; while they wake up others may. On a cluster each machine has a pool of its
+own, and copies between machines share the interfaces to the network; the threads that run ops are those of all machines
+together.
 
 All is determined: events at one time are handled in the order in which they were made.
 
@@ -34,7 +35,13 @@ ON_CPU, ON_GPU, COPY = range(3)
 POLL_SECONDS = 10e-6
 """How long after the end of a copy its receiver hears of it: the period in which TensorFlow looks at its events."""
 SPLIT_SECONDS = 20e-6
-"""Kernels of the CPU that take longer are worth splitting among the threads of the intra-op pool."""
+"""Kernels of the CPU that take longer are split among the threads of the intra-op pool, where nothing was measured."""
+SPIN_SECONDS = 50e-6
+"""For how long a thread of the pool that has nothing left to do looks for more before it sleeps; one does at a time.
+
+Source: WaitForWork and the loop around it in Eigen's NonBlockingThreadPool.h, 5,000 looks divided by the threads; that
+these take so long is a round figure.
+"""
 
 
 _IS_OVER, _GOES_ON, _BEGINS, _WAKES = range(4)
@@ -78,8 +85,8 @@ class Flow:
     """Of a copy."""
     is_expensive: list[bool]
     """Whether it goes to the pool when something else can run on the thread that made it ready."""
-    is_split: list[bool]
-    """Whether a kernel of the CPU is split among all threads of the intra-op pool."""
+    held: list[float]
+    """Seconds of a kernel of the CPU for which it has all threads of the intra-op pool; 0: it computes in one."""
     waits: list[int]
     """How many items it waits for."""
     first: list[int]
@@ -137,7 +144,7 @@ def run(flow: Flow, threads: int) -> Times:
     """
     count = len(flow)
     kinds, hosts, kernels, streams = flow.kind, flow.host, flow.kernel, flow.stream
-    nbytes, expensive, splits, ways = flow.nbytes, flow.is_expensive, flow.is_split, flow.ways
+    nbytes, expensive, helds, ways = flow.nbytes, flow.is_expensive, flow.held, flow.ways
     first, after = flow.first, flow.after
     pending = list(flow.waits)
     host_start, host_end = [-1.0] * count, [-1.0] * count
@@ -156,14 +163,17 @@ def run(flow: Flow, threads: int) -> Times:
     turn = 0
     now, current, wake_up = flow.begin, -1, flow.wake_up
     awake, waking = 1, 0  # idle threads that need not be woken up, and those that wake up
+    spins_until = -1.0  # one more of the idle threads need not be, until then
     inline: deque[int] | None
     while True:
         # threads that have nothing to do take what is ready
         inline = None
         item, fetching = -1, 0.0
-        if ready and (awake if wake_up else idle):
+        if ready and idle and (awake or now < spins_until or not wake_up):
             idle -= 1
-            awake -= 1
+            if not awake or spins_until == now + SPIN_SECONDS:
+                spins_until = -1.0
+            awake = max(awake - 1, 0)
             item, inline, fetching = ready.popleft(), deque(), flow.queue
         elif heap:
             if wake_up:
@@ -176,6 +186,8 @@ def run(flow: Flow, threads: int) -> Times:
             if code & 3 == _WAKES:
                 waking -= 1
                 awake = min(awake + 1, idle)
+                if spins_until < now:
+                    spins_until = now + SPIN_SECONDS
                 continue
             if code & 3 == _BEGINS:
                 way = ways[streams[current]]
@@ -228,6 +240,8 @@ def run(flow: Flow, threads: int) -> Times:
             if not inline:
                 idle += 1
                 awake += 1
+                if spins_until < now:
+                    spins_until = now + SPIN_SECONDS
                 continue
             item = inline.popleft()
         else:
@@ -257,11 +271,11 @@ def run(flow: Flow, threads: int) -> Times:
         elif kind == ON_CPU:
             seconds = kernels[item]
             begin = launched
-            if splits[item]:
+            if helds[item]:
                 pool = pools[item]
                 if pool_free[pool] > begin:
                     begin, cause[item] = pool_free[pool], pool_last[pool]
-                pool_free[pool], pool_last[pool] = begin + seconds, item
+                pool_free[pool], pool_last[pool] = begin + helds[item], item
             start[item] = begin
             end[item] = begin + seconds
             host_end[item] = begin + seconds

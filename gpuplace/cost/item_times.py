@@ -67,7 +67,7 @@ class ItemTimes:
         """
         total = self.copies.stop
         host, kernel = [0.0] * total, [0.0] * total
-        expensive, split = [False] * total, [False] * total
+        expensive, held = [False] * total, [0.0] * total
         by_gpu: dict[int, list[Alike]] = {}
         for one in self.alike:
             by_gpu.setdefault(id(one.gpu), []).append(one)
@@ -81,10 +81,10 @@ class ItemTimes:
                     host[node] = starts
                 if not (work.launches or work.nbytes or work.flops):
                     continue
-                is_split = gpu is None and seconds > model.split_seconds
+                holds = model.held_seconds(one.op_type, work, seconds) if gpu is None else 0.0
                 is_expensive = one.may_move and seconds > EXPENSIVE_SECONDS
                 for node in one.computing:
-                    kernel[node], split[node], expensive[node] = seconds, is_split, is_expensive
+                    kernel[node], held[node], expensive[node] = seconds, holds, is_expensive
         transfer = model.host_seconds("_Send", _TRANSFER, None) + model.host_seconds("_Recv", _TRANSFER, None)
         for copy in self.copies:
             host[copy], expensive[copy] = transfer, copy not in self.cheap_copies
@@ -94,7 +94,7 @@ class ItemTimes:
             host=[host[one] * more for one, more in zip(place, weight, strict=True)],
             kernel=[kernel[one] * more for one, more in zip(place, weight, strict=True)],
             is_expensive=[expensive[one] for one in place],
-            is_split=[split[one] for one in place],
+            held=[held[one] * more for one, more in zip(place, weight, strict=True)],
             begin=model.call_seconds(self.fed),
             wake_up=model.wake_up_seconds,
             queue=model.queue_seconds,

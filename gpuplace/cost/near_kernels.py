@@ -13,11 +13,11 @@ is a mean, weighted by the inverse of the distance; beyond them it is that of th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -32,11 +32,28 @@ _LEAST_SHARE = 0.1
 """Of a start that is left where more is taken off than it was."""
 
 
+class MeasuredKernel(NamedTuple):
+    """One kernel that ran."""
+
+    flops: float
+    """Its operations."""
+    nbytes: float
+    """Bytes that it reads and writes."""
+    start: float
+    """Seconds of its line's start."""
+    rest: float
+    """Seconds of its line beside that."""
+    taken: float
+    """Seconds that it took."""
+    share: float | None = None
+    """Of these: the part in which it had all cores; None: not measured."""
+
+
 @dataclass(frozen=True, eq=False)
 class NearKernels:
     """Measured kernels of one type of op."""
 
-    FIGURES: ClassVar[tuple[str, ...]] = ("flops", "nbytes", "starts", "rests", "taken")
+    FIGURES: ClassVar[tuple[str, ...]] = ("flops", "nbytes", "starts", "rests", "taken", "shares")
     """Names of what it is made of."""
     flops: tuple[float, ...]
     """Operations of each."""
@@ -48,6 +65,8 @@ class NearKernels:
     """Seconds of its line beside that."""
     taken: tuple[float, ...]
     """Seconds that it took."""
+    shares: tuple[float, ...] = ()
+    """Of that time: the part in which it had all cores; none: not measured."""
     _weights: dict[tuple[float, float], Array] = field(default_factory=dict)
     """What is known already: the weight of each point, by operations and bytes."""
 
@@ -87,12 +106,25 @@ class NearKernels:
             nbytes: bytes that it reads and writes.
             line: seconds by its line.
         """
+        weights = self._weights_at(flops, nbytes)
+        return max(max(line, _LEAST_START) * math.exp(float(weights @ self._errors)), self.start)
+
+    def share(self, flops: float, nbytes: float) -> float | None:
+        """Returns the part of its time in which a kernel has all cores; None: that was not measured.
+
+        Args:
+            flops: its operations.
+            nbytes: bytes that it reads and writes.
+        """
+        return float(self._weights_at(flops, nbytes) @ np.array(self.shares)) if self.shares else None
+
+    def _weights_at(self, flops: float, nbytes: float) -> Array:
         weights = self._weights.get((flops, nbytes))
         if weights is None:
             apart = ((self._places - np.array(_place(flops, nbytes))) ** 2).sum(axis=1)
             weights = 1.0 / (apart + _NEAR**2) ** 2
             weights = self._weights[flops, nbytes] = weights / weights.sum()
-        return max(max(line, _LEAST_START) * math.exp(float(weights @ self._errors)), self.start)
+        return weights
 
     def scaled(self, starts: float, rest: float, less: float) -> Self:
         """The kernels by lines whose starts and prices are changed alike.
@@ -122,19 +154,17 @@ def shortened(start: float, less: float) -> float:
     return max(start - less, _LEAST_SHARE * start)
 
 
-def near_kernels(
-    measured: Iterable[tuple[float, float, float, float, float]], coldly: bool = False
-) -> NearKernels | None:
+def near_kernels(measured: Iterable[MeasuredKernel], coldly: bool = False) -> NearKernels | None:
     """Returns what measured kernels say, those that are alike as one by their median; None: there are none.
 
     Args:
-        measured: operations, bytes, seconds of the line's start and of its rest, and seconds taken, of each.
+        measured: the kernels.
         coldly: whether what was done between kernels, to measure them, left them little in the processor's caches. Then
             the quickest of those that are alike counts, and none takes longer than one that has more to do.
     """
-    alike: dict[tuple[int, int], list[Sequence[float]]] = {}
+    alike: dict[tuple[int, int], list[MeasuredKernel]] = {}
     for one in measured:
-        first, second = _place(one[0], one[1])
+        first, second = _place(one.flops, one.nbytes)
         alike.setdefault((round(first / _STEP), round(second / _STEP)), []).append(one)
     if not alike:
         return None
@@ -150,7 +180,9 @@ def near_kernels(
             )
             for own, size in zip(flops, nbytes, strict=True)
         ]
-    return NearKernels(flops, nbytes, starts, rests, tuple(taken))
+    known = [[share for share in column[5] if share is not None] for column in columns]
+    shares = tuple(map(median, known)) if all(known) else ()
+    return NearKernels(flops, nbytes, starts, rests, tuple(taken), shares)
 
 
 def _place(flops: float, nbytes: float) -> tuple[float, float]:

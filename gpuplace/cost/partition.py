@@ -482,7 +482,7 @@ class _Builder:
             stream=[stream[one] for one in place],
             nbytes=[nbytes[one] * more for one, more in zip(place, flat, strict=True)],
             is_expensive=[False] * items,
-            is_split=[False] * items,
+            held=none,
             waits=waits.tolist(),
             first=first,
             after=dst[order].tolist(),

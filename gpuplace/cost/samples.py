@@ -20,6 +20,8 @@ _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
 _LABEL = re.compile(r" = (?:_Mkl(?:Native)?)?(\w+)\(")
 """Type of the op that ran, in the label of a node; oneDNN's kernels have names of their own."""
+_SAME = 0.05
+"""Kernels that take as long with one core, but for this part, compute in one thread."""
 _LONGEST_GAP = 100e-6
 """Seconds between two nodes of a thread from which on it waited for something."""
 
@@ -35,6 +37,8 @@ class Sample(NamedTuple):
     """Where; None for the CPU."""
     seconds: float
     """What it took."""
+    share: float | None = None
+    """Of that time: the part in which all cores of a CPU computed it; None: it was not measured with a single core."""
 
 
 class HostTimes(NamedTuple):
@@ -51,15 +55,45 @@ def samples_of(
     works: Mapping[str, tuple[str, Work]],
     gpus: Mapping[int, GPUModel],
     pick: Callable[[Sequence[float]], float] = median,
+    alone: Iterable[Any] = (),
+    cores: int = 1,
 ) -> list[Sample]:
     """Returns the measured kernels, a sample for every node and device.
+
+    A kernel that takes as long with one core as with all computes in one thread, whatever it takes. One that takes
+    shorter with all has them as long as those save time; one that takes longer has mostly waited for them to wake up.
 
     Args:
         run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
         works: name of a node -> type of its op, and what it has to do; other nodes are left out.
         gpus: index of a GPU device -> its model; kernels of others are left out.
         pick: what counts of the times of a node that ran several times.
+        alone: the same steps with one core of the CPU; none: what they would take is not known.
+        cores: of the CPU.
     """
+    times = _times(run_metadatas, works, gpus, pick)
+    times_alone = _times(alone, works, {}, pick)
+    found = []
+    for (name, gpu), seconds in times.items():
+        share = _share(seconds, times_alone[name, gpu], cores) if (name, gpu) in times_alone else None
+        found.append(Sample(*works[name], None if gpu is None else gpus[gpu], seconds, share))
+    return found
+
+
+def _share(seconds: float, alone: float, cores: int) -> float:
+    """Of the seconds of a kernel: the part in which it has all cores, by what it takes with one."""
+    if abs(alone - seconds) <= _SAME * seconds:
+        return 0.0
+    return min(1.0, 1.0 if alone > seconds else alone / cores / seconds)
+
+
+def _times(
+    run_metadatas: Iterable[Any],
+    works: Mapping[str, tuple[str, Work]],
+    gpus: Mapping[int, GPUModel],
+    pick: Callable[[Sequence[float]], float],
+) -> dict[tuple[str, int | None], float]:
+    """Seconds of each node on the CPU, and on each of the GPUs, where it took any."""
     times: dict[tuple[str, int | None], list[float]] = {}
     for stats in map(_step_stats, run_metadatas):
         for device in stats.dev_stats:
@@ -74,11 +108,8 @@ def samples_of(
                     executions[key] = executions.get(key, 0.0) + _kernel_seconds(node)
             for (name, _), seconds in executions.items():
                 times.setdefault((name, gpu), []).append(seconds)
-    return [
-        Sample(*works[name], None if gpu is None else gpus[gpu], pick(seconds))
-        for (name, gpu), seconds in times.items()
-        if (gpu is None or gpu in gpus) and pick(seconds) > 0
-    ]
+    picked = {key: pick(seconds) for key, seconds in times.items() if key[1] is None or key[1] in gpus}
+    return {key: seconds for key, seconds in picked.items() if seconds > 0}
 
 
 def host_times(run_metadatas: Iterable[Any]) -> HostTimes:

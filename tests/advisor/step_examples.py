@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from gpuplace.advisor.problem import Device, Links, Problem
-from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, POLL_SECONDS, SPLIT_SECONDS, CopyWay, Flow, run
+from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, POLL_SECONDS, CopyWay, Flow, run
 
 THREADS = 3
 MICRO = 2.0**-20
@@ -42,11 +42,13 @@ def random_step(seed: int, most: int = 10, gpus: int = 2) -> Problem:
     for node in range(count):
         if chance.random() < 0.15:
             seconds[node, 0 if chance.random() < 0.5 else slice(1, None)] = np.inf
+    held = np.where(np.isinf(seconds[:, 0]), 0.0, seconds[:, 0])
+    held *= [chance.choice([0.0, 0.0, 0.3, 1.0]) for _ in range(count)]
     groups = np.array([node if chance.random() < 0.8 else chance.randrange(count) for node in range(count)])
     together = [np.isinf(seconds[groups == group]).any(axis=0).all() for group in groups]
     groups[together] = np.arange(count)[together] + count
     groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
-    devices = [Device("host", 0, is_pool=True, workers=THREADS, splits_from=SPLIT_SECONDS)]
+    devices = [Device("host", 0, is_pool=True, workers=THREADS)]
     room = 1.0 + count * chance.choice([0.6, 2.0])
     devices += [Device(f"gpu {one}", 1 + one % 2, room) for one in range(gpus)]
     size = len(devices)
@@ -82,6 +84,7 @@ def random_step(seed: int, most: int = 10, gpus: int = 2) -> Problem:
         np.array(transfer),
         np.array([chance.random() < 0.15 for _ in pairs], bool),
         np.array(made),
+        held=held,
     )
 
 
@@ -142,11 +145,8 @@ def step_seconds(problem: Problem, device_of: list[int]) -> float:
             + [float(problem.tensor_transfer[key[1]]) if key[1] >= 0 else 0.0 for key, _ in ordered],
             is_expensive=[pool and not inline for pool, inline in zip(is_pool, problem.is_inline.tolist())]
             + [is_pool[key[0]] for key, _ in ordered],
-            is_split=[
-                float(problem.seconds[node, kind]) > devices[device].splits_from
-                for node, (kind, device) in enumerate(zip(kinds, device_of))
-            ]
-            + [False] * len(ordered),
+            held=[held if pool else 0.0 for held, pool in zip(problem.held.tolist(), is_pool)]
+            + [0.0] * len(ordered),
             waits=np.bincount([reader for _, reader in flat], minlength=count + len(ordered)).tolist(),
             first=first.tolist(),
             after=[reader for _, reader in sorted(flat, key=lambda edge: edge[0])],

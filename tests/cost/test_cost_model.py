@@ -165,6 +165,26 @@ def test_samples_are_of_nodes_on_cpus_and_of_streams_of_gpus():
     assert host_times([step_stats((CPU, [("a", 0, 10)]))]) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("alone", "share"),
+    [(100, 0.0), (104, 0.0), (97, 0.0), (190, 1.0), (120, 1.0), (60, 0.15), (10, 0.025), (None, None)],
+)
+def test_what_a_kernel_takes_with_one_core_shows_when_it_has_all(alone, share, tmp_path):
+    """Of 100 µs with four cores: in one thread, split, or mostly waiting for the cores to wake up."""
+    steps = [step_stats((CPU, [("a", 0, 100)]))]
+    with_one = [] if alone is None else [step_stats((CPU, [("a", 0, alone)]))]
+    (found,) = samples_of(steps, {"a": ("Add", ADDING)}, {}, min, with_one, 4)
+    assert found.share == (None if share is None else pytest.approx(share))
+    model = CostModel.of_samples([found], CostModel.uncalibrated(), "one kernel")
+    held = model.held_seconds("Add", ADDING, 100e-6)
+    assert held == pytest.approx(100e-6 * (1.0 if share is None else share))
+    again = CostModel.load(model.save(tmp_path / "model.json"))
+    assert again.is_same(model) and again.held_seconds("Add", ADDING, 100e-6) == held
+    assert (
+        model.held_seconds("Mul", ADDING, 100e-6) == 100e-6 and model.held_seconds("Mul", ADDING, 1e-6) == 0.0
+    )
+
+
 def test_saved_models_come_back(tmp_path):
     base = CostModel("9.0")
     model = CostModel.of_samples(
@@ -179,12 +199,12 @@ def test_saved_models_come_back(tmp_path):
         assert again.host_seconds("Add", ADDING, gpu) == model.host_seconds("Add", ADDING, gpu)
 
 
-NEAR = dict.fromkeys(("flops", "nbytes", "starts", "rests"), [1, 2])
+NEAR = {**dict.fromkeys(("flops", "nbytes", "starts", "rests"), [1, 2]), "shares": []}
 DAMAGES = {
     "no JSON": lambda text: text[: len(text) // 2],
     "format": lambda text: "[]",
     "its format is not": lambda text: text.replace("gpuplace.CostModel", "something"),
-    "its version is 99": lambda text: text.replace('"version": 4', '"version": 99'),
+    "its version is 99": lambda text: text.replace('"version": 5', '"version": 99'),
     "'lines' is missing": lambda text: text.replace('"lines"', '"circles"'),
     "start is 'fast'": lambda text: json.dumps(
         json.loads(text) | {"lines": dict.fromkeys(json.loads(text)["lines"], {"start": "fast"})}
@@ -195,6 +215,12 @@ DAMAGES = {
     "'flops' is missing": lambda text: json.dumps(json.loads(text) | {"near": {"Add": {"taken": [0]}}}),
     "the measured kernels of Add do not have a time each": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6]}}}
+    ),
+    "the kernels of Add do not have a share each": lambda text: json.dumps(
+        json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5]}}}
+    ),
+    "shares of Add is 2, not a number up to 1": lambda text: json.dumps(
+        json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 2e-6], "shares": [0.5, 2]}}}
     ),
     "taken of Add is 0, not a number above 0": lambda text: json.dumps(
         json.loads(text) | {"near": {"Add": NEAR | {"taken": [1e-6, 0]}}}

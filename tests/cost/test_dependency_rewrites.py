@@ -77,8 +77,8 @@ def test_steps_in_a_line_and_other_models_of_one_flow(net):
     base = CostModel.uncalibrated()
     numbers = {"starts": 1.0, "work": 1.0, "less": 0.0, "executor_seconds": 3e-6, "idle_seconds": 3e-6}
     numbers |= dict.fromkeys(("wake_up_seconds", "queue_seconds", "feeding_seconds", "feed_seconds"), 0.0)
-    line = base.corrected(**numbers, call_seconds=0.0, split_seconds=20e-6, in_a_line=True)
-    later = base.corrected(**numbers, call_seconds=1.0, split_seconds=20e-6, in_a_line=True)
+    line = base.corrected(**numbers, call_seconds=0.0, in_a_line=True)
+    later = base.corrected(**numbers, call_seconds=1.0, in_a_line=True)
     seconds = step_time_by(step)
     assert seconds(base) == pytest.approx(step.step_time) == pytest.approx(seconds_by(net, base))
     assert seconds(line) == pytest.approx(seconds_by(net, line)) and seconds(line) >= seconds(base)

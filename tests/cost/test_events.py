@@ -20,7 +20,7 @@ def flow(items, edges, ways=(), links=0, streams=4):
         stream=[item[3] for item in items],
         nbytes=[float(item[4]) if len(item) > 4 else 0.0 for item in items],
         is_expensive=[item[0] == ON_CPU for item in items],
-        is_split=[item[0] == ON_CPU and item[2] * US > SPLIT_SECONDS for item in items],
+        held=[item[2] * US if item[0] == ON_CPU and item[2] * US > SPLIT_SECONDS else 0.0 for item in items],
         waits=[sum(b == item for _, b in edges) for item in range(len(items))],
         first=first,
         after=[b for found in after for b in found],
@@ -61,6 +61,24 @@ def test_threads_wake_up_and_those_that_are_awake_need_not():
     assert times.total == pytest.approx(40 * US) and path(fork, times)
     fork.wake_up = 1000 * US
     assert run(fork, 2).total == pytest.approx(50 * US) == run(fork, 1).total
+
+
+@pytest.mark.parametrize(("seconds", "starts"), [(38, [43, 43]), (398, [403, 415])])
+def test_a_thread_that_was_idle_for_a_moment_need_not_wake_up(seconds, starts):
+    """One is woken up at 14, finds nothing, and looks on until 64: the other's kernel ends before that, or after."""
+    items = [(ON_CPU, 1, one, 0) for one in (1, seconds, 1, 99, 99)]
+    forks = flow(items, [(0, 1), (0, 2), (1, 3), (1, 4)])
+    forks.wake_up, forks.held = 12 * US, [0.0] * 5
+    assert sorted(round(one / US) for one in run(forks, 2).host_start[3:]) == starts
+
+
+def test_a_kernel_has_all_cores_only_while_they_compute_it():
+    both = flow([(ON_CPU, 1, 100, 0)] * 2, [])
+    both.held = [30 * US, 100 * US]
+    times = run(both, 2)
+    assert times.total == pytest.approx(131 * US) and times.cause == [-1, 0]
+    both.held = [30 * US, 0.0]  # the second computes in one thread
+    assert run(both, 2).total == pytest.approx(101 * US)
 
 
 def test_copies_wait_for_kernels_before_them_and_for_links_that_they_share():

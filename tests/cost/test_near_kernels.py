@@ -3,8 +3,8 @@
 import pytest
 
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.cpu_times import cpu_seconds, near_works
-from gpuplace.cost.near_kernels import NearKernels, near_kernels, shortened
+from gpuplace.cost.cpu_times import cpu_seconds, cpu_share, near_works
+from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels, shortened
 from gpuplace.cost.work import Work
 
 LINES = CostModel.uncalibrated().lines
@@ -38,21 +38,35 @@ def test_one_small_kernel_says_little_of_others():
 
 
 def test_the_shape_of_a_kernel_counts_beside_its_size():
-    thin, square = (2e6, 4e6, 1e-6, 1e-3, 1e-4), (2e8, 4e6, 1e-6, 1e-3, 2e-3)
+    thin = MeasuredKernel(2e6, 4e6, 1e-6, 1e-3, 1e-4)
+    square = MeasuredKernel(2e8, 4e6, 1e-6, 1e-3, 2e-3)
     near = near_kernels([thin, square])
     assert near.seconds(2.5e6, 4e6, 1e-3) == pytest.approx(1e-4, rel=0.1)
     assert near.seconds(1.5e8, 4e6, 1e-3) == pytest.approx(2e-3, rel=0.1)
 
 
 def test_alike_kernels_count_once_and_cold_ones_not_at_all():
-    measured = [(1e4, 8e4, 1e-6, 3e-6, seconds) for seconds in (5e-6, 6e-6, 900e-6)]
+    measured = [MeasuredKernel(1e4, 8e4, 1e-6, 3e-6, seconds) for seconds in (5e-6, 6e-6, 900e-6)]
     assert near_kernels(measured).taken == (6e-6,)
     assert near_kernels(measured, coldly=True).taken == (5e-6,)
-    larger = (1e6, 8e6, 1e-6, 3e-4, 4e-6)
+    larger = MeasuredKernel(1e6, 8e6, 1e-6, 3e-4, 4e-6)
     assert near_kernels([*measured, larger]).taken == (6e-6, 4e-6)
     assert near_kernels([*measured, larger], coldly=True).taken == (4e-6, 4e-6)
-    other = (1e6, 8e3, 1e-6, 3e-4, 4e-6)  # more to compute, and less to read
+    other = MeasuredKernel(1e6, 8e3, 1e-6, 3e-4, 4e-6)  # more to compute, and less to read
     assert near_kernels([*measured, other], coldly=True).taken == (5e-6, 4e-6)
+
+
+def test_kernels_near_those_that_had_all_cores_have_them_too():
+    small = MeasuredKernel(1e4, 8e4, 1e-6, 3e-6, 5e-6, 0.0)
+    large = MeasuredKernel(1e8, 8e6, 1e-6, 3e-3, 2e-3, 1.0)
+    near = near_kernels([small, large])
+    assert near.share(1.5e4, 9e4) == pytest.approx(0.0, abs=0.01)
+    assert near.share(2e8, 9e6) == pytest.approx(1.0, abs=0.01)
+    assert 0.2 < near.share(1e6, 8e5) < 0.8
+    assert near.scaled(0.5, 2.0, 0.0).shares == near.shares == (0.0, 1.0)
+    unmeasured = near_kernels([small._replace(share=None), large])
+    assert unmeasured.share(1e4, 8e4) is None and cpu_share(adding(10), unmeasured) is None
+    assert cpu_share(adding(10), None) is None
 
 
 def test_starts_and_the_rest_are_scaled_apart():

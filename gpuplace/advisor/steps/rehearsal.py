@@ -352,9 +352,9 @@ def largest_load(flow: Flow, threads: int) -> float:
     on_gpu = kind == ON_GPU
     if on_gpu.any():
         loads.append(float(np.bincount(stream[on_gpu], kernel[on_gpu]).max()))
-    on_cpu, is_split = kind == ON_CPU, np.array(flow.is_split, dtype=bool)
-    loads[0] += float(kernel[on_cpu & ~is_split].sum()) / max(threads, 1)
-    loads.append(float(kernel[on_cpu & is_split].sum()))
+    on_cpu, held = kind == ON_CPU, np.array(flow.held)
+    loads[0] += float((kernel - held)[on_cpu].sum()) / max(threads, 1)
+    loads.append(float(held[on_cpu].sum()))
     copies = np.flatnonzero(kind == COPY)
     if len(copies):
         nbytes = np.array(flow.nbytes)[copies]

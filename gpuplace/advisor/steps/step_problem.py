@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.problem import Device, Links, Problem
+from gpuplace.advisor.problem import Device, Floats, Links, Problem
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.advisor.steps.starts import units_at
 from gpuplace.advisor.steps.step_bounds import device_seconds
@@ -107,7 +107,6 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
                 link=1.0 if machinery.is_gpu[device] else 0.0,
                 is_pool=not machinery.is_gpu[device],
                 workers=1 if machinery.is_gpu[device] else rehearsal.threads,
-                splits_from=math.inf if machinery.is_gpu[device] else rehearsal.step.cost_model.split_seconds,
             )
             for number, device in enumerate(devices)
         ),
@@ -120,8 +119,25 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
         host_made=host_made,
         gates=gates,
         gate_homes=gate_homes,
+        held=_held(rehearsal, runs, table[:, np.flatnonzero(~machinery.is_gpu[devices])[0]]),
     )
     return StepProblem(problem, runs, tuple(devices), unit)
+
+
+def _held(rehearsal: Rehearsal, runs: Ints, on_cpu: Floats) -> Floats:
+    """[nodes] seconds for which each would have all cores of a CPU, over all its executions.
+
+    Args:
+        rehearsal: of the step.
+        runs: the nodes.
+        on_cpu: [nodes] seconds that each would take there.
+    """
+    step = rehearsal.step
+    works = [step.works[node] for node in runs.tolist()]
+    types = [step.part.graph.op_type(node) for node in runs.tolist()]
+    seconds = step.cost_model.kernel_times(works, None, types)
+    held = map(step.cost_model.held_seconds, types, works, seconds)
+    return np.where(on_cpu > 0, np.fromiter(held, float, len(works)) * step.node_runs[runs], 0.0)
 
 
 def _devices(rehearsal: Rehearsal) -> list[int]:

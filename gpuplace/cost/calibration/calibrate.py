@@ -43,13 +43,11 @@ __all__ = ["calibrate"]
 _COPIES = 24
 _ROUNDS = 6
 """In which each step is run for a while; the quickest counts: what else the machine does only slows a step."""
-_SPLIT = (20e-6, 60e-6, 200e-6, 600e-6, 1e9)
-"""Seconds from which on kernels may be split among cores; the last: none is."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
 _ROUND = 0.1
 """Errors below this count little, and large ones in proportion."""
-_TRACING, _EXECUTOR, _WAKE_UP, _QUEUE = 1e-7, 3e-7, 2e-5, 2e-6
+_TRACING, _EXECUTOR, _WAKE_UP, _QUEUE = 1e-7, 3e-7, 5e-5, 2e-6
 """What is tried first: seconds that tracing adds to a kernel, of the executor for a node, of a thread of the pool that
 wakes up or fetches a node."""
 _CALL = np.array([1.0, 0.5, 0.1])
@@ -59,7 +57,7 @@ _NUMBERS = (
     *("call_seconds", "feeding_seconds", "feed_seconds"),
 )
 """What is found, as ``CostModel.corrected`` names it."""
-_PULLS = np.array([0.02, 0.1, 0.005, 0.005, 0.005, 0.005, 0.01, *[0.005] * 3])
+_PULLS = np.array([0.02, 0.1, 0.005, 0.005, 0.005, 0.03, 0.01, *[0.005] * 3])
 """How dear it is to leave what traced kernels show."""
 
 
@@ -123,14 +121,15 @@ def _kernels(step: StepEstimate, runs: Sequence[ProbeRun]) -> list[Sample]:
     """What the kernels of traced steps took."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
-    return samples_of([found.trace for found in runs], works, {}, min)
+    alone = [found.alone for found in runs if found.alone is not None]
+    return samples_of([found.trace for found in runs], works, {}, min, alone, os.cpu_count() or 1)
 
 
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
     """The model without what tracing adds to the starts of kernels, and with the host's part, by whole steps.
 
-    The whole steps are foretold for each choice of where kernels are split and of ten numbers; what is best in
-    proportion, and not far from the model, is found by moves along each number, which become smaller.
+    The whole steps are foretold for each choice of ten numbers; what is best in proportion, and not far from the model,
+    is found by moves along each number, which become smaller.
     """
     known = [found for found in measured if found.seconds > 0]
     if not known:
@@ -140,23 +139,20 @@ def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool)
     call = least * _CALL
     first = np.array([1.0, 1.0, _TRACING, _EXECUTOR, _EXECUTOR, _WAKE_UP, _QUEUE, *call])
 
-    def of(logs: np.ndarray, split: float) -> CostModel:
+    def of(logs: np.ndarray) -> CostModel:
         numbers = dict(zip(_NUMBERS, (first * np.exp(logs)).tolist(), strict=True))
-        return model.corrected(**numbers, split_seconds=split, in_a_line=in_a_line)
+        return model.corrected(**numbers, in_a_line=in_a_line)
 
-    def off(logs: np.ndarray, split: float) -> float:
-        tried = of(logs, split)
+    def off(logs: np.ndarray) -> float:
+        tried = of(logs)
         errors = np.array([np.log(foretold(tried) / seconds) for foretold, seconds in steps])
         return float(np.mean(np.sqrt(errors**2 + _ROUND**2)) + np.abs(logs) @ _PULLS)
 
-    splits = _SPLIT[:1] if in_a_line else _SPLIT
-    found = [_descended(partial(off, split=split), len(first)) for split in splits]
-    best = min(range(len(splits)), key=lambda number: found[number][0])
-    return of(found[best][1], splits[best])
+    return of(_descended(off, len(first)))
 
 
-def _descended(off: Callable[[np.ndarray], float], count: int) -> tuple[float, np.ndarray]:
-    """The least that moves come to, from zeros, and where: along one of so many numbers, then along all that helped.
+def _descended(off: Callable[[np.ndarray], float], count: int) -> np.ndarray:
+    """Where moves come to, from zeros, that lessen it: along one of so many numbers, then along all that helped.
 
     Source: Hooke and Jeeves, "Direct search" solution of numerical and statistical problems, Journal of the ACM 8
     (1961): exploratory moves and pattern moves.
@@ -170,7 +166,7 @@ def _descended(off: Callable[[np.ndarray], float], count: int) -> tuple[float, n
         best, least = _along(off, best, least, best - begin)
         if least > before - 1e-4:
             move /= 2
-    return least, best
+    return best
 
 
 def _along(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -25,7 +26,7 @@ from gpuplace.writing import write_file
 __all__ = ["ProbeRun", "Runner", "here", "usual", "with_tensorflow"]
 
 FEWEST_RUNS, MOST_RUNS = 3, 60
-SECONDS_OF_RUNS = 0.1
+SECONDS_OF_RUNS, SECONDS_OF_RUNS_ALONE = 0.1, 0.02
 
 
 class ProbeRun(NamedTuple):
@@ -35,6 +36,8 @@ class ProbeRun(NamedTuple):
     """Of a step, untraced: the median."""
     trace: Any
     """``RunMetadata`` of a step of the median time when it is traced."""
+    alone: Any = None
+    """The same with one core; None: it was not run so."""
 
 
 Runner = Callable[[BuiltProbe], ProbeRun]
@@ -95,7 +98,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
 
 @contextmanager
 def with_tensorflow(python: str) -> Iterator[Runner]:
-    """Runs probes with TensorFlow, 1.15 or later, in a process of its own.
+    """Runs probes with TensorFlow, 1.15 or later, in a process of its own, and in one that uses a single core.
 
     Traced, it starts one kernel at a time: those that run side by side take each other's cores.
 
@@ -105,17 +108,36 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
     Raises:
         InvalidArgumentError: the interpreter cannot be started, has no TensorFlow, or fails.
     """
-    script = Path(__file__).with_name("tensorflow_steps.py")
     with (
         tempfile.TemporaryDirectory(prefix="gpuplace-calibrate-") as name,
-        tempfile.TemporaryFile("w+") as errors,
+        _tensorflow(python, name, SECONDS_OF_RUNS) as usually,
+        _tensorflow(python, name, SECONDS_OF_RUNS_ALONE, TF_NUM_INTRAOP_THREADS="1") as alone,
     ):
         folder = Path(name)
-        limits = (str(FEWEST_RUNS), str(MOST_RUNS), str(SECONDS_OF_RUNS))
+
+        def run(probe: BuiltProbe) -> ProbeRun:
+            path = folder / probe.name.replace(" ", "_")
+            if not path.exists():
+                _write(probe, path)
+            seconds, trace = usually(path.name)
+            return ProbeRun(seconds, trace, alone(path.name)[1])
+
+        yield run
+
+
+@contextmanager
+def _tensorflow(
+    python: str, folder: str, seconds: float, **environment: str
+) -> Iterator[Callable[[str], tuple[float, RunMetadata]]]:
+    """A process with TensorFlow that runs what is written to a folder, so long each."""
+    script = Path(__file__).with_name("tensorflow_steps.py")
+    with tempfile.TemporaryFile("w+") as errors:
+        limits = (str(FEWEST_RUNS), str(MOST_RUNS), str(seconds))
         try:
             process = subprocess.Popen(
-                (python, "-I", str(script), name, *limits),
+                (python, "-I", str(script), folder, *limits),
                 text=True,
+                env={**os.environ, **environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -134,13 +156,10 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
                 said = errors.read().strip().splitlines()
                 raise _fails(python, said[-1] if said else f"it ended with {process.wait()}")
 
-            def run(probe: BuiltProbe) -> ProbeRun:
-                path = folder / probe.name.replace(" ", "_")
-                if not path.exists():
-                    _write(probe, path)
-                print(path.name, file=asked, flush=True)
-                seconds, trace = json.loads(answer())
-                return ProbeRun(seconds, RunMetadata.FromString(base64.b64decode(trace)))
+            def run(name: str) -> tuple[float, RunMetadata]:
+                print(name, file=asked, flush=True)
+                taken, trace = json.loads(answer())
+                return taken, RunMetadata.FromString(base64.b64decode(trace))
 
             try:
                 answer()  # its release: it is there

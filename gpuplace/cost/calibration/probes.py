@@ -72,6 +72,7 @@ _SIZES = (
     (512, 512, 512),
     (64, 2048, 512),
     (8, 2048, 3072),
+    (160, 1280, 960),
 )
 """Rows, columns and lengths of sums of matrix products."""
 _SMALL_SIZES = (
@@ -404,6 +405,7 @@ PROBES = (
     Probe("few random numbers", lambda: _chances(24, 20)),
     Probe("many random numbers", lambda: _chances(500, 300)),
     Probe("many weights", _memory_bound),
+    Probe("very wide layers", lambda: _layers(96, 896, 2, relu, AdamOptimizer(1e-4))),
     Probe("narrow layers with Adam", lambda: _layers(48, 40, 3, relu, AdamOptimizer(1e-4))),
     Probe("more layers with Adam", lambda: _layers(24, 112, 3, relu, AdamOptimizer(1e-4))),
     Probe("layers with Adam", lambda: _layers(64, 384, 3, sigmoid, AdamOptimizer(1e-4))),

@@ -109,7 +109,13 @@ def _rearranged(task: Task) -> Work:
 @work_model("GetElementAtIndex", "CollectiveGatherV2")
 def _gathered(task: Task) -> Work:
     """Of the table only the rows that the indices name are read."""
-    return task.work("gather", read=task.out_bytes() + task.in_bytes(1))
+    return task.work("gather", read=task.out_bytes() + task.in_bytes(1), rows=_rows(task))
+
+
+def _rows(task: Task) -> float:
+    """How many rows the indices name: those of an op with ``Nd`` in its name are vectors."""
+    count, sizes = task.in_count(1), task.in_sizes[1]
+    return float(count / max(sizes[-1], 1) if "Nd" in task.op_type and sizes else count)
 
 
 @work_model("OneHot")
@@ -145,7 +151,7 @@ def _scattered_into_variable(task: Task) -> Work:
     """Of the variable only the rows that the indices name are read and written."""
     updates = task.in_bytes(2)
     read = updates + task.in_bytes(1) + (0 if task.op_type.endswith("Update") else updates)
-    return task.work("scatter", float(task.in_count(2)), read=read, written=updates)
+    return task.work("scatter", float(task.in_count(2)), read=read, written=updates, rows=_rows(task))
 
 
 @work_model("DynamicStitch", "ParallelDynamicStitch")

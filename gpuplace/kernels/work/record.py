@@ -120,6 +120,8 @@ class Work:
     around before the call and back afterwards."""
     gpu_launches: int = 0
     """Kernels that a GPU is asked to run for that."""
+    rows: float = 0.0
+    """Rows that are looked up, one after the other: what a CPU takes for one does not depend on its length alone."""
     model: str = "bytes"
     """Which rule found the work: ``"product"``, ``"convolution"``, ``"bytes"``, ..., ``"guess"``, ``"none"``."""
     assumed: tuple[str, ...] = ()

@@ -128,7 +128,12 @@ def _rows(task: Task) -> Work:
     at = _gradient_at(task, slots)
     rows = task.in_bytes(at)
     return task.work(
-        "scatter", 15.0 * task.in_count(at), read=(slots + 1) * rows, written=slots * rows, launches=1
+        "scatter",
+        15.0 * task.in_count(at),
+        read=(slots + 1) * rows,
+        written=slots * rows,
+        launches=1,
+        rows=float(task.in_sizes[at][0]) if task.in_sizes[at] else 1.0,
     )
 
 

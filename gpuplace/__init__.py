@@ -349,7 +349,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
-    from gpuplace.ops.nn.quantized import dequantize, quantize, quantize_v2, quantized_concat
+    from gpuplace.ops.quantized.quantized import dequantize, quantize, quantize_v2, quantized_concat
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
@@ -444,7 +444,7 @@ else:
                 fft fft2d fft3d ifft ifft2d ifft3d
             """,
             "gpuplace.ops.random.gamma_and_poisson": "random_gamma random_poisson",
-            "gpuplace.ops.nn.quantized": "dequantize quantize quantize_v2 quantized_concat",
+            "gpuplace.ops.quantized.quantized": "dequantize quantize quantize_v2 quantized_concat",
             "gpuplace.ops.nn.patches": """
                 extract_image_patches
             """,

@@ -113,7 +113,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.depthwise",
     "gpuplace.ops.nn.dilation",
     "gpuplace.ops.nn.entropy",
-    "gpuplace.ops.nn.quantized",
+    "gpuplace.ops.quantized.kernels",
     "gpuplace.ops.random.fractional",
     "gpuplace.ops.nn.misc",
     "gpuplace.ops.nn.norm",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,6 +171,22 @@ SAVING_OPS = frozenset(  # tests/ops/test_saving.py, with files that TensorFlow 
 CALLS = frozenset(  # tests/stand_in/test_function.py, with functions of the graph's library
     ("PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient")
 )
+FUNCTIONS_AND_LISTS = frozenset(  # tests/ops/flow/test_call_programs.py, with programs that TensorFlow ran
+    node[1]
+    for program in json.loads(
+        gzip.decompress((Path(__file__).parent / "data" / "call-programs-1.15.json.gz").read_bytes())
+    ).values()
+    for node in program["nodes"]
+    if "TensorList" in node[1] or node[1] in ("Case", "For", "If", "While")
+) | {  # tests/ops/flow/test_functional_control_flow.py
+    *("FakeParam", "StatelessCase", "StatelessIf", "StatelessWhile", "TensorListConcat", "TensorListScatter")
+}
+QUANTIZED_OPS = frozenset(  # tests/ops/test_quantized.py, beside TensorFlow's numbers
+    (
+        "Dequantize QuantizeV2 QuantizedAvgPool QuantizedConcat QuantizedConv2D QuantizedMatMul QuantizedMaxPool "
+        "QuantizedRelu QuantizedRelu6 QuantizedReshape"
+    ).split()
+)
 WARM_STARTING_OPS = frozenset(  # tests/training/test_estimator.py, with vocabularies and checkpoints
     ("GenerateVocabRemapping", "LoadAndRemapMatrix")
 )
@@ -205,6 +224,8 @@ NOT_RECORDED = (
     | SAVING_OPS
     | CALLS
     | WARM_STARTING_OPS
+    | QUANTIZED_OPS
+    | FUNCTIONS_AND_LISTS
     | UPDATES_OF_PARTS
     | frozenset(
         {
@@ -215,6 +236,7 @@ NOT_RECORDED = (
                 for what in ("", *"Close Concat Gather Grad Read Scatter Size Split Write".split())
             ],
             "Placeholder",  # always fed
+            "Timestamp",  # the time of day
             "PlaceholderV2",
             "PyFunc",  # calls into the process that made it
             "PyFuncStateless",

@@ -11,7 +11,7 @@ from gpuplace.ops.math.quantization import (
     fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient,
 )
-from gpuplace.ops.nn.quantized import dequantize, quantize, quantized_concat
+from gpuplace.ops.quantized.quantized import dequantize, quantize, quantized_concat
 
 __all__ = [
     "dequantize",

@@ -19,16 +19,16 @@ from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
-from gpuplace.ops.nn.quantized import (
+from gpuplace.ops.nn.sampling import *
+from gpuplace.ops.nn.scaling import *
+from gpuplace.ops.nn.statistics import *
+from gpuplace.ops.nn.volumes import *
+from gpuplace.ops.quantized.quantized import (
     quantized_avg_pool,
     quantized_conv2d,
     quantized_max_pool,
     quantized_relu_x,
 )
-from gpuplace.ops.nn.sampling import *
-from gpuplace.ops.nn.scaling import *
-from gpuplace.ops.nn.statistics import *
-from gpuplace.ops.nn.volumes import *
 from gpuplace.ops.random.fractional import fractional_avg_pool, fractional_max_pool
 from gpuplace.ops.random.unigrams import *
 from gpuplace.ops.rnn.rnn import *

@@ -4,15 +4,14 @@
     While(x, cond, body)                         calls ``body`` as long as ``cond`` is true of what it gave last
     For(start, limit, delta, x, body)            calls ``body`` with each number of a range, and what it gave last
 
-All of a function runs on the device of the node that calls it. An optional, a ``variant``, holds tensors or nothing:
-what a branch that was not taken would have given.
+All of a function runs on the device of the node that calls it.
 
 Source: tensorflow/core/kernels/functional_ops.cc and core/ops/functional_ops.cc, release 1.15 (sentences).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.flow.calls import function_call
-from gpuplace.ops.support import scalar_shape
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.shapes import UNKNOWN_SHAPE, brackets
 
 
 def is_true(value: Any) -> bool:
@@ -127,117 +125,3 @@ def _loop_shapes(op: Operation) -> Any:
 @shape_function("For")
 def _for_shapes(op: Operation) -> Any:
     return (UNKNOWN_SHAPE,) * len(op.attrs["T"])
-
-
-# Optionals
-
-
-class Optional:
-    """Tensors that are there, or nothing.
-
-    Args:
-        components: the tensors; None: nothing.
-    """
-
-    __slots__ = ("components",)
-    shape = ()
-    """That of the tensor that holds it."""
-    dtype = np.dtype(object)
-    """NumPy's type of that tensor."""
-    size = 1
-    ndim = 0
-    nbytes = 8
-
-    def __init__(self, components: Sequence[Any] | None) -> None:
-        self.components = None if components is None else tuple(components)
-
-    def copy(self) -> Optional:
-        """Itself: it never changes."""
-        return self
-
-    def zeros_like(self, xp: Any) -> Optional:
-        """Zeros where there are tensors, nothing where there are none.
-
-        Args:
-            xp: numpy or cupy.
-        """
-        return Optional(self._each(lambda one: _zeros(xp, one)))
-
-    def _each(self, function: Callable[[Any], Any]) -> Sequence[Any] | None:
-        return None if self.components is None else [function(one) for one in self.components]
-
-    def __add__(self, other: object) -> Optional:
-        if not isinstance(other, Optional):
-            return NotImplemented
-        if (self.components is None) != (other.components is None):
-            raise InvalidArgumentError.of(
-                "Cannot add optionals because one has a value and the other doesn't."
-            )
-        if self.components is None or other.components is None:
-            return Optional(None)
-        if len(self.components) != len(other.components):
-            raise InvalidArgumentError.of(
-                "Cannot add optionals because they have different numbers of components."
-            )
-        pairs = zip(self.components, other.components, strict=True)
-        return Optional([np.asarray(a + b) if np.isscalar(a + b) else a + b for a, b in pairs])
-
-
-def _zeros(xp: Any, value: Any) -> Any:
-    return value.zeros_like(xp) if hasattr(value, "zeros_like") else xp.zeros(value.shape, value.dtype)
-
-
-def optional_of(value: Any) -> Optional:
-    """The optional that a ``variant`` holds.
-
-    Args:
-        value: the variant.
-
-    Raises:
-        InvalidArgumentError: it holds none.
-    """
-    found = value[()] if isinstance(value, np.ndarray) and value.shape == () else value
-    if not isinstance(found, Optional):
-        raise InvalidArgumentError.of("OptionalHasValue requires an optional_tensor.")
-    return found
-
-
-@compute("OptionalFromValue")
-def _from_value(xp: Any, components: list[Any]) -> Any:
-    return Optional(components)
-
-
-@compute("OptionalNone")
-def _none(xp: Any) -> Any:
-    return Optional(None)
-
-
-@compute("OptionalHasValue")
-def _has_value(xp: Any, optional: Any) -> Any:
-    return np.asarray(optional_of(optional).components is not None)
-
-
-@compute("OptionalGetValue")
-def _get_value(xp: Any, optional: Any, *, output_types: Any, output_shapes: Any) -> Any:
-    components = optional_of(optional).components
-    if components is None:
-        raise InvalidArgumentError.of("The given optional does not have a value.")
-    if len(components) != len(output_types):
-        raise InvalidArgumentError.of(
-            f"The given optional has {len(components)} components, expected {len(output_types)}."
-        )
-    for number, (one, shape) in enumerate(zip(components, output_shapes, strict=True)):
-        if not shape.is_compatible_with(TensorShape.of(one.shape)):
-            raise InvalidArgumentError.of(
-                f"The given optional component at index {number} has shape {brackets(one.shape)}, expected"
-                f" {brackets(shape)}."
-            )
-    return _in_form(components)
-
-
-shape_function("OptionalFromValue", "OptionalNone")(scalar_shape)
-
-
-@shape_function("OptionalHasValue")
-def _has_value_shape(op: Operation) -> Any:
-    return (SCALAR_SHAPE,)

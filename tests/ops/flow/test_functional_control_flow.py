@@ -53,6 +53,54 @@ def test_signatures_have_to_match():
         functional_ops.While([1.0], one, other)
 
 
+def test_ops_without_a_function_of_their_own():
+    """What later releases, and control flow of functions, write into graphs."""
+
+    @Defun(tf.float32)
+    def double(x):
+        return x * 2.0
+
+    @Defun(tf.float32)
+    def minus(x):
+        return -x
+
+    @Defun(tf.float32)
+    def is_small(x):
+        return x < 100.0
+
+    x = tf.constant(3.0)
+    either = [
+        new_list(
+            "StatelessIf",
+            cond=tf.constant(one),
+            input=[x],
+            Tout=["float32"],
+            then_branch=double,
+            else_branch=minus,
+        )
+        for one in (True, False)
+    ]
+    chosen = [
+        new_list("StatelessCase", branch_index=one, input=[x], Tout=["float32"], branches=[double, minus])
+        for one in (0, 1, 7)
+    ]
+    looped = new_list("StatelessWhile", input=[x], cond=is_small, body=double)
+    assert run([either, chosen, looped]) == [[[6.0], [-3.0]], [[6.0], [-3.0], [-3.0]], [192.0]]
+    nothing = new("FakeParam", dtype=tf.float32, shape=[2])
+    handle = new(
+        "TensorListScatter",
+        tensor=[[1.0], [2.0]],
+        indices=[1, 0],
+        element_shape=[1],
+        element_dtype=tf.float32,
+    )
+    whole, lengths = new_list(
+        "TensorListConcat", input_handle=handle, element_dtype=tf.float32, element_shape=tf.TensorShape(None)
+    )
+    values = run([nothing, whole, lengths])
+    assert values[0].shape == (2,) and [one.tolist() for one in values[1:]] == [[2.0, 1.0], [1, 1]]
+
+
 def test_optionals():
     full = new("OptionalFromValue", components=[tf.constant(2.0), tf.constant([1, 2])])
     empty = new("OptionalNone")

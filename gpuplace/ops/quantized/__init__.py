@@ -1,0 +1,1 @@
+"""Quantized numbers: ``tf.quantize`` and ops that compute with small integers."""

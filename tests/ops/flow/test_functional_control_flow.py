@@ -81,7 +81,7 @@ def test_ops_without_a_function_of_their_own():
         for one in (True, False)
     ]
     chosen = [
-        new_list("StatelessCase", branch_index=one, input=[x], Tout=["float32"], branches=[double, minus])
+        new_list("Case", branch_index=one, input=[x], Tout=["float32"], branches=[double, minus])
         for one in (0, 1, 7)
     ]
     looped = new_list("StatelessWhile", input=[x], cond=is_small, body=double)

@@ -6,7 +6,8 @@ node is bound to differs. What a kernel does with memory is kept:
 - ops that are declared to give new arrays get new arrays of the inferred shapes, whose pages are never touched;
 - ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
   compute nothing, or next to nothing;
-- small integers, which decide about loops and shapes, are computed;
+- small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which the
+  user says how often it runs, runs as often as the estimate takes it to;
 - whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
 """
 
@@ -48,6 +49,8 @@ from gpuplace.session.function_runs import SessionFunctions
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
 """Node and output -> sizes; None where nothing is known."""
+TripsOf = Callable[[str], int | None]
+"""Node that decides about a loop -> how often its body runs each time; None: it says so itself."""
 
 SMALL_BYTES = 1 << 14
 """Up to so many bytes a kernel just runs."""
@@ -186,6 +189,7 @@ class DryRun:
         config: the ``ConfigProto``.
         release: whose rules.
         shapes: what is known of shapes.
+        trips: what is settled about loops.
         limits: full name -> bytes that the device's allocator may hand out; `UNBOUNDED` where nothing is to fail.
         growth: whether allocators take memory as it is needed.
     """
@@ -197,10 +201,11 @@ class DryRun:
         config: Any,
         release: str,
         shapes: Shapes,
+        trips: TripsOf,
         limits: Mapping[str, tuple[int, int]],
         growth: bool,
     ) -> None:
-        self.shapes = shapes
+        self.shapes, self.trips = shapes, trips
         self._facts: dict[tuple[str, str], _Facts] = {}
         self.resources = SessionResources()
         self.maker = _DryMaker(self, devices, kernels, config, release)
@@ -250,6 +255,8 @@ class DryRun:
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
     ) -> Callable[..., Any]:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
+        if op_type == "LoopCond" and (trips := self.trips(op.name)) is not None:
+            return _Condition(trips)
         facts = self._facts.get((op_type, device_type))
         if facts is None:
             facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
@@ -271,6 +278,18 @@ class DryRun:
         if (facts.is_fresh or op_type in NEW_WHEN_LARGE) and makes.is_known:
             return makes.unless_small(kernel)
         return makes.if_fails(kernel)
+
+
+class _Condition:
+    """The condition of a loop that holds so many times whenever the loop is entered."""
+
+    def __init__(self, trips: int) -> None:
+        self._trips, self._done = trips, 0
+
+    def __call__(self, value: Any) -> Any:
+        holds = self._done < self._trips
+        self._done = self._done + 1 if holds else 0
+        return np.array(holds)
 
 
 class _Facts(NamedTuple):
@@ -312,7 +331,7 @@ class _DryMaker(PlanMaker):
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""
-        return Environment(backends, resources, self._constant, bind=self._owner.bind)
+        return Environment(backends, resources, self._constant, bind=self._owner.bind, binds_conditions=True)
 
 
 def _has_variables(op: Operation) -> bool:

@@ -244,6 +244,11 @@ class _Step:
             return None
         return self.shapes.sizes[place][output]
 
+    def trips(self, node: str) -> int | None:
+        """How often the loop that a node decides about runs, where that is settled."""
+        frame = self.shapes.frames[self.index[node]] if node in self.index else ""
+        return round(self.shapes.trips[frame]) if frame in self.shapes.settled else None
+
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""
         return self.placement[op.name]
@@ -334,6 +339,7 @@ class _Step:
             self.config,
             placement.release,
             self.sizes,
+            self.trips,
             limits,
             settings.allow_growth,
         )

@@ -302,3 +302,38 @@ def test_nothing_of_the_process_is_touched():
         tf.reduce_sum(tf.random_uniform([512, 512]), name="sum")
     assert tf.estimate(graph, "sum", machine="2x V100").peak_memory
     assert not process_state.allocators() and threads._size == 0
+
+
+def squarings(condition):
+    """A loop over matrices whose condition is a function of what it computes, and its gradient."""
+    given = tf.placeholder(tf.float32, [100, 100], name="given")
+    weights = tf.Variable(tf.ones([100, 100]), name="weights")
+    last = tf.while_loop(condition, lambda i, x: (i + 1, tf.matmul(x, weights)), [0, given])[1]
+    return tf.gradients(last, weights)
+
+
+@pytest.mark.parametrize(
+    "condition", [lambda i, x: tf.reduce_sum(x) < 1e9, lambda i, x: tf.constant(True)], ids=["sum", "always"]
+)
+def test_a_loop_without_a_bound_is_foretold_as_often_as_is_assumed_or_given(condition):
+    """Dry, its condition would hold for ever."""
+    with tf.Graph().as_default() as graph:
+        fetches = squarings(condition)
+        peaks = [
+            tf.estimate(graph, fetches, machine="1x K80", trip_counts=trips).peak_memory[
+                "/job:localhost/replica:0/task:0/device:GPU:0"
+            ]
+            for trips in (None, {"while": 1}, {"while": 5}, {"while": 9})
+        ]
+    assert peaks[0] == peaks[1] < peaks[2] < peaks[3]
+    assert peaks[3] - peaks[2] == 4 * 4 * 100 * 100 + 4 * (-(-40_000 // 256) * 256 - 40_000)
+
+
+def test_a_loop_with_a_bound_takes_what_it_takes_when_the_bound_is_given():
+    with tf.Graph().as_default() as graph:
+        fetches = squarings(lambda i, x: i < 6)
+        found, given = (
+            tf.estimate(graph, fetches, machine="1x K80", trip_counts=trips).peak_memory
+            for trips in (None, {"while": 6})
+        )
+    assert found == given

@@ -40,6 +40,8 @@ class Trips:
     """Times, each time that the loop is entered."""
     assumed: str = ""
     """What had to be assumed for that; ``""``: nothing."""
+    is_given: bool = False
+    """Whether the user said so."""
 
 
 def frames_of(engine: Inference) -> tuple[list[str], dict[str, str]]:
@@ -108,7 +110,7 @@ class TripCounts:
                     f"trip_counts: a loop runs 0 times or more, {MOST_TRIPS:,} at most; got {count!r} for '{key}'",
                     hint="give a number",
                 )
-            self._found.update(dict.fromkeys(chosen, Trips(float(count))))
+            self._found.update(dict.fromkeys(chosen, Trips(float(count), is_given=True)))
 
     def of(self, frame: str) -> Trips:
         """The trips of one loop."""
@@ -313,16 +315,7 @@ def _trips(begin: float, step: float, comparison: str, limit: float) -> float | 
     return max(0, math.floor(distance) + 1)
 
 
-def trip_counts(
-    engine: Inference, frames: list[str], given: Mapping[str, float] | None
-) -> tuple[dict[str, float], list[str]]:
-    """How often each loop's body runs, by frame, and what was assumed."""
+def trip_counts(engine: Inference, frames: list[str], given: Mapping[str, float] | None) -> dict[str, Trips]:
+    """How often each loop's body runs, by frame."""
     counts = TripCounts(engine, frames, given or {})
-    found: dict[str, float] = {}
-    assumed: list[str] = []
-    for frame in dict.fromkeys(name for name in frames if name):
-        trips = counts.of(frame)
-        found[frame] = trips.count
-        if trips.assumed:
-            assumed.append(trips.assumed)
-    return found, assumed
+    return {frame: counts.of(frame) for frame in dict.fromkeys(name for name in frames if name)}

@@ -59,6 +59,8 @@ class StepShapes:
     """The frame around each frame."""
     trips: Mapping[str, float]
     """How often the body of each loop runs, each time that the loop is entered, by the name of its frame."""
+    settled: frozenset[str]
+    """Those of the loops whose conditions do not decide about that: it is given, or assumed."""
     taken: Mapping[int, bool]
     """Switch nodes whose predicate is known: which of the two outputs is alive."""
     engine: Inference
@@ -167,7 +169,7 @@ def step_shapes(
     elif unknown:
         rests_on = dict.fromkeys(unknown, "its shape is not known")
     frames, outer = frames_of(engine)
-    trips, of_loops = found_trips(engine, frames, trip_counts)
+    trips = found_trips(engine, frames, trip_counts)
     return StepShapes(
         graph=placed,
         sizes=[() if found is None else found for found in engine.shapes],
@@ -175,10 +177,11 @@ def step_shapes(
         inputs=engine.inputs,
         frames=frames,
         outer_frames=outer,
-        trips=trips,
+        trips={frame: found.count for frame, found in trips.items()},
+        settled=frozenset(frame for frame, found in trips.items() if found.assumed or found.is_given),
         taken=known_branches(engine),
         engine=engine,
-        assumed=(*perhaps, *assumed, *of_loops),
+        assumed=(*perhaps, *assumed, *[found.assumed for found in trips.values() if found.assumed]),
         rests_on=rests_on,
     )
 

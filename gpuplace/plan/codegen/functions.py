@@ -143,6 +143,7 @@ class _Writer:
         self._schedule = schedule
         self._form = form
         self._retires_early = environment.retires_early
+        self._binds_conditions = environment.binds_conditions
         self._starts = [0] if schedule.loops else piece_starts(schedule.steps)
         self._compiler = Compiler()
         self._places: dict[Slot, str] = {}
@@ -264,13 +265,17 @@ class _Writer:
         outputs = "".join([f"{names.get(slot, 'None')}, " for slot in step.outputs])
         source.emit(step, f"record({position}, s, ({outputs}))")
 
+    def _hands_on(self, loops: Loops, step: Step) -> bool:
+        """Whether the step of a loop has no function to be called."""
+        return loops.is_loop_op(step) and not (self._binds_conditions and step.op_type == "LoopCond")
+
     def _add_untraced(self, number: int, step: Step) -> None:
         loops, op_type = self._loops, step.op_type
         if isinstance(step, Handoff):
             self._add_handoff(step)
         elif loops is not None and loops.is_header(step):
             loops.add_header(step)
-        elif loops is not None and loops.is_loop_op(step):
+        elif loops is not None and self._hands_on(loops, step):
             loops.add_loop_op(step)
         elif op_type in SWITCHES:
             self._branches.add_switch(step)

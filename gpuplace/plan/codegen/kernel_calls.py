@@ -76,6 +76,8 @@ class Environment:
     """Whether every op has a line of its own, as in traces."""
     bind: Callable[..., Callable[..., Any]] = bind
     """Gives the function of a node: ``kernels.compute.bind``, or what stands for it where nothing is computed."""
+    binds_conditions: bool = False
+    """Whether what decides about a loop has a function too; else it hands on what it gets."""
     combining: frozenset[str] = field(init=False)
     """Devices where steps may be computed otherwise than op by op: CPUs, where nothing is measured."""
     retires_early: frozenset[str] = field(init=False)

@@ -6,8 +6,8 @@ node is bound to differs. What a kernel does with memory is kept:
 - ops that are declared to give new arrays get new arrays of the inferred shapes, whose pages are never touched;
 - ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
   compute nothing, or next to nothing;
-- small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which the
-  user says how often it runs, runs as often as the estimate takes it to;
+- small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which
+  the user says how often it runs, runs as often as the estimate takes it to;
 - whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
 """
 

@@ -7,7 +7,7 @@ node is bound to differs. What a kernel does with memory is kept:
 - ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
   compute nothing, or next to nothing;
 - small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which
-  the user says how often it runs, runs as often as the estimate takes it to;
+  the user says how often it runs, runs as often as the estimate takes it to, one of functions once;
 - whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
 """
 
@@ -38,11 +38,12 @@ from gpuplace.graph.op_sets import (
     WHILE_OPS,
 )
 from gpuplace.graph.operation import Operation
-from gpuplace.kernels.compute import bind, find_compute, traits_of
+from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, SessionResources, VariableStorage, change
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.simulated_memory import SimulatedMemory
+from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.compile import PlanMaker
 from gpuplace.session.function_runs import SessionFunctions
@@ -62,7 +63,7 @@ _NOT_RESERVED = (
 )
 """Of memory of which only what is touched counts."""
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
-_AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | WHILE_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
+_AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
 class MemoryEvent(tuple[str, int, int]):
@@ -257,6 +258,8 @@ class DryRun:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
         if op_type == "LoopCond" and (trips := self.trips(op.name)) is not None:
             return _Condition(trips)
+        if op_type in WHILE_OPS:
+            return _body_once(op, KernelContext(op, device, device_type, session, xp))
         facts = self._facts.get((op_type, device_type))
         if facts is None:
             facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
@@ -290,6 +293,16 @@ class _Condition:
         holds = self._done < self._trips
         self._done = self._done + 1 if holds else 0
         return np.array(holds)
+
+
+def _body_once(op: Operation, context: KernelContext) -> Callable[..., Any]:
+    """One trip of a loop of functions, as it is taken to run."""
+
+    def once(*values: Any) -> Any:
+        made = function_call(op.attrs["body"].name, context)(values)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    return once
 
 
 class _Facts(NamedTuple):

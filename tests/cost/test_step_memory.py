@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.stand_in import functional_ops
+from gpuplace.stand_in.framework.function import Defun
 
 CASES = {}
 
@@ -337,3 +339,19 @@ def test_a_loop_with_a_bound_takes_what_it_takes_when_the_bound_is_given():
             for trips in (None, {"while": 6})
         )
     assert found == given
+
+
+def test_a_loop_of_functions_runs_once():
+    @Defun(tf.float32)
+    def is_small(x):
+        return tf.reduce_sum(x) < 1e9
+
+    @Defun(tf.float32)
+    def double(x):
+        return x * 2.0
+
+    with tf.Graph().as_default() as graph:
+        out = functional_ops.While([tf.placeholder(tf.float32, [4000])], is_small, double)
+        step = tf.estimate(graph, out, machine="1x K80")
+    assert step.guessed == 1.0
+    assert step.peak_memory["/job:localhost/replica:0/task:0/device:GPU:0"] >= 2 * 16_000

@@ -95,16 +95,23 @@ def sweep(
     saved = Saved(resume, what) if resume is not None else None
     keys = _keys(question.text, wanted, placed_with) if saved is not None else []
     rows: dict[int, Row] = {}
+    untold: list[Row] = []
 
     def take(number: int, row: Row, key: str = "") -> None:
         graph, setting = divmod(number, len(placed_with))
         at = placed_with[setting]
         names = (wanted[graph].name, at.machine, at.config_name, at.release)
         rows[number] = {"case": number, **dict(zip(CASE, names, strict=True)), **row}
+        untold.append(rows[number])
         if saved is not None and key:  # before it is told: who stops the sweep then finds it in the file
             saved.add(key, rows[number])
-        if on_row is not None:
-            on_row(rows[number])
+        tell()
+
+    def tell() -> None:
+        while untold:
+            found = untold.pop()
+            if on_row is not None:
+                on_row(found)
 
     is_whole = True
     try:
@@ -119,6 +126,7 @@ def sweep(
             take(number, row, keys[number] if saved is not None else "")
     except KeyboardInterrupt:
         is_whole = False
+        tell()  # of a case that was kept just then
     finally:
         if saved is not None:
             saved.write()

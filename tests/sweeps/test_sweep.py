@@ -14,6 +14,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.sweeps import running
+from gpuplace.sweeps import saved as saved_module
 from gpuplace.sweeps.answers import COLUMNS, answer_batch
 
 distributed = pytest.importorskip("distributed")
@@ -193,6 +194,7 @@ def test_an_interrupt_ends_all_processes_with_one_line(graphs, tmp_path):
     code = f"""
 from gpuplace.cli.main import main
 from gpuplace.sweeps import running
+from gpuplace.sweeps import saved as saved_module
 running.WORTH_S = running._LOOK_S = 0.0
 running.BATCH_S = running._LEAST_S = 0.01
 raise SystemExit(main(["sweep", {str(graphs / "net*")!r}, "--machine", "2x K80", "--machine", "4x K80",
@@ -373,3 +375,18 @@ def test_networks_of_a_cluster_are_told_apart(tmp_path):
         )
         times.append(frame["step_time"].iloc[0])
     assert times[0] > 5 * times[1] > 0  # the row of the other network was not taken for this one's
+
+
+def test_a_case_is_told_that_was_kept_when_the_sweep_was_ended(graphs, tmp_path, monkeypatch):
+    kept, told = saved_module.Saved.add, []
+
+    def ended(self, key, row):
+        kept(self, key, row)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(saved_module.Saved, "add", ended)
+    with pytest.warns(RuntimeWarning, match="ended after 1 of"):
+        frame = tf.sweep(
+            str(graphs / "*"), MACHINES, resume=tmp_path / "saved.parquet", workers=1, on_row=told.append
+        )
+    assert len(frame) == len(told) == 1 and told[0]["case"] == frame.index[0]

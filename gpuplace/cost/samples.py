@@ -84,7 +84,7 @@ def _share(seconds: float, alone: float, cores: int) -> float:
     """Of the seconds of a kernel: the part in which it has all cores, by what it takes with one."""
     if abs(alone - seconds) <= _SAME * seconds:
         return 0.0
-    return min(1.0, 1.0 if alone > seconds else alone / cores / seconds)
+    return 1.0 if alone > seconds else alone / cores / seconds
 
 
 def _times(

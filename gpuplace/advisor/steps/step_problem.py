@@ -133,11 +133,12 @@ def _held(rehearsal: Rehearsal, runs: Ints, on_cpu: Floats) -> Floats:
         on_cpu: [nodes] seconds that each would take there.
     """
     step = rehearsal.step
-    works = [step.works[node] for node in runs.tolist()]
+    times = step.node_runs[runs]
     types = [step.part.graph.op_type(node) for node in runs.tolist()]
-    seconds = step.cost_model.kernel_times(works, None, types)
-    held = map(step.cost_model.held_seconds, types, works, seconds)
-    return np.where(on_cpu > 0, np.fromiter(held, float, len(works)) * step.node_runs[runs], 0.0)
+    works = [step.works[node] for node in runs.tolist()]
+    seconds = np.where(np.isfinite(on_cpu), on_cpu, 0.0) / times
+    held = map(step.cost_model.held_seconds, types, works, seconds.tolist())
+    return np.fromiter(held, float, len(works)) * times
 
 
 def _devices(rehearsal: Rehearsal) -> list[int]:

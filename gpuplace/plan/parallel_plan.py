@@ -128,7 +128,8 @@ class ParallelPlan(Plan):
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """As ``Plan.run``."""
         cancellation = Cancellation()
-        limits = replace(step_limits(), cancellation=cancellation)
+        limits = step_limits()
+        step, limits = limits.cancellation, replace(limits, cancellation=cancellation)
         exchange = Exchange(self.arrangement.handoffs, cancellation)
         extra = len(feeds) - len(self.schedule.feeds)  # what traced plans take besides
         given, feeds = feeds[:extra], feeds[extra:]
@@ -158,6 +159,8 @@ class ParallelPlan(Plan):
         pending: list[Any] = []
         ended: list[threading.Lock] = []
         try:
+            if step is not None and not step.register(cancellation, cancellation.cancel):
+                cancellation.cancel()  # other tasks have given the step up
             with ACCOUNTING:
                 for lane in range(1, len(self.codes)):
                     pending.append(self._workers.start(run_lane, lane))
@@ -174,6 +177,8 @@ class ParallelPlan(Plan):
                 future.exception()
             raise
         finally:
+            if step is not None:
+                step.deregister(cancellation)
             exchange.clear()
         if failures:
             raise min(failures, key=lambda failure: failure[0])[1]

@@ -13,7 +13,8 @@ any order, so results are those of the single line, bit for bit: ops on one vari
 single line, also where TensorFlow would let them race.
 
 Steps that wait for one another (an enqueue and a dequeue) get lanes for another reason: none may stand in another's
-way. There each of them has a lane, and so has all that comes after the same ones.
+way. There each of them has a lane, and so has all that comes after the same ones. What is sent to another task before
+something is waited for in the single line is sent before in lanes too: the other task may need it for what it sends.
 
 Real GPUs have queues of their own and are fed by one thread (``queue_order``).
 
@@ -28,7 +29,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import ALIASES_OF_VARIABLES, VARIABLE_OPS
+from gpuplace.graph.op_sets import ALIASES_OF_VARIABLES, RECEIVES, SENDS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
@@ -95,13 +96,20 @@ def _is_free(step: Step) -> bool:
     return step.op_type == "Const" and not step.control_inputs
 
 
-def dependencies(schedule: Schedule) -> list[set[int]]:
-    """For each step the positions of those that have to be done before, constants left out."""
+def dependencies(schedule: Schedule, keeps_order: bool = False) -> list[set[int]]:
+    """For each step the positions of those that have to be done before, constants left out.
+
+    Args:
+        schedule: what to do.
+        keeps_order: whether every thread will do its steps in the order of the schedule. Elsewhere what is sent before
+            something is received stays before it.
+    """
     producers: dict[Slot, int] = {}
     positions: dict[Operation, int] = {}
     sources: list[set[int]] = []
     touched = _Touched()
     stateful = -1
+    sent: list[int] = []
     for number, step in enumerate(schedule.steps):
         before: set[int] = set()
         sources.append(before)
@@ -111,6 +119,11 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
         before.update([positions[op] for op in step.control_inputs if op in positions])
         op = step.op
         waits = op is not None and traits_of(op.type).waits
+        if step.op_type in RECEIVES and not keeps_order:
+            before.update(sent)
+            sent = [number]  # the next one comes after all of them too
+        elif step.op_type in SENDS:
+            sent.append(number)
         touches = waits or touched.note(number, step, before)
         if op is not None:
             positions.update(dict.fromkeys(step.operations, number))
@@ -182,6 +195,9 @@ def arrange(
         most: the most lanes beside that one.
         cores: how many threads can really run at the same time.
     """
+    costs = [
+        0.0 if step.op_type in RECEIVES else cost for step, cost in zip(schedule.steps, costs, strict=True)
+    ]  # waiting is no work
     work: dict[str, float] = {}
     for step, cost in zip(schedule.steps, costs, strict=True):
         if step.is_conditional:
@@ -205,7 +221,7 @@ def arrange(
 
 
 def arrange_waiting(schedule: Schedule) -> Arrangement | None:
-    """The schedule in lanes where two of its steps may wait for each other; None where they do not.
+    """The schedule in lanes where two of its steps may wait for each other, or for what is sent; None else.
 
     Those that come after the same waiting steps share a lane, which waits for nothing that they do not need::
 
@@ -219,9 +235,10 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
     """
     steps = schedule.steps
     waiting = [step.op is not None and traits_of(step.op.type).waits for step in steps]
-    if sum(waiting) < 2 or schedule.loops:
+    ends_waits = [waits or step.op_type in SENDS for waits, step in zip(waiting, steps, strict=True)]
+    if not any(waiting) or sum(ends_waits) < 2 or schedule.loops:
         return None
-    sources = dependencies(schedule)
+    sources = dependencies(schedule, keeps_order=True)
     after: list[frozenset[int]] = []
     lane_of_set: dict[tuple[frozenset[int], int], int] = {(frozenset(), -1): 0}
     lanes = []
@@ -232,7 +249,8 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
         key = found, number if waiting[number] else -1
         lanes.append(lane_of_set.setdefault(key, len(lane_of_set)))
         after.append(found | {number} if waiting[number] else found)
-    if not any(a not in after[b] for b in range(len(steps)) if waiting[b] for a in range(b) if waiting[a]):
+    stand = [number for number, waits in enumerate(waiting) if waits]
+    if not any(a not in after[b] for b in range(len(steps)) if ends_waits[b] for a in stand if a < b):
         return None  # each has to be done before the next one begins
     devices: list[list[str]] = [[] for _ in lane_of_set]
     for step, lane in zip(steps, lanes, strict=True):

@@ -9,6 +9,9 @@ node is bound to differs. What a kernel does with memory is kept:
 - small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which
   the user says how often it runs, runs as often as the estimate takes it to, one of functions once;
 - whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
+
+Nothing is done that changes nothing: nodes alike are bound once, what only happens where memory is not accounted for
+is left out, and variables there need not be computed to have a value.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import math
 import mmap
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +31,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import DType, resource, string, variant
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.op_sets import (
+    ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
     CALL_OPS,
@@ -39,19 +44,22 @@ from gpuplace.graph.op_sets import (
 )
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
-from gpuplace.kernels.resources import LARGE_BYTES, SessionResources, VariableStorage, change
+from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.simulated_memory import SimulatedMemory
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.kernel_calls import Environment
-from gpuplace.plan.compile import PlanMaker
+from gpuplace.plan.compile import PlanMaker, Signature
+from gpuplace.plan.schedule.partition import Schedule, Step
 from gpuplace.session.function_runs import SessionFunctions
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
 """Node and output -> sizes; None where nothing is known."""
 TripsOf = Callable[[str], int | None]
 """Node that decides about a loop -> how often its body runs each time; None: it says so itself."""
+LikenessOf = Callable[[str], Any]
+"""Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
 SMALL_BYTES = 1 << 14
 """Up to so many bytes a kernel just runs."""
@@ -191,6 +199,7 @@ class DryRun:
         release: whose rules.
         shapes: what is known of shapes.
         trips: what is settled about loops.
+        likeness: which nodes are alike.
         limits: full name -> bytes that the device's allocator may hand out; `UNBOUNDED` where nothing is to fail.
         growth: whether allocators take memory as it is needed.
     """
@@ -203,11 +212,13 @@ class DryRun:
         release: str,
         shapes: Shapes,
         trips: TripsOf,
+        likeness: LikenessOf,
         limits: Mapping[str, tuple[int, int]],
         growth: bool,
     ) -> None:
-        self.shapes, self.trips = shapes, trips
+        self.shapes, self.trips, self._likeness = shapes, trips, likeness
         self._facts: dict[tuple[str, str], _Facts] = {}
+        self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
         self.resources = SessionResources()
         self.maker = _DryMaker(self, devices, kernels, config, release)
         self.resources.functions = SessionFunctions(self.maker)
@@ -252,6 +263,18 @@ class DryRun:
         self.maker.close()
         self.resources.clear()
 
+    def give_values(self, variables: Iterable[Operation], device_of: Callable[[Operation], str]) -> None:
+        """Gives variables values that nobody computes.
+
+        Args:
+            variables: reference variables, or the handles of others, of known shapes.
+            device_of: the placement.
+        """
+        for op in variables:
+            made = bind(op.type, "CPU", np, op, self.resources, device_of(op))()
+            storage = made.variable if isinstance(made, ResourceHandle) else made
+            storage.assign(unfilled(op.attrs["shape"].known_sizes, storage.dtype.as_numpy_dtype))
+
     def bind(
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
     ) -> Callable[..., Any]:
@@ -265,22 +288,40 @@ class DryRun:
             facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
         if facts.runs:
             return bind(op_type, device_type, xp, op, session, device)
+        likeness = self._likeness(op.name)
+        key = likeness, device_type
+        made = None if likeness is None else self._alike.get(key)
+        if made is None:
+            made, knows_node = self._stand_in(facts, op_type, device_type, xp, op, session, device)
+            if likeness is not None and not knows_node:
+                self._alike[key] = made
+        return made
+
+    def _stand_in(
+        self, facts: _Facts, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str
+    ) -> tuple[Callable[..., Any], bool]:
+        """What stands for an operation that does not run as it is, and whether it knows the node itself."""
         op_def = op.op_def
         is_stateful = op_def is None or op_def.is_stateful
         keeps_to_step = facts.keeps_to_step or _has_variables(op)
+        makes = _Maker(op, self.shapes)
         if facts.is_outside or (is_stateful and not keeps_to_step):
-            return _Maker(op, self.shapes).new
+            return makes.new, False
+        runs = facts.updates or (keeps_to_step and not facts.is_fresh) or op_type in _METADATA
+        makes_new = facts.is_fresh or op_type in NEW_WHEN_LARGE
+        is_probed = op_type in BATCH_NORMALIZATIONS
+        if not runs and not is_probed and makes_new and makes.is_known and makes.nbytes > SMALL_BYTES:
+            return makes.new, False
         kernel = bind(op_type, device_type, xp, op, session, device)
         if facts.updates:
-            return _updating(op, kernel)
-        if (keeps_to_step and not facts.is_fresh) or op_type in _METADATA:
-            return kernel
-        makes = _Maker(op, self.shapes)
-        if op_type in BATCH_NORMALIZATIONS:
-            return makes.probing(kernel)
-        if (facts.is_fresh or op_type in NEW_WHEN_LARGE) and makes.is_known:
-            return makes.unless_small(kernel)
-        return makes.if_fails(kernel)
+            return _updating(op, kernel), True
+        if runs:
+            return kernel, facts.knows_node
+        if is_probed:
+            return makes.probing(kernel), facts.knows_node
+        if makes_new and makes.is_known:
+            return makes.unless_small(kernel), facts.knows_node
+        return makes.if_fails(kernel), facts.knows_node
 
 
 class _Condition:
@@ -317,16 +358,19 @@ class _Facts(NamedTuple):
     """Whether it changes variables."""
     is_fresh: bool
     """Whether its results are in new memory."""
+    knows_node: bool
+    """Whether its function is bound to a node, and not to its attributes alone."""
 
 
 def _facts_of(op_type: str, device_type: str) -> _Facts:
-    known, traits = find_compute(op_type, device_type) is not None, traits_of(op_type)
+    found, traits = find_compute(op_type, device_type), traits_of(op_type)
     return _Facts(
-        known and op_type in _AS_THEY_ARE,
-        not known or traits.reads_outside or traits.waits,
+        found is not None and op_type in _AS_THEY_ARE,
+        found is None or traits.reads_outside or traits.waits,
         op_type.startswith(KEEPING_WITHIN_A_STEP),
         op_type.startswith(UPDATES_OF_VARIABLES),
         traits.fresh,
+        found is None or found.is_binder or found.wants_context,
     )
 
 
@@ -342,9 +386,43 @@ class _DryMaker(PlanMaker):
     def limit_threads(self, in_an_op: int) -> None:
         """Leaves the process as it is."""
 
+    def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
+        """A schedule without what no memory hears of.
+
+        Args:
+            schedule: has no loops.
+            signature: what it is for.
+            backends: full name of each of its devices to the device.
+        """
+        heard = {name for name, backend in backends.items() if backend.memory is not None}
+        if any(step.is_conditional for step in schedule.steps):
+            return schedule
+        needed = set(schedule.fetches)
+        kept: list[Step] = []
+        for step in reversed(schedule.steps):
+            if (
+                step.device in heard
+                or not needed.isdisjoint(step.outputs)
+                or any(slot.location.device in heard for slot in step.inputs)
+                or not _only_gives(step)
+            ):
+                kept.append(step)
+                needed.update(step.inputs)
+        return replace(schedule, steps=tuple(reversed(kept)))
+
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""
         return Environment(backends, resources, self._constant, bind=self._owner.bind, binds_conditions=True)
+
+
+def _only_gives(step: Step) -> bool:
+    """Whether a step does nothing but give its results, or change what a variable's value is but not its size."""
+    op = step.op
+    if op is None:
+        return True
+    if op.op_def is None or op.type in ASSIGNMENTS:
+        return False
+    return not op.op_def.is_stateful or op.type.startswith(UPDATES_OF_VARIABLES) or op.type in VARIABLE_OPS
 
 
 def _has_variables(op: Operation) -> bool:

@@ -11,7 +11,7 @@ determined; foretold is the single line of ``inter_op_parallelism_threads=1``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.placer.decide import NOWHERE
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")
@@ -230,6 +231,12 @@ class _Step:
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
         self.graph = graph_of(placement)
         self.index = part.graph.index
+        devices = placement.device_set.names
+        self.devices = {
+            name: devices[at]
+            for name, at in zip(placement.graph.names, placement.devices.tolist(), strict=True)
+            if at != NOWHERE
+        }
         self.types = {op.name: op.type for op in self.graph.get_operations()}
         self.signature, self.values = self._signature()
         self.initializers = self._initializers()
@@ -249,9 +256,19 @@ class _Step:
         frame = self.shapes.frames[self.index[node]] if node in self.index else ""
         return round(self.shapes.trips[frame]) if frame in self.shapes.settled else None
 
+    def likeness(self, node: str) -> Any:
+        """The kind of a node and the sizes that it gives, where all are known."""
+        place = self.index.get(node)
+        if place is None:
+            return None
+        sizes = self.shapes.sizes[place]
+        if any(given is None or None in given for given in sizes):
+            return None
+        return self.shapes.kinds[place].number, sizes
+
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""
-        return self.placement[op.name]
+        return self.devices[op.name]
 
     def _signature(self) -> tuple[Any, list[Any]]:
         graph, names = self.graph, self.part.graph.names
@@ -306,6 +323,40 @@ class _Step:
                 found[first] = None
         return tuple(found)
 
+    def _told(self, limits: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
+        """The initializers that have to run, and the variables of the others.
+
+        Those are arrays of numbers, of which nothing in a step hangs on the values; and they are made where no memory
+        is accounted for.
+        """
+        untold, told = [], []
+        for initializer in self.initializers:
+            variable = initializer.inputs[0].op if initializer.inputs else initializer
+            if variable.type in VARIABLE_OPS and self._is_told(variable, initializer, limits):
+                told.append(variable)
+            else:
+                untold.append(initializer)
+        return tuple(untold), told
+
+    def _is_told(self, variable: Operation, initializer: Operation, limits: Container[str]) -> bool:
+        shape = variable.attrs["shape"]
+        if initializer.type not in ASSIGNMENTS or not variable.attrs["dtype"].is_floating:
+            return False
+        if not shape.is_fully_defined() or shape.num_elements() < 2:
+            return False
+        if initializer.inputs[1].shape.sizes != shape.sizes:
+            return False
+        seen, stack = {initializer}, [initializer]
+        while stack:
+            op = stack.pop()
+            if op._control_inputs or self.devices[op.name] in limits:
+                return False
+            for tensor in op.inputs:
+                if tensor.op not in seen:
+                    seen.add(tensor.op)
+                    stack.append(tensor.op)
+        return True
+
     def uses(self, limits: Mapping[str, tuple[int, int]]) -> tuple[list[DeviceUse], list[str]]:
         """The use of each GPU's memory."""
         uses, failure, assumed = self._run(limits)
@@ -340,16 +391,19 @@ class _Step:
             placement.release,
             self.sizes,
             self.trips,
+            self.likeness,
             limits,
             settings.allow_growth,
         )
         assumed: list[str] = []
         failure = None
         before: dict[str, tuple[int, int, int]] = {}
+        untold, told = self._told(limits)
         try:
-            if self.initializers:
+            dry.give_values(told, self.device_of)
+            if untold:
                 try:
-                    dry.run(((), self.initializers, ()), self.device_of, ())
+                    dry.run(((), untold, ()), self.device_of, ())
                 except ResourceExhaustedError:
                     raise
                 except OpError as error:

@@ -174,8 +174,8 @@ class PlanMaker:
         partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, partition)
         backends = self._backends_of(schedule)
-        if options == PLAIN and not done and not schedule.loops and self._drops_unused and _is_one(backends):
-            schedule = without_unused(schedule, signature[1])
+        if options == PLAIN and not done and not schedule.loops:
+            schedule = self.trimmed(schedule, signature, backends)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
@@ -192,6 +192,18 @@ class PlanMaker:
         if is_known or options != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
+
+    def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
+        """A schedule without what nothing needs.
+
+        Args:
+            schedule: has no loops.
+            signature: what it is for.
+            backends: full name of each of its devices to the device.
+        """
+        if self._drops_unused and _is_one(backends):
+            return without_unused(schedule, signature[1])
+        return schedule
 
     def make_function(self, signature: Signature, device: str, resources: Any) -> Plan:
         """The plan of the body of a function, all of which runs on one device, as a single line.

@@ -1,6 +1,6 @@
 """How long foretelling a step takes, beside running it once on NumPy: on simulated GPUs, in one process.
 
-    python -m tests.benchmarks.bench_foretelling [--net ResNet-152] [--gpus 2] [--batch 16]
+    python -m tests.benchmarks.bench_foretelling [--net ResNet-152] [--gpus 2] [--batch 32]
 
 The net is one of `published_nets`, as towers. Foretelling is all that ``gpuplace.estimate`` does with the graph:
 placing it, shapes, work, the executor and memory; the first time, which loads modules and tables, and again.
@@ -12,7 +12,7 @@ import argparse
 import time
 
 import gpuplace as tf
-from tests.benchmarks.published_nets import PUBLISHED, training_step
+from tests.benchmarks.published_nets import BATCH, PUBLISHED, training_step
 
 
 def main() -> None:
@@ -20,11 +20,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--net", choices=list(PUBLISHED), default="ResNet-152")
     parser.add_argument("--gpus", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=16, help="images of a GPU")
+    parser.add_argument(
+        "--batch", type=int, help="images of a GPU; as many as in the published measurements if not given"
+    )
     options = parser.parse_args()
+    batch = options.batch or BATCH[options.net]
     machine, config = f"{options.gpus}x Tesla K80", tf.ConfigProto(allow_soft_placement=True)
     with tf.Graph().as_default() as graph:
-        step = training_step(tf, options.net, options.gpus, options.batch)
+        step = training_step(tf, options.net, options.gpus, batch)
         start = tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())
     taken = []
     for _ in range(2):
@@ -38,9 +41,7 @@ def main() -> None:
         begin = time.perf_counter()
         session.run(step)
         ran = time.perf_counter() - begin
-    print(
-        f"{options.net}, {options.gpus} GPUs, {options.batch} images each: {len(found.works):,} nodes in the step"
-    )
+    print(f"{options.net}, {options.gpus} GPUs, {batch} images each: {len(found.works):,} nodes in the step")
     for what, seconds in zip(("foretold first", "foretold again"), taken, strict=True):
         print(f"{what:<15}{seconds:>9.2f} s   1/{ran / seconds:.0f} of running it")
     print(f"{'run on NumPy':<15}{ran:>9.2f} s")

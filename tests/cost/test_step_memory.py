@@ -211,6 +211,17 @@ def two_convolutional_towers():
     return feeds, trained(tf.add_n(losses), colocate_gradients_with_ops=True)
 
 
+@case
+def a_variable_on_the_cpu_that_a_gpu_begins():
+    with tf.device("/gpu:0"):
+        start = tf.random_uniform([300, 300]) * 2
+    with tf.device("/cpu:0"):
+        weights = tf.Variable(start, name="weights")
+        scale = tf.Variable(tf.ones([300]) / 3, name="scale")
+    with tf.device("/gpu:0"):
+        return {}, trained(tf.reduce_sum(tf.matmul(weights, weights) * scale))
+
+
 def one_line(**options):
     return tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1, **options)
 

@@ -337,6 +337,8 @@ class _Writer:
         names, source = self._names, self._source
         bounds = [*crossings.starts, len(self._schedule.steps)]
         parameters, values = list(own), list(own)
+        taken: list[str] = []
+        places: list[str] = []
         named: set[Slot] = set()
         for slot in crossings.arriving[piece]:
             root = self._liveness.roots.get(slot, slot)
@@ -347,12 +349,18 @@ class _Writer:
                 place = self._places.get(root)
                 if place is None:  # fed
                     values.append(names.of[root])
+                    parameters.append(names.of[root])
                 else:
                     is_last = crossings.last[root] == piece
-                    values.append(f"v.pop({place[2:-1]})" if is_last else place)
+                    places.append(f"v.pop({place[2:-1]})" if is_last else place)
                     names.of[root] = names.new_local()
-                parameters.append(names.of[root])
+                    taken.append(names.of[root])
             names.of[slot] = names.of[root]
+        if taken:
+            parameters.append("a")
+            values.append(f"[{', '.join(places)}]")
+            source.emit(None, f"[{', '.join(taken)}] = a")
+            source.emit(None, "del a")
         self._add_steps(bounds[piece], bounds[piece + 1])
         if self._branches.guards:
             parameters.append("g")

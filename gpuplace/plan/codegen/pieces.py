@@ -4,17 +4,17 @@ Python's parser takes most of the time in which a plan is compiled, and memory b
 repeats itself: layers, time steps, their gradients. Cut at the same place of every repetition, with names that start
 again in each piece, the pieces have the same text, which is compiled once::
 
-    p1, p2:  def step(t0, f0):            def step(f0):
-              t0 = k0(t0, f0)              v = {}
-              ...                          v[0] = p0(f0)
-              return t0                    v[1] = p1(v.pop(0), f0)
-                                           a2 = p2(v.pop(1), f0)
-                                           return [a2]
+    p1, p2:  def step(f0, a):             def step(f0):
+              [t0] = a                     v = {}
+              del a                        v[0] = p0(f0)
+              t0 = k0(t0, f0)              v[1] = p1(f0, [v.pop(0)])
+              ...                          a2 = p2(f0, [v.pop(1)])
+              return t0                    return [a2]
 
 A piece is cut off where the types of the last few steps hash lowest, within a window that holds one repetition unless
 it is very long: the place does not depend on what was before. A value that other pieces need waits in ``v``, and
-leaves it with the last of them, so that it lives as long as in one function; arguments are moved into a Python
-function, not shared with its caller.
+leaves it with the last of them, so that it lives as long as in one function. It goes over in a list that the piece
+drops: of more than 30 arguments Python makes a tuple, and that would keep them all to the end of the call.
 """
 
 from __future__ import annotations

@@ -199,3 +199,27 @@ def test_a_value_is_dropped_by_the_last_piece_that_reads_it(in_small_pieces):
         assert len(plan_of(session).code.texts) > 4
         (peak, _) = [allocator.stats().peak_bytes_in_use for allocator in session.allocators.values()]
     assert peak == 3 * 64 * 64 * 4
+
+
+def test_many_values_that_reach_a_piece_live_as_long_as_in_one_function(monkeypatch):
+    """More than the 30 arguments of which Python would make a tuple."""
+
+    def peak():
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            start = tf.placeholder(tf.float32, [1024])
+            total, made = start, [start * float(number) for number in range(50)]
+            for value in made:
+                total = tf.add(total, value)
+            total = tf.concat([total] * 4, 0)
+            total = tf.add_n([total * float(number) for number in range(25)])
+            with tf.Session() as session:
+                session.run(total, {start: np.ones(1024)})
+                (allocator,) = [one for one in session.allocators.values() if one.stats().num_allocs]
+                return len(plan_of(session).code.texts), allocator.stats().peak_bytes_in_use
+
+    count, expected = peak()
+    assert count == 1
+    monkeypatch.setattr(plan_pieces, "MIN_STEPS", 100)
+    monkeypatch.setattr(plan_pieces, "MAX_STEPS", 100)
+    count, found = peak()
+    assert count > 2 and found == expected

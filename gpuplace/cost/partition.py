@@ -562,13 +562,7 @@ def host_arguments(
             continue
         attrs = {**op_def.defaults, **dict(signature.attrs)}
         try:
-            kernels = catalogue.kernels
-            found.append(
-                (
-                    kernels.host_memory_inputs(op_def, attrs, "GPU"),
-                    kernels.host_memory_outputs(op_def, attrs, "GPU"),
-                )
-            )
+            found.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
         except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
             found.append((frozenset(), frozenset()))
     return found

@@ -16,10 +16,10 @@ from gpuplace.cost.batches import largest
 from gpuplace.cost.comparison import Comparison, compare
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Times, path
+from gpuplace.cost.memory.step_memory import StepMemory
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import Machinery, StepFlow
-from gpuplace.cost.step_memory import StepMemory
 from gpuplace.cost.step_metadata import step_metadata
 from gpuplace.cost.step_part import StepPart
 from gpuplace.cost.work import Work

@@ -69,6 +69,16 @@ class OpDef:
         """The attributes that a node may leave out, with the values they then have."""
         return {attr.name: attr.default for attr in self.attrs if attr.has_default}
 
+    @cached_property
+    def type_attrs(self) -> tuple[str, ...]:
+        """The attributes that say how many tensors there are, and of which types."""
+        asked = [
+            name
+            for arg in (*self.inputs, *self.outputs)
+            for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)
+        ]
+        return tuple(dict.fromkeys(name for name in asked if name))
+
     def input_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
         """The type of each input tensor, lists expanded; KeyError for a missing attribute.
 

@@ -38,6 +38,9 @@ from gpuplace.release import RELEASES, rules
 KERNEL_ATTR = "_kernel"
 """The node attribute that asks for rows with a label."""
 
+_INPUTS_ATTR, _OUTPUTS_ATTR = "_input_hostmem", "_output_hostmem"
+"""The node attributes that name more tensors in host memory."""
+
 SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
 """Device types of XLA's compiler, which no DEFAULT row serves."""
 
@@ -51,11 +54,14 @@ StatelessWhile among them."""
 Found = tuple[KernelDef | None, bool]
 """The row, and whether some row failed only because of the attributes."""
 
+HostMemory = tuple[frozenset[int], frozenset[int]]
+"""Positions, lists expanded, of the inputs and of the outputs that are in host memory."""
+
 
 class _OpKernels:
     """The rows of one op with the answers given so far."""
 
-    __slots__ = ("answers", "attr_names", "by_key", "rows")
+    __slots__ = ("answers", "attr_names", "by_key", "in_memory", "rows")
 
     def __init__(self, rows: tuple[KernelDef, ...]) -> None:
         self.rows = rows
@@ -64,6 +70,7 @@ class _OpKernels:
         for row in rows:
             self.by_key.setdefault((row.device_type, row.label), []).append(row)
         self.answers: dict[tuple[Any, ...], Found] = {}
+        self.in_memory: dict[tuple[Any, ...], HostMemory] = {}
 
 
 _MAX_ANSWERS = 4096
@@ -194,29 +201,32 @@ class KernelRegistry:
                 raise _two_rows("Multiple Default OpKernel registrations match NodeDef", op, node, found, row)
         return found, was_attr_mismatch
 
-    def host_memory_inputs(self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str) -> frozenset[int]:
-        """The positions, lists expanded, of the input tensors that a node on ``device_type`` takes from host memory.
+    def host_memory(self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str) -> HostMemory:
+        """Which tensors a node on ``device_type`` takes from host memory, and which it leaves there.
 
         On the CPU all memory is host memory; there the answer still says what the kernel row and the type demand.
 
         Raises:
             InvalidArgumentError: as ``find``.
         """
-        return self._host_memory(op_def, op_def.inputs, attrs, device_type, "_input_hostmem")
+        kernels = self._of(op_def.name)
+        if not kernels.rows or _INPUTS_ATTR in attrs or _OUTPUTS_ATTR in attrs:
+            return self._host_memory(op_def, attrs, device_type)
+        key = (
+            device_type,
+            *[attrs.get(name) for name in (*kernels.attr_names, *op_def.type_attrs, KERNEL_ATTR)],
+        )
+        try:
+            answer = kernels.in_memory.get(key)
+        except TypeError:  # lists where the convention has tuples
+            return self._host_memory(op_def, attrs, device_type)
+        if answer is None:
+            answer = self._host_memory(op_def, attrs, device_type)
+            if len(kernels.in_memory) < _MAX_ANSWERS and _is_small(key):
+                kernels.in_memory[key] = answer
+        return answer
 
-    def host_memory_outputs(
-        self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str
-    ) -> frozenset[int]:
-        """The positions, lists expanded, of the output tensors that a node on ``device_type`` leaves in host memory.
-
-        Raises:
-            InvalidArgumentError: as ``find``.
-        """
-        return self._host_memory(op_def, op_def.outputs, attrs, device_type, "_output_hostmem")
-
-    def _host_memory(
-        self, op_def: OpDef, args: Iterable[ArgDef], attrs: Mapping[str, Any], device_type: str, extra: str
-    ) -> frozenset[int]:
+    def _host_memory(self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str) -> HostMemory:
         row, _ = self.find(op_def.name, attrs, device_type)
         is_call = op_def.name in FUNCTION_CALL_OPS or (
             op_def.name == "StatelessWhile" and self.release != "1.15"
@@ -225,14 +235,18 @@ class KernelRegistry:
             named, always = frozenset[str](), ALWAYS_ON_HOST | {int32}
         else:
             named, always = row.host_memory_args, ALWAYS_ON_HOST
-        found = set(attrs.get(extra, ()))
-        position = 0
-        for arg in args:
-            for dtype in arg.types(attrs):
-                if arg.name in named or dtype in always:
-                    found.add(position)
-                position += 1
-        return frozenset(found)
+
+        def positions(args: Iterable[ArgDef], extra: str) -> frozenset[int]:
+            found = set(attrs.get(extra, ()))
+            position = 0
+            for arg in args:
+                for dtype in arg.types(attrs):
+                    if arg.name in named or dtype in always:
+                        found.add(position)
+                    position += 1
+            return frozenset(found)
+
+        return positions(op_def.inputs, _INPUTS_ATTR), positions(op_def.outputs, _OUTPUTS_ATTR)
 
     def registered_text(self, op: str) -> str:
         """The list that TensorFlow prints below "Registered kernels:", a line per row, each ending in a newline."""

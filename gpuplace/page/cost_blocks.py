@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuplace.cost.comparison import Comparison
 from gpuplace.cost.grid import GridRow
-from gpuplace.cost.memory_curve import memory_curve
+from gpuplace.cost.memory.memory_curve import memory_curve
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.tables.blocks import Block, error_card, text_block
 from gpuplace.tables.palette import GPU_FILLS, chip_look, device_style

@@ -29,12 +29,14 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
     with graph._lock:
         operations = graph.get_operations()
         for op in operations:
-            builder.add_node(
+            inputs, controls = op.inputs, op._control_inputs
+            builder.add_numbered(
                 op.name,
                 op.type,
                 op.attrs,
-                [(tensor.op.index, tensor.value_index) for tensor in op.inputs],
-                [control.index for control in op._control_inputs],
+                [tensor.op.index for tensor in inputs] if inputs else (),
+                [tensor.value_index for tensor in inputs] if inputs else (),
+                [control.index for control in controls] if controls else (),
                 op._device,
             )
 

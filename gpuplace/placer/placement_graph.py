@@ -323,6 +323,7 @@ class PlacementGraphBuilder:
         self._group_ids: dict[str, int] = {}
         self._class_node: list[int] = []
         self._class_group: list[int] = []
+        self._class_ids: dict[str | bytes, int] = {}
         self._src: list[int | str] = []
         self._src_output: list[int] = []
         self._dst: list[int] = []
@@ -350,16 +351,7 @@ class PlacementGraphBuilder:
             control_inputs: positions or names of nodes that must run before.
             device: requested device, as written.
         """
-        node = len(self._names)
-        self._names.append(name)
-        self._signature.append(self.intern_signature(op_type, attrs))
-        device_id = self._device_ids.get(device)
-        if device_id is None:
-            device_id = self._device_ids[device] = len(self._device_ids)
-        self._device.append(device_id)
-        groups = attrs.get("_class")
-        if isinstance(groups, (tuple, list)):
-            self.colocate(node, groups)
+        node = self._begin_node(name, op_type, attrs, device)
         controls: list[int | str] = []
         position = 0
         for item in inputs:
@@ -387,24 +379,72 @@ class PlacementGraphBuilder:
             position += 1
         if control_inputs:
             controls.extend(control_inputs)
-        for control in dict.fromkeys(controls) if controls else ():
+        if controls:
+            self._add_controls(node, controls)
+        return node
+
+    def add_numbered(
+        self,
+        name: str,
+        op_type: str,
+        attrs: Mapping[str, Any],
+        producers: Sequence[int],
+        outputs: Sequence[int],
+        control_inputs: Sequence[int],
+        device: str,
+    ) -> None:
+        """Adds a node of which all producers have their positions already, as `add_node` does.
+
+        Args:
+            name, op_type, attrs, device: as for `add_node`.
+            producers: position of the node of each data input.
+            outputs: which of that node's outputs it is.
+            control_inputs: positions of nodes that must run before.
+        """
+        node = self._begin_node(name, op_type, attrs, device)
+        if producers:
+            count = len(producers)
+            self._src += producers
+            self._src_output += outputs
+            self._dst += [node] * count
+            self._dst_input += range(count)
+        if control_inputs:
+            self._add_controls(node, control_inputs)
+
+    def _begin_node(self, name: str, op_type: str, attrs: Mapping[str, Any], device: str) -> int:
+        node = len(self._names)
+        self._names.append(name)
+        self._signature.append(self.intern_signature(op_type, attrs))
+        device_id = self._device_ids.get(device)
+        if device_id is None:
+            device_id = self._device_ids[device] = len(self._device_ids)
+        self._device.append(device_id)
+        groups = attrs.get("_class")
+        if isinstance(groups, (tuple, list)):
+            self.colocate(node, groups)
+        return node
+
+    def _add_controls(self, node: int, controls: Sequence[int | str]) -> None:
+        for control in dict.fromkeys(controls):
             self._src.append(control)
             self._src_output.append(CONTROL)
             self._dst.append(node)
             self._dst_input.append(CONTROL)
-        return node
 
     def colocate(self, node: int, groups: Iterable[Any]) -> None:
         """Notes the `_class` entries of the node last added; those without the `loc:@` prefix mean nothing."""
         for group in groups:
             if not isinstance(group, (str, bytes)):
                 continue
-            text = group.decode(errors="replace") if isinstance(group, bytes) else group
-            if text.startswith(COLOCATION_PREFIX):
-                self._class_node.append(node)
-                self._class_group.append(
-                    self._group_ids.setdefault(text[len(COLOCATION_PREFIX) :], len(self._group_ids))
-                )
+            number = self._class_ids.get(group)
+            if number is None:
+                text = group.decode(errors="replace") if isinstance(group, bytes) else group
+                if not text.startswith(COLOCATION_PREFIX):
+                    continue
+                number = self._group_ids.setdefault(text[len(COLOCATION_PREFIX) :], len(self._group_ids))
+                self._class_ids[group] = number
+            self._class_node.append(node)
+            self._class_group.append(number)
 
     def intern_signature(self, op_type: str, attrs: Mapping[str, Any]) -> int:
         """Number of the signature of such a node."""

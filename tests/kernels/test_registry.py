@@ -224,10 +224,8 @@ def host(release, op, device_type, **attrs):
     catalogue = default_catalogue(release)
     op_def = catalogue.ops.lookup(op)
     attrs = {**op_def.defaults, **attrs}
-    return (
-        set(catalogue.kernels.host_memory_inputs(op_def, attrs, device_type)),
-        set(catalogue.kernels.host_memory_outputs(op_def, attrs, device_type)),
-    )
+    inputs, outputs = catalogue.kernels.host_memory(op_def, attrs, device_type)
+    return set(inputs), set(outputs)
 
 
 @pytest.mark.parametrize("release", COUNTS)

@@ -62,8 +62,7 @@ class Run:
         on_host: frozenset[int] = frozenset()
         host_outputs: frozenset[int] = frozenset()
         if device_type != "CPU":
-            on_host = kernels.host_memory_inputs(self.op.op_def, self.op.attrs, device_type)
-            host_outputs = kernels.host_memory_outputs(self.op.op_def, self.op.attrs, device_type)
+            on_host, host_outputs = kernels.host_memory(self.op.op_def, self.op.attrs, device_type)
         all_on_host = len(host_outputs) == len(self.op.outputs) > 0 or (
             not self.op.outputs and len(on_host) == len(self.op.inputs)
         )

@@ -115,8 +115,7 @@ def ours(catalogue: Catalogue, op_def: OpDef, attrs: dict, device_type: str) -> 
     except InvalidArgumentError as error:
         return {"kernel": None, "kind": "invalid", "text": error.message}
     answer = {"kernel": row and str(row), "kind": "found" if row else "mismatch" if mismatch else "none"}
-    inputs = catalogue.kernels.host_memory_inputs(op_def, attrs, device_type)
-    outputs = catalogue.kernels.host_memory_outputs(op_def, attrs, device_type)
+    inputs, outputs = catalogue.kernels.host_memory(op_def, attrs, device_type)
     answer["inputs"] = letters(inputs, len(op_def.input_types(attrs)))
     answer["outputs"] = letters(outputs, len(op_def.output_types(attrs)))
     return answer

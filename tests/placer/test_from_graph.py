@@ -46,7 +46,7 @@ def after_a_start_of(thread, function):
 
 def test_a_placer_reads_a_graph_at_one_moment(graph, thread, monkeypatch):
     monkeypatch.setattr(
-        PlacementGraphBuilder, "add_node", after_a_start_of(thread, PlacementGraphBuilder.add_node)
+        PlacementGraphBuilder, "add_numbered", after_a_start_of(thread, PlacementGraphBuilder.add_numbered)
     )
     before = placement_graph_of(graph)
     thread.join()

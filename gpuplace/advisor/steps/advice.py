@@ -19,9 +19,9 @@ from gpuplace.advisor.steps.step_problem import step_problem
 from gpuplace.advisor.steps.step_search import check_numbers
 from gpuplace.advisor.steps.tradeoff import Found, Tradeoff, TradeoffPoint, best_of, found_choices, peak_of
 from gpuplace.advisor.steps.written_graph import graph_def_asking
+from gpuplace.cost.memory.step_memory import memory_limits
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_memory import memory_limits
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.typing import DataFrame

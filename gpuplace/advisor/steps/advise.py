@@ -35,7 +35,7 @@ from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearc
 from gpuplace.advisor.steps.units import units_of
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, estimate_placed
-from gpuplace.cost.step_memory import memory_limits
+from gpuplace.cost.memory.step_memory import memory_limits
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike

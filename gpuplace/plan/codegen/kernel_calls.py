@@ -96,11 +96,11 @@ class Environment:
         if op is None:
             return bool(step.inputs and step.outputs) and not step.reads[0] and is_host_copy(step)
         return (
-            traits_of(op.type).forwards
+            step.device in self.combining
+            and traits_of(op.type).forwards
             and step.folded is None
             and not step.reads[0]
             and step.inputs[0].location == step.outputs[0].location
-            and step.device in self.combining
         )
 
 
@@ -192,7 +192,7 @@ class KernelCalls:
         elif self.is_silent(step):
             if step.outputs:
                 names.of[step.outputs[0]] = names.of[step.inputs[0]]
-        elif traits_of(op.type).forwards and step.device in self._environment.combining:
+        elif step.device in self._environment.combining and traits_of(op.type).forwards:
             names.assign(step, names.expressions(step)[0], step.outputs, names.arguments(step))
         else:
             self._add_kernel(number, step, op)

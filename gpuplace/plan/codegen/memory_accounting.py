@@ -26,9 +26,6 @@ from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.partition import Slot, Step
 
-_HANDLES = frozenset({resource, variant})
-"""Types of values that are objects, and no arrays."""
-
 RESERVE_BYTES = 16 << 20
 """Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
 
@@ -40,7 +37,11 @@ def is_on_host(step: Step) -> bool:
 
 
 def _is_handle(slot: Slot) -> bool:
-    return slot.is_ref or slot.tensor.dtype.base_dtype in _HANDLES
+    """Whether the value is an object, and no array."""
+    if slot.is_ref:
+        return True
+    dtype = slot.tensor.dtype.base_dtype
+    return dtype is resource or dtype is variant
 
 
 def where_declared(source: Source, step: Step, slot: Slot, value: str, backend: Any) -> str:

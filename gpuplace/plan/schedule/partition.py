@@ -33,7 +33,7 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
 from gpuplace.kernels.compute import traits_of
-from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.kernels.registry import HostMemory, KernelRegistry
 from gpuplace.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
 from gpuplace.plan.schedule.pruning import pruned_with_loops
@@ -201,7 +201,7 @@ class PartitionOptions:
     """What has run already, in an earlier part of the step."""
 
 
-_NOWHERE: frozenset[int] = frozenset()
+_NONE_ON_HOST: HostMemory = (frozenset(), frozenset())
 
 
 @dataclass
@@ -236,12 +236,11 @@ class _Maker:
         self.slots.append(made)
         return made
 
-    def on_host(self, op: Operation, device_type: str, *, outputs: bool) -> frozenset[int]:
-        """Positions of the inputs or outputs that are in host memory."""
-        if op.op_def is None:
-            return frozenset()
-        ask = self.options.kernels.host_memory_outputs if outputs else self.options.kernels.host_memory_inputs
-        return ask(op.op_def, op.attrs, device_type)
+    def on_host(self, op: Operation, device_type: str) -> HostMemory:
+        """Positions of the inputs and outputs that are in host memory and not in the device's own; none on a CPU."""
+        if device_type == "CPU" or op.op_def is None:
+            return _NONE_ON_HOST
+        return self.options.kernels.host_memory(op.op_def, op.attrs, device_type)
 
     def value_at(self, tensor: Tensor, location: Location) -> Slot:
         """The tensor at a location; the first time it is needed there, a copy is added."""
@@ -264,7 +263,7 @@ class _Maker:
             is_cpu = device_type == "CPU"
             self.value_at(
                 tensor,
-                Location(device, is_cpu or position in self.on_host(taker, device_type, outputs=False)),
+                Location(device, is_cpu or position in self.on_host(taker, device_type)[0]),
             )
 
     def forget_copies(self, first: int) -> None:
@@ -279,11 +278,12 @@ class _Maker:
         inputs: list[Slot] = []
         reads: list[bool] = []
         late: list[tuple[int, Tensor, Location]] = []
+        on_host = self.on_host(op, device_type)
         if op in self.folded:
-            self.add_folded(op, self.folded[op], device, is_cpu, device_type)
+            self.add_folded(op, self.folded[op], device, is_cpu, on_host[1])
             return
         if op.inputs:
-            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=False)
+            hosted = on_host[0]
             for position, tensor in enumerate(op.inputs):
                 home = self.home.get(tensor)
                 if home is None:  # made later in the loop
@@ -306,7 +306,7 @@ class _Maker:
                 )
         outputs: list[Slot] = []
         if op.outputs:
-            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=True)
+            hosted = on_host[1]
             for tensor in op.outputs:
                 location = host if tensor.value_index in hosted else own
                 is_ref = bool(tensor.dtype.is_ref_dtype)
@@ -336,10 +336,9 @@ class _Maker:
         taker.inputs = (*taker.inputs[:position], slot, *taker.inputs[position + 1 :])
 
     def add_folded(
-        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, device_type: str
+        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, hosted: frozenset[int]
     ) -> None:
         """Adds the constants that stand for an operation, one for each output that is used."""
-        hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
         for folded in constants:
             tensor = op.outputs[folded.output]
             slot = self.slot(tensor, Location(device, is_cpu or folded.output in hosted), False)

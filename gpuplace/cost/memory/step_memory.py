@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory, unfilled
+from gpuplace.cost.memory.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory
+from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_part import StepPart
 from gpuplace.device.parsed_name import short_name

@@ -16,8 +16,6 @@ is left out, and variables there need not be computed to have a value.
 
 from __future__ import annotations
 
-import math
-import mmap
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,17 +25,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.backends.numpy_backend import NumpyBackend
+from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
 from gpuplace.device.device_set import DeviceSet
-from gpuplace.dtypes import DType, resource, string, variant
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import (
     ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
     CALL_OPS,
     KEEPING_WITHIN_A_STEP,
+    MERGES,
     METADATA_OPS,
     NEW_WHEN_LARGE,
+    RECEIVES,
+    SWITCHES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
     WHILE_OPS,
@@ -54,23 +55,16 @@ from gpuplace.plan.compile import PlanMaker, Signature
 from gpuplace.plan.schedule.partition import Schedule, Step
 from gpuplace.session.function_runs import SessionFunctions
 
-Shapes = Callable[[str, int], tuple[int | None, ...] | None]
-"""Node and output -> sizes; None where nothing is known."""
 TripsOf = Callable[[str], int | None]
 """Node that decides about a loop -> how often its body runs each time; None: it says so itself."""
 LikenessOf = Callable[[str], Any]
 """Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
-SMALL_BYTES = 1 << 14
-"""Up to so many bytes a kernel just runs."""
 UNBOUNDED = 1 << 50
 """Bytes of a memory that everything fits into."""
 
-_NOT_RESERVED = (
-    mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000 * (sys.platform == "linux"))
-)
-"""Of memory of which only what is touched counts."""
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
+_CONDITIONAL = SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
@@ -97,18 +91,20 @@ class RecordingMemory(SimulatedMemory):
     def __init__(self, allocator: BFCAllocator) -> None:
         super().__init__(allocator)
         self.events: list[MemoryEvent] = []
+        self._sizes: dict[int, int] = {}
 
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:
         address = super()._allocate(nbytes, label, shape, dtype, device)
         if address is not None:
-            self.events.append(MemoryEvent((label, address, self.allocator.allocated_size(address))))
+            size = self._sizes[address] = self.allocator.allocated_size(address)
+            self.events.append(MemoryEvent((label, address, size)))
         return address
 
     def free(self, address: int) -> None:
         """As `SimulatedMemory.free`."""
-        self.events.append(MemoryEvent(("", address, -self.allocator.allocated_size(address))))
+        self.events.append(MemoryEvent(("", address, -self._sizes.pop(address))))
         super().free(address)
 
 
@@ -117,76 +113,15 @@ class _DryBackend(NumpyBackend):
 
     def from_host(self, value: Any) -> Any:
         """As `NumpyBackend.from_host`."""
-        return value if self.memory is None else _unfilled(value)
+        return value if self.memory is None else unfilled_like(value)
 
     def to_host(self, value: Any) -> Any:
         """As `NumpyBackend.to_host`."""
-        return value if self.memory is None else _unfilled(value)
+        return value if self.memory is None else unfilled_like(value)
 
     def copier_from(self, sender: Any) -> Callable[[Any], Any]:
         """As `NumpyBackend.copier_from`."""
-        return _unfilled
-
-
-class _Space:
-    """Memory for arrays that nobody fills: all lie in the same bytes, of which hardly any is ever touched.
-
-    To the accounting each is an array of its own: the memory that they show is no array.
-    """
-
-    def __init__(self) -> None:
-        self._memory: Any = None
-        self._nbytes = 0
-        self._lock = threading.Lock()
-
-    def array(self, sizes: Sequence[int], dtype: Any) -> Any:
-        """A new array.
-
-        Args:
-            sizes: its shape.
-            dtype: NumPy's type.
-        """
-        kind = np.dtype(dtype)
-        nbytes = math.prod(sizes) * kind.itemsize
-        if nbytes <= SMALL_BYTES or kind.hasobject:
-            return np.zeros(sizes, kind)
-        with self._lock:
-            if nbytes > self._nbytes:
-                more = max(2 * nbytes, 1 << 28)
-                try:
-                    self._memory = mmap.mmap(-1, more, flags=_NOT_RESERVED)
-                except (OverflowError, OSError):
-                    raise ResourceExhaustedError.of(
-                        f"a tensor with shape{list(sizes)} and {nbytes:,} bytes is beyond what a process can address",
-                        hint="a smaller shape in feeds",
-                    ) from None
-                self._nbytes = more
-            return np.ndarray(sizes, kind, self._memory)
-
-    def holds(self, array: Any) -> bool:
-        """Whether nothing but an array itself is its memory: it shows no other array."""
-        return array.base is None or type(array.base) is not np.ndarray
-
-
-_SPACE = _Space()
-
-
-def unfilled(sizes: Sequence[int], dtype: Any) -> Any:
-    """A new array: zeros where it is small, else of whatever numbers.
-
-    Args:
-        sizes: its shape.
-        dtype: NumPy's type.
-    """
-    return _SPACE.array(sizes, dtype)
-
-
-def _unfilled(value: Any) -> Any:
-    """A new array like another one; the same numbers only where there are few."""
-    array = np.asarray(value)
-    if array.nbytes <= SMALL_BYTES or array.dtype == object:
-        return np.array(array)
-    return _SPACE.array(array.shape, array.dtype)
+        return unfilled_like
 
 
 class DryRun:
@@ -304,7 +239,7 @@ class DryRun:
         op_def = op.op_def
         is_stateful = op_def is None or op_def.is_stateful
         keeps_to_step = facts.keeps_to_step or _has_variables(op)
-        makes = _Maker(op, self.shapes)
+        makes = ResultMaker(op, self.shapes)
         if facts.is_outside or (is_stateful and not keeps_to_step):
             return makes.new, False
         runs = facts.updates or (keeps_to_step and not facts.is_fresh) or op_type in _METADATA
@@ -318,7 +253,7 @@ class DryRun:
         if runs:
             return kernel, facts.knows_node
         if is_probed:
-            return makes.probing(kernel), facts.knows_node
+            return makes.probing(kernel), False  # bound to the attributes alone
         if makes_new and makes.is_known:
             return makes.unless_small(kernel), facts.knows_node
         return makes.if_fails(kernel), facts.knows_node
@@ -395,7 +330,7 @@ class _DryMaker(PlanMaker):
             backends: full name of each of its devices to the device.
         """
         heard = {name for name, backend in backends.items() if backend.memory is not None}
-        if any(step.is_conditional for step in schedule.steps):
+        if any(op.type in _CONDITIONAL for op in schedule.operations):
             return schedule
         needed = set(schedule.fetches)
         kept: list[Step] = []
@@ -458,10 +393,10 @@ def _updating(op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
 def _unfilled_values(values: Sequence[Any], are_own: Sequence[bool]) -> list[Any]:
     """New values: an array that nobody else has is written over, as by ``kernels.resources.change``."""
     own = [
-        value.nbytes >= LARGE_BYTES and sys.getrefcount(value) <= _REFERENCES and _SPACE.holds(value)
+        value.nbytes >= LARGE_BYTES and sys.getrefcount(value) <= _REFERENCES and is_whole(value)
         for value in values
     ]
-    return [value if is_own else _unfilled(value) for value, is_own in zip(values, own, strict=True)]
+    return [value if is_own else unfilled_like(value) for value, is_own in zip(values, own, strict=True)]
 
 
 def _references(values: Sequence[Any], are_own: Sequence[bool]) -> int:
@@ -470,94 +405,3 @@ def _references(values: Sequence[Any], are_own: Sequence[bool]) -> int:
 
 
 _REFERENCES = _references([np.zeros(1)], [False])
-
-
-class _Maker:
-    """Makes the outputs of an operation without computing them."""
-
-    def __init__(self, op: Operation, shapes: Shapes) -> None:
-        self.dtypes: list[DType] = [tensor.dtype.base_dtype for tensor in op.outputs]
-        self.sizes = [_sizes(tensor, shapes) for tensor in op.outputs]
-        told = op.attrs.get("data_format", b"NHWC")
-        self.data_format = told.decode() if isinstance(told, bytes) else str(told)
-        self.is_list = op.op_def is not None and bool(op.op_def.outputs) and op.op_def.outputs[0].is_list
-        self.is_known = all(sizes is not None and None not in sizes for sizes in self.sizes)
-        self.nbytes = sum(
-            dtype.size * math.prod([size or 0 for size in sizes or ()])
-            for dtype, sizes in zip(self.dtypes, self.sizes, strict=True)
-        )
-
-    def new(self, *inputs: Any, out: Any = None) -> Any:
-        """New arrays, of the sizes that are known; the array ``out`` where it is given."""
-        if out is not None:
-            return out
-        made = tuple(
-            _empty(tuple(1 if size is None else size for size in sizes or ()), dtype)
-            for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
-        )
-        return made[0] if len(made) == 1 and not self.is_list else made
-
-    def if_fails(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel, which may hand on its inputs; new arrays where it does not take what it gets."""
-
-        def run(*inputs: Any, **options: Any) -> Any:
-            try:
-                return kernel(*inputs, **options)
-            except (
-                ArithmeticError,
-                ValueError,
-                TypeError,
-                IndexError,
-                KeyError,
-                AttributeError,
-                RuntimeError,
-            ):
-                return self.new(*inputs)
-
-        return run
-
-    def unless_small(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for small arrays, new arrays otherwise."""
-        run, nbytes = self.if_fails(kernel), self.nbytes
-
-        def made(*inputs: Any, **options: Any) -> Any:
-            given = sum([getattr(value, "nbytes", 0) for value in inputs])
-            if given + nbytes <= SMALL_BYTES:
-                return run(*inputs, **options)
-            return self.new(*inputs, **options)
-
-        return made
-
-    def probing(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for one pixel, with whole arrays in place of results that are as large as images."""
-
-        pixel = (slice(1), slice(None), slice(1), slice(1))
-        if self.data_format != "NCHW":
-            pixel = (slice(1), slice(1), slice(1), slice(None))
-
-        def run(*inputs: Any, **options: Any) -> Any:
-            small = [value[pixel] if getattr(value, "ndim", 0) == 4 else value for value in inputs]
-            found = kernel(*small, **options)
-            whole = list(found)
-            for place, value in enumerate(found):
-                if getattr(value, "ndim", 0) == 4:
-                    whole[place] = _empty(inputs[0].shape, self.dtypes[place])
-            return tuple(whole)
-
-        return run
-
-
-def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
-    known = shapes(tensor.op.name, tensor.value_index)
-    if known is not None and None not in known:
-        return known
-    own = tensor.shape.sizes
-    return known if own is None or None in own else tuple(own)
-
-
-def _empty(sizes: tuple[int, ...], dtype: DType) -> Any:
-    if dtype in (resource, variant):
-        return object()
-    if dtype is string:
-        return np.full(sizes, b"", object)
-    return _SPACE.array(sizes, dtype.as_numpy_dtype)

@@ -32,6 +32,7 @@ from gpuplace.cost.step_part import StepPart, feed_name, step_part
 from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
@@ -44,6 +45,7 @@ _OFF = 2
 """``RewriterConfig.OFF``."""
 
 
+@without_garbage_collection()
 def estimate(
     graph: GraphLike,
     fetches: Any = None,

@@ -7,6 +7,7 @@ import mmap
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,14 @@ class _Space:
             sizes: its shape.
             dtype: NumPy's type.
         """
+        return self.maker(sizes, dtype)()
+
+    def maker(self, sizes: Sequence[int], dtype: Any) -> Callable[[], Any]:
+        """What makes a new array at every call; arguments as of `array`."""
         kind = np.dtype(dtype)
         nbytes = math.prod(sizes) * kind.itemsize
         if nbytes <= SMALL_BYTES or kind.hasobject:
-            return np.zeros(sizes, kind)
+            return partial(np.zeros, sizes, kind)
         with self._lock:
             if nbytes > self._nbytes:
                 more = max(2 * nbytes, 1 << 28)
@@ -60,7 +65,8 @@ class _Space:
                         hint="a smaller shape in feeds",
                     ) from None
                 self._nbytes = more
-            return np.ndarray(sizes, kind, self._memory)
+            memory = self._memory
+        return lambda: np.ndarray(sizes, kind, memory)
 
 
 _SPACE = _Space()
@@ -104,15 +110,19 @@ class ResultMaker:
             for dtype, sizes in zip(self.dtypes, self.sizes, strict=True)
         )
 
+    @cached_property
+    def _makers(self) -> list[Callable[[], Any]]:
+        sizes = [tuple([1 if size is None else size for size in known or ()]) for known in self.sizes]
+        return list(map(_maker, sizes, self.dtypes))
+
     def new(self, *inputs: Any, out: Any = None) -> Any:
         """New arrays, of the sizes that are known; the array ``out`` where it is given."""
         if out is not None:
             return out
-        made = tuple(
-            _empty(tuple(1 if size is None else size for size in sizes or ()), dtype)
-            for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
-        )
-        return made[0] if len(made) == 1 and not self.is_list else made
+        makers = self._makers
+        if len(makers) == 1 and not self.is_list:
+            return makers[0]()
+        return tuple([make() for make in makers])
 
     def if_fails(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel, which may hand on its inputs; new arrays where it does not take what it gets."""
@@ -208,9 +218,14 @@ def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
     return known if own is None or None in own else tuple(own)
 
 
-def _empty(sizes: tuple[int, ...], dtype: DType) -> Any:
+def _maker(sizes: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+    """What makes a tensor of the type at every call."""
     if dtype in (resource, variant):
-        return object()
+        return object
     if dtype is string:
-        return np.full(sizes, b"", object)
-    return _SPACE.array(sizes, dtype.as_numpy_dtype)
+        return partial(np.full, sizes, b"", object)
+    return _SPACE.maker(sizes, dtype.as_numpy_dtype)
+
+
+def _empty(sizes: tuple[int, ...], dtype: DType) -> Any:
+    return _maker(sizes, dtype)()

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import MERGES, SENDS, SWITCHES
+from gpuplace.graph.op_sets import MERGES, RECEIVES, SENDS, SWITCHES
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops, stop
@@ -39,6 +39,9 @@ from gpuplace.plan.codegen.waits import Waits, queueing_copier
 from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
+
+_CONTROL = SWITCHES | MERGES | RECEIVES
+"""Ops whose lines hang on conditions."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -227,10 +230,10 @@ class _Writer:
 
     def _add_guarded(self, number: int, step: Step) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``."""
-        branches, loops = self._branches, self._loops
-        if self._form.lane is not None and self._position(number) >= 0 and not self._kernels.is_silent(step):
+        branches, loops, form = self._branches, self._loops, self._form
+        if form.lane is not None and self._position(number) >= 0 and not self._kernels.is_silent(step):
             self._source.emit(None, "if stopped: take(-1)")
-        if self._form.is_timed and (position := self._position(number)) >= 0:
+        if form.is_timed and (position := self._position(number)) >= 0:
             self._source.emit(None, f"check({position})")
         if loops is not None and loops.is_header(step):
             self._add(number, step)
@@ -271,7 +274,9 @@ class _Writer:
 
     def _add_untraced(self, number: int, step: Step) -> None:
         loops, op_type = self._loops, step.op_type
-        if isinstance(step, Handoff):
+        if loops is None and op_type and op_type not in _CONTROL:
+            self._kernels.add(number, step)
+        elif isinstance(step, Handoff):
             self._add_handoff(step)
         elif loops is not None and loops.is_header(step):
             loops.add_header(step)

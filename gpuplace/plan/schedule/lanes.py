@@ -233,10 +233,14 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
     Args:
         schedule: what to do.
     """
+    if schedule.loops or not any(
+        traits_of(op_type).waits for op_type in {op.type for op in schedule.operations}
+    ):
+        return None
     steps = schedule.steps
     waiting = [step.op is not None and traits_of(step.op.type).waits for step in steps]
     ends_waits = [waits or step.op_type in SENDS for waits, step in zip(waiting, steps, strict=True)]
-    if not any(waiting) or sum(ends_waits) < 2 or schedule.loops:
+    if sum(ends_waits) < 2:
         return None
     sources = dependencies(schedule, keeps_order=True)
     after: list[frozenset[int]] = []

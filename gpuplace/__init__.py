@@ -136,7 +136,7 @@ __all__ = [
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
-    "control_flow_v2_enabled", "disable_control_flow_v2",
+    "control_flow_v2_enabled", "disable_control_flow_v2", "enable_control_flow_v2",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
     "InteractiveSession", "is_tensor", "name_scope",

@@ -85,6 +85,10 @@ _TAG = re.compile(r"\{\{(?:colocation_)?node ([^}]+)\}\}(?=(\w?))|\{\{function_n
 """How the runtime names a node, or a function, for the client to put the program's line there."""
 
 
+class InaccessibleTensorError(ValueError):
+    """A tensor of a function is used outside of it, without being given out."""
+
+
 class OpError(Exception):
     """An error in a graph, its placement or its execution.
 

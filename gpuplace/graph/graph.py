@@ -73,6 +73,10 @@ class Graph(Collections):
 
     is_traced = False
     """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+    is_func_graph = False
+    """Whether it is that of a ``tf.function``, in which loops and conditionals are calls of functions."""
+    adds_control_dependencies = False
+    """Whether it is that of a function whose stateful operations run in the order of the program."""
     _evaluate: Callable[[Tensor], Any] | None = None
     """Gives the values of tensors while the graph is made, where they have values: in ``tf.py_function``."""
 

@@ -514,6 +514,25 @@ class Operation:
         tensor._add_consumer(self)
         self.graph._touch()
 
+    def _add_inputs(self, tensors: Sequence[Tensor]) -> None:
+        """Adds inputs behind those that there are; the types of a list of inputs are to be changed too."""
+        self.graph._check_not_finalized()
+        self.graph._note_consumers()
+        self.inputs = (*self.inputs, *tensors)
+        for tensor in tensors:
+            tensor._add_consumer(self)
+        self.graph._touch()
+
+    def _add_outputs(self, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
+        """Adds outputs behind those that there are; the types of a list of outputs are to be changed too."""
+        count = len(self.outputs)
+        more = [
+            Tensor(self, count + i, dtype, shape)
+            for i, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
+        ]
+        self.outputs = (*self.outputs, *more)
+        self.graph._touch()
+
     def _add_control_inputs(self, operations: Sequence[Operation]) -> None:
         """Adds control edges into this operation."""
         self.graph._check_not_finalized()

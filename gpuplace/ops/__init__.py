@@ -83,6 +83,8 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.stages",
     "gpuplace.ops.data.runtime.tables",
     "gpuplace.ops.flow.immediate_functions",
+    "gpuplace.ops.functions.flow.cond_gradients",
+    "gpuplace.ops.functions.flow.while_gradients",
     "gpuplace.ops.image.boxes",
     "gpuplace.ops.image.codecs",
     "gpuplace.ops.image.color_kernels",

@@ -46,7 +46,7 @@ MODULES = {
             *("eager.lift_to_graph", "eager.profiler", "eager.remote"),
             *("framework.convert_to_constants", "framework.op_callbacks"),
             "framework.error_interpolation",
-            *("ops.cond_v2", "ops.control_flow_util_v2", "ops.summary_ops_v2", "ops.while_v2"),
+            "ops.summary_ops_v2",
         )
     },
     **{

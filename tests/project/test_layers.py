@@ -92,6 +92,14 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
+    "gpuplace.ops.flow.case": {"gpuplace.ops.functions.flow.cond_v2"},
+    "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2"},
+    "gpuplace.ops.flow.tensor_arrays": {"gpuplace.ops.flow.tensor_arrays_v2"},
+    "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2"},
+    "gpuplace.ops.functions.flow.graphs": {
+        "gpuplace.graphdef.function_def",
+        "gpuplace.graphdef.function_def_to_graph",
+    },
     "gpuplace.ops.functions.concrete": {"gpuplace.graphdef.function_def"},
     "gpuplace.ops.flow.immediate_functions": {"gpuplace.session.session"},
     "gpuplace.why.placement": {

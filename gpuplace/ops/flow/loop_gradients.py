@@ -27,9 +27,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
     context_behind,
-    is_cond_switch,
     is_exit,
     is_loop_invariant,
+    is_loop_switch,
     merge,
     switch,
     switch_beside,
@@ -64,12 +64,6 @@ def outside(context: Any) -> Iterator[None]:
         yield
     finally:
         context.Enter()
-
-
-def is_loop_switch(op: Operation) -> bool:
-    """Whether an operation is the ``Switch`` of a loop variable."""
-    context = op._get_control_flow_context()
-    return op.type in SWITCHES and context is not None and context.IsWhileContext() and not is_cond_switch(op)
 
 
 def shape_of(tensor: Tensor) -> Tensor:

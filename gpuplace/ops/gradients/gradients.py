@@ -15,17 +15,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.dtypes import variant
+from gpuplace.dtypes import resource, variant
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
+from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
-from gpuplace.ops.flow.context import is_exit
-from gpuplace.ops.flow.loop_gradients import LoopGradients, is_loop_switch, zeros_of
+from gpuplace.ops.flow.context import is_exit, is_loop_switch
+from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import find_gradient
 from gpuplace.ops.support import new
@@ -186,6 +186,9 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
     elif wanted.is_complex:
         if not got.is_complex:
             raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
+    elif wanted is resource:  # the handle of a variable, whose gradient is a number
+        if got is resource:
+            raise TypeError(f"Input gradient {gradient} for resource tensor {y} should not be a resource")
     elif wanted is variant:
         if got is not variant:
             raise TypeError(f"{start} variant tensor {y} with type {wanted.name} must be variant")
@@ -479,7 +482,7 @@ def _add_n(tensors: Sequence[Tensor]) -> Tensor:
 def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
     """The sum of gradients of which some are slices: slices, by concatenation, where all are."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
-        return _add_n([convert_to_tensor(gradient) for gradient in gradients_of_one])
+        return new("AddN", inputs=list(gradients_of_one))
     slices = [gradient for gradient in gradients_of_one if isinstance(gradient, IndexedSlices)]
     indices = [part.indices for part in slices]
     if len({tensor.dtype for tensor in indices}) > 1:

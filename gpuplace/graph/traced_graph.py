@@ -213,6 +213,13 @@ class TracedGraph(Graph):
                 self.control_captures[op] = None
         return super().control_dependencies(mine)
 
+    def _operation_of(self, item: Any) -> Operation:
+        """As for any graph; what a function is placed with may be of a graph around it."""
+        op = getattr(item, "op", item)
+        if isinstance(op, Operation) and op.graph is not self:
+            return op
+        return super()._operation_of(item)
+
     @property
     def captures(self) -> tuple[Tensor, ...]:
         """The tensors of the graph around this one that are given after the function's own arguments."""

@@ -96,6 +96,14 @@ def step_limits() -> StepLimits:
     return found
 
 
+def check_deadline() -> None:
+    """DeadlineExceededError where the time of the step that this thread runs is up; loops in kernels call it."""
+    limits = step_limits()
+    if limits.deadline is not None and time.monotonic() > limits.deadline:
+        assert limits.late is not None
+        raise limits.late()
+
+
 @contextmanager
 def limited(limits: StepLimits) -> Iterator[None]:
     """A block in which this thread runs a step with those limits."""

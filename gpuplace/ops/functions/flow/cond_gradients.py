@@ -91,8 +91,12 @@ class _GradientGraph(CondBranchFuncGraph):
         return self.wrapped[tensor]
 
 
-def _branches(op: Operation) -> list[FuncGraph]:
-    """The branches of a conditional, as they are in the library, given what it is given."""
+def get_func_graphs(op: Operation) -> list[FuncGraph]:
+    """The branches of a conditional, as they are in the library, given what it is given.
+
+    Args:
+        op: an ``If`` or ``Case``.
+    """
     functions = (
         op.attrs["branches"] if op.type == "Case" else [op.attrs["then_branch"], op.attrs["else_branch"]]
     )
@@ -168,7 +172,7 @@ def _inputs(op: Operation, forward: FuncGraph, made: FuncGraph) -> list[Tensor]:
 
 def _parts(op: Operation, grads: Sequence[Any], op_name: str) -> tuple[list[Any], list[list[Tensor]]]:
     """The graphs of the gradients of the branches, and what each is given."""
-    branches = _branches(op)
+    branches = get_func_graphs(op)
     made = [_gradient_graph(branch, grads) for branch in branches]
     if any(one.needs_rewrite for one in made):
         _rewrite(op, branches, made, op_name)

@@ -160,10 +160,20 @@ def _list_of(tensor: Tensor, graph: FuncGraph) -> Tensor | None:
     return None
 
 
+def _get_graph(while_op: Operation, func_attr_name: str) -> FuncGraph:
+    """A function of a loop, as it is in the library.
+
+    Args:
+        while_op: the loop.
+        func_attr_name: ``"cond"`` or ``"body"``.
+    """
+    shapes = while_op.attrs.get("output_shapes") or [tensor.shape for tensor in while_op.inputs]
+    return func_graph_in_library(while_op, while_op.attrs[func_attr_name], shapes)
+
+
 @gradient("While", "StatelessWhile")
 def _of_while(op: Operation, *grads: Any) -> list[Any]:
-    shapes = op.attrs.get("output_shapes") or [tensor.shape for tensor in op.inputs]
-    cond, body = (func_graph_in_library(op, op.attrs[name], shapes) for name in ("cond", "body"))
+    cond, body = _get_graph(op, "cond"), _get_graph(op, "body")
     count = len(body.outputs)
     original = op.attrs.get(ORIGINAL_OUTPUTS, count)
     given: list[Any] = [

@@ -250,7 +250,7 @@ NAMES = {
     "ops.embedding_ops": _NN,
     "ops.functional_ops": ("stand_in.functional_ops", "ops.flow.higher_order", "ops.flow.calls"),
     "ops.gradients": (),
-    "ops.gradients_impl": ("ops.gradients.gradients",),
+    "ops.gradients_impl": ("ops.gradients.gradients", "ops.gradients.hessians"),
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.histogram_ops": (),
     **dict.fromkeys(("ops.image_ops", "ops.image_ops_impl"), ("api.nets.image", "ops.image.geometry")),
@@ -299,7 +299,7 @@ NAMES = {
     "ops.losses.util": ("ops.losses",),
     "ops.manip_ops": ("api.arithmetic.manip",),
     "ops.map_fn": (),
-    "ops.math_ops": ("api.arithmetic.math", "ops.math.reduction"),
+    "ops.math_ops": ("api.arithmetic.math", "ops.math.reduction", "ops.gradients.dense_slices"),
     "ops.metrics": ("api.nets.metrics",),
     "ops.metrics_impl": ("api.nets.metrics",),
     "ops.nccl_ops": ("api.contrib.nccl",),
@@ -438,8 +438,6 @@ CONTRIB_MODULES = {
 CONTRIB_PACKAGES = {f"{ROOT}.contrib.{package}": space for package, (space, *_) in CONTRIB.items()}
 
 ALIASES = {
-    ("ops.variables", "VariableV1"): "Variable",
-    ("ops.variables", "RefVariable"): "Variable",
     ("ops.variable_scope", "VariableV1"): "Variable",
     ("ops.variable_scope", "variable"): "Variable",
     ("ops.variable_scope", "_PartitionInfo"): "PartitionInfo",

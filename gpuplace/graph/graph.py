@@ -296,6 +296,14 @@ class Graph(Collections):
         ):
             op.attrs["container"] = self._container.encode()
 
+    def origin_of(self, op: Operation) -> Tensor | None:
+        """The tensor of a graph around this one that an operation stands for; None: only functions have such ones.
+
+        Args:
+            op: the operation.
+        """
+        return None
+
     def get_operations(self) -> list[Operation]:
         """All operations, in the order in which they were made."""
         return list(self._operations)

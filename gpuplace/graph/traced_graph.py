@@ -240,7 +240,11 @@ class TracedGraph(Graph):
         return None if found is None else self.captured.get(found)
 
     def origin_of(self, op: Operation) -> Tensor | None:
-        """The tensor of the graph around this one that an argument stands for; None for other operations."""
+        """The tensor of a graph around this one that an argument stands for; None for other operations.
+
+        Args:
+            op: the operation.
+        """
         return next((outer for outer, mine in self.captured.items() if mine.op is op), None)
 
     def body(self, results: Sequence[Tensor], targets: Sequence[Operation]) -> FunctionBody:

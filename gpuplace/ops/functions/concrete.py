@@ -25,7 +25,13 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, add_called_functions
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import zeros_like
-from gpuplace.ops.flow.calls import partitioned_call, set_python_gradient, symbolic_gradient_of_call
+from gpuplace.ops.flow.calls import (
+    GRADIENT_ATTR,
+    differentiated,
+    partitioned_call,
+    set_python_gradient,
+    symbolic_gradient_of_call,
+)
 from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.shapes import TensorShape
@@ -107,6 +113,8 @@ class ConcreteFunction:
             name or f"__inference_{func_graph.name}_{number}", func_graph.function_body(), self._attrs
         )
         self._pairs: dict[tuple[Tensor, ...], _Pair] = {}
+        self._gradient_name = f"PartitionedCall-{number}".encode()
+        differentiated[self._gradient_name] = self
 
     @property
     def name(self) -> str:
@@ -236,7 +244,8 @@ class ConcreteFunction:
         with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
             made = partitioned_call([*tensors, *self._captured], self._function, config=b"")
         op = made if isinstance(made, Operation) else made[0].op
-        set_python_gradient(op, self._gradient)
+        op._set_attr(GRADIENT_ATTR, self._gradient_name)
+        set_python_gradient(op, self.gradient_of)
         for output, result in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(result.shape)
         return made
@@ -274,7 +283,22 @@ class ConcreteFunction:
         pair = self._pairs[results] = _Pair(forward, ConcreteFunction(graph, captured=()), wanted, reached)
         return pair
 
-    def _gradient(self, op: Operation, *grads: Any) -> Any:
+    def is_called_by(self, op: Operation) -> bool:
+        """Whether a call is one of this function, as it was or as gradients have made it.
+
+        Args:
+            op: the call.
+        """
+        called = op.attrs["f"].name
+        return called == self.name or any(called == pair.forward.name for pair in self._pairs.values())
+
+    def gradient_of(self, op: Operation, *grads: Any) -> Any:
+        """Adds the gradients of the arguments of a call.
+
+        Args:
+            op: the call.
+            *grads: the gradients of its results.
+        """
         if not self._differentiates():
             return symbolic_gradient_of_call(op, *grads)
         body: FunctionBody = op.graph.function_bodies[op.attrs["f"].name]

@@ -29,7 +29,7 @@ from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import find_gradient
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.resource_state import variable_shape
+from gpuplace.ops.variables.resource_state import variable_shape, zeros_dtype
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
@@ -402,9 +402,10 @@ class _Walk:
             try:
                 gradient.set_shape(tensor.shape)
             except ValueError:
+                position = list(self.captures.inputs(op)).index(tensor)
                 raise ValueError(
                     "Incompatible shapes between op input and calculated input gradient.  Forward operation: "
-                    f"{op.name}.  Input index: {list(self.captures.inputs(op)).index(tensor)}. Original input shape: {tensor.shape}.  "
+                    f"{op.name}.  Input index: {position}. Original input shape: {tensor.shape}.  "
                     f"Calculated input gradient shape: {gradient.shape}"
                 ) from None
         self._add(tensor, gradient)
@@ -498,7 +499,7 @@ def _count_pending(between: Mapping[Operation, None], captures: _Captures) -> di
 
 def _zeros_like(tensor: Tensor) -> Tensor:
     if tensor.dtype.base_dtype.name == "resource":
-        return constant.zeros(variable_shape(tensor))
+        return constant.zeros(variable_shape(tensor), zeros_dtype(tensor))
     return new("ZerosLike", "zeros_like", x=tensor)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array.constant import zeros, zeros_like
 from gpuplace.ops.functions.flow.branches import check_same_outputs, make_slices_match
 from gpuplace.ops.functions.flow.cond_v2 import build_case, build_cond
 from gpuplace.ops.functions.flow.graphs import (
@@ -26,12 +25,12 @@ from gpuplace.ops.functions.flow.graphs import (
     func_graph_in_library,
     input_of_resource,
     unique_grad_fn_name,
+    zeros_of,
 )
 from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, new_list
-from gpuplace.ops.variables.resource_state import variable_shape
 
 
 class _GradientGraph(CondBranchFuncGraph):
@@ -125,11 +124,7 @@ def _gradients_in(forward: FuncGraph, grads: Sequence[Any]) -> list[Any]:
     ]
     xs = forward.inputs
     found = gradients([y for y, _ in pairs], xs, [grad for _, grad in pairs]) if pairs else [None] * len(xs)
-    return [_zeros(x) if one is None else one for x, one in zip(xs, found, strict=True)]
-
-
-def _zeros(x: Tensor) -> Tensor:
-    return zeros(variable_shape(x)) if x.dtype.base_dtype.name == "resource" else zeros_like(x)
+    return [zeros_of(x) if one is None else one for x, one in zip(xs, found, strict=True)]
 
 
 def _rewrite(

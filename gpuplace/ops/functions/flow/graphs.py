@@ -18,9 +18,12 @@ from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.op_sets import CALL_OPS, IDENTITY_OPS, WHILE_OPS
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import zeros, zeros_like
 from gpuplace.ops.array.reshaping import squeeze
 from gpuplace.ops.functions.concrete import GraphFunction
 from gpuplace.ops.functions.func_graph import FuncGraph
+from gpuplace.ops.support import new
+from gpuplace.ops.variables.resource_state import zeros_dtype
 
 _numbers = itertools.count()
 
@@ -118,6 +121,17 @@ def func_graph_in_library(op: Operation, function: FunctionRef, input_shapes: Se
             graph, op.graph.functions[function.name], input_shapes
         )
     return graph
+
+
+def zeros_of(tensor: Tensor) -> Tensor:
+    """Zeros like a tensor; for a handle, like the value of its variable.
+
+    Args:
+        tensor: the tensor.
+    """
+    if tensor.dtype.base_dtype.name == "resource":
+        return zeros(new("VariableShape", input=tensor), zeros_dtype(tensor))
+    return zeros_like(tensor)
 
 
 def input_of_resource(tensor: Tensor, graph: FuncGraph) -> int:

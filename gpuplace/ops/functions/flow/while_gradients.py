@@ -20,7 +20,7 @@ from typing import Any
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.op_sets import IDENTITY_OPS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array.constant import constant, zeros, zeros_like
+from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.tensor_lists import empty_tensor_list, tensor_list_pop_back, tensor_list_push_back
 from gpuplace.ops.functions.flow.graphs import (
@@ -30,6 +30,7 @@ from gpuplace.ops.functions.flow.graphs import (
     func_graph_in_library,
     input_of_resource,
     unique_grad_fn_name,
+    zeros_of,
 )
 from gpuplace.ops.functions.flow.loop_slices import keep_slices
 from gpuplace.ops.functions.flow.while_v2 import ORIGINAL_OUTPUTS, add_while
@@ -37,7 +38,6 @@ from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.variables.resource_state import variable_shape
 
 COUNTERS = 3
 """The number of variables before the gradients: iterations done, the most of them, and how many there are."""
@@ -197,11 +197,7 @@ def _preprocessed(grad: Any, of_body: Tensor, of_loop: Tensor) -> Any:
     if not _goes_through(of_body):
         return None
     if grad is None and of_loop.dtype.base_dtype.name in ("resource", "variant"):
-        return (
-            zeros(variable_shape(of_loop))
-            if of_loop.dtype.base_dtype.name == "resource"
-            else zeros_like(of_loop)
-        )
+        return zeros_of(of_loop)
     return grad
 
 

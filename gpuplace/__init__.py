@@ -184,6 +184,7 @@ __all__ = [
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "numpy_function", "print",
     "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "wrap_function",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
@@ -395,6 +396,7 @@ else:
             "gpuplace.cost.estimate": "StepEstimate estimate",
             "gpuplace.device.machine": "Machine",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
+            "gpuplace.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList

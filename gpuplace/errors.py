@@ -89,6 +89,10 @@ class InaccessibleTensorError(ValueError):
     """A tensor of a function is used outside of it, without being given out."""
 
 
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asks for the value of a tensor while the graph is built: whether it is true, or what is in it."""
+
+
 class OpError(Exception):
     """An error in a graph, its placement or its execution.
 

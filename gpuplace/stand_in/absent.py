@@ -39,7 +39,6 @@ MODULES = {
     "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
     "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
     "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
-    "tensorflow.python.eager.wrap_function": "wrap_function",
     **{
         f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (

@@ -164,6 +164,7 @@ NAMES = {
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
     "eager.def_function": ("ops.functions.def_function",),
+    "eager.wrap_function": ("saving.wrapped_functions",),
     "eager.function": ("ops.functions.defun", "ops.functions.concrete"),
     "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),

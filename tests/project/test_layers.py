@@ -74,6 +74,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
+    "gpuplace.graph.op_def": {"gpuplace.graphdef.attr_values"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.ops.composite": {"gpuplace.ops.nest"},

@@ -96,9 +96,12 @@ def step_limits() -> StepLimits:
     return found
 
 
-def check_deadline() -> None:
-    """DeadlineExceededError where the time of the step that this thread runs is up; loops in kernels call it."""
-    limits = step_limits()
+def check_deadline(limits: StepLimits) -> None:
+    """DeadlineExceededError where the time of a step is up; loops in kernels call it in every round.
+
+    Args:
+        limits: those of the step.
+    """
     if limits.deadline is not None and time.monotonic() > limits.deadline:
         assert limits.late is not None
         raise limits.late()

@@ -261,3 +261,12 @@ def a_loop_on_devices(tf):
 
     _, z = tf.while_loop(lambda i, v: i < 3, body, [0, x])
     return [z, *tf.gradients(z, [x, weights])]
+
+
+@program
+def branches_of_a_dataset(tf):
+    def choose(x):
+        return tf.cond(x > 2, lambda: x * 2, lambda: tf.while_loop(lambda i: i < 10, lambda i: i + x + 1, [x]))
+
+    data = tf.data.Dataset.range(5).map(choose).batch(5)
+    return [tf.data.experimental.get_single_element(data)]

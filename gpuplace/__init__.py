@@ -183,8 +183,8 @@ __all__ = [
     "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "numpy_function", "print",
-    "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
-    "wrap_function",
+    "CriticalSection", "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop",
+    "with_dependencies", "wrap_function",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
@@ -398,6 +398,7 @@ else:
             "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
+            "gpuplace.ops.flow.critical_section": "CriticalSection",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo

@@ -82,6 +82,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.sparse",
     "gpuplace.ops.data.runtime.stages",
     "gpuplace.ops.data.runtime.tables",
+    "gpuplace.ops.flow.critical_section",
     "gpuplace.ops.flow.immediate_functions",
     "gpuplace.ops.functions.flow.cond_gradients",
     "gpuplace.ops.functions.flow.while_gradients",

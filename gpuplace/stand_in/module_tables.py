@@ -215,6 +215,7 @@ NAMES = {
     "ops.confusion_matrix": ("ops.math.confusion_matrix", "ops.metrics"),
     "ops.control_flow_ops": _FLOW,
     "ops.control_flow_v2_toggles": ("api.behavior",),
+    "ops.critical_section_ops": ("ops.flow.critical_section",),
     "ops.ctc_ops": ("ops.nn.ctc", *_NN),
     "ops.custom_gradient": ("ops.gradients.custom_gradient",),
     "ops.data_flow_ops": (

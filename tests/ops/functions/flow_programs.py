@@ -266,7 +266,24 @@ def a_loop_on_devices(tf):
 @program
 def branches_of_a_dataset(tf):
     def choose(x):
-        return tf.cond(x > 2, lambda: x * 2, lambda: tf.while_loop(lambda i: i < 10, lambda i: i + x + 1, [x]))
+        return tf.cond(
+            x > 2, lambda: x * 2, lambda: tf.while_loop(lambda i: i < 10, lambda i: i + x + 1, [x])
+        )
 
     data = tf.data.Dataset.range(5).map(choose).batch(5)
     return [tf.data.experimental.get_single_element(data)]
+
+
+@program
+def a_critical_section(tf):
+    count = tf.compat.v1.get_variable("count", initializer=0.0, use_resource=True)
+    x = tf.constant(2.0, name="x")
+
+    def step():
+        seen = count.read_value()
+        with tf.control_dependencies([seen]), tf.control_dependencies([count.assign_add(x * 3.0)]):
+            return tf.identity(seen), 1.0
+
+    section = tf.CriticalSection(name="section")
+    first, second = section.execute(step), section.execute(step, name="again")
+    return [first[0] + second[0], first[1]]

@@ -538,7 +538,11 @@ class Graph(Collections):
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         if op is None:
             return ColocationBlock(self, [], ignore_existing)
-        return ColocationBlock(self, [self._operation_of(op)], ignore_existing)
+        return ColocationBlock(self, [self._operation_beside(op)], ignore_existing)
+
+    def _operation_beside(self, item: Any) -> Operation:
+        """The operation that others are placed with."""
+        return self._operation_of(item)
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None

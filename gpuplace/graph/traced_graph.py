@@ -202,8 +202,8 @@ class TracedGraph(Graph):
 
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesScope:
         """As ``Graph.control_dependencies``: what is of a graph around this one runs before the call."""
-        if control_inputs is None:
-            return super().control_dependencies(None)
+        if control_inputs is None or not self.is_func_graph:
+            return super().control_dependencies(control_inputs)
         mine = []
         for one in control_inputs:
             op = getattr(one, "op", one)
@@ -213,12 +213,12 @@ class TracedGraph(Graph):
                 self.control_captures[op] = None
         return super().control_dependencies(mine)
 
-    def _operation_of(self, item: Any) -> Operation:
+    def _operation_beside(self, item: Any) -> Operation:
         """As for any graph; what a function is placed with may be of a graph around it."""
         op = getattr(item, "op", item)
         if isinstance(op, Operation) and op.graph is not self:
             return op
-        return super()._operation_of(item)
+        return super()._operation_beside(item)
 
     @property
     def captures(self) -> tuple[Tensor, ...]:

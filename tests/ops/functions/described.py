@@ -24,7 +24,9 @@ def _value(value):
 def _node(node):
     attrs = {key: _value(value) for key, value in sorted(node.attr.items()) if key not in LEFT_OUT}
     inputs = [name for name in node.input if not name.startswith("^")]
-    controls = sorted(name for name in node.input if name.startswith("^"))  # TensorFlow writes them in this order
+    controls = sorted(
+        name for name in node.input if name.startswith("^")
+    )  # TensorFlow writes them in this order
     return [node.name, node.op, inputs + controls, node.device, attrs]
 
 

@@ -136,7 +136,7 @@ __all__ = [
     "add_check_numerics_ops",
     "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
     "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
-    "control_flow_v2_enabled", "disable_control_flow_v2",
+    "control_flow_v2_enabled", "disable_control_flow_v2", "enable_control_flow_v2",
     "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_static_value", "Graph", "GraphKeys", "init_scope",
     "InteractiveSession", "is_tensor", "name_scope",
@@ -183,7 +183,8 @@ __all__ = [
     "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "numpy_function", "print",
-    "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "CriticalSection", "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop",
+    "with_dependencies", "wrap_function",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
@@ -395,7 +396,9 @@ else:
             "gpuplace.cost.estimate": "StepEstimate estimate",
             "gpuplace.device.machine": "Machine",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
+            "gpuplace.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
+            "gpuplace.ops.flow.critical_section": "CriticalSection",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo

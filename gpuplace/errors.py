@@ -85,6 +85,14 @@ _TAG = re.compile(r"\{\{(?:colocation_)?node ([^}]+)\}\}(?=(\w?))|\{\{function_n
 """How the runtime names a node, or a function, for the client to put the program's line there."""
 
 
+class InaccessibleTensorError(ValueError):
+    """A tensor of a function is used outside of it, without being given out."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asks for the value of a tensor while the graph is built: whether it is true, or what is in it."""
+
+
 class OpError(Exception):
     """An error in a graph, its placement or its execution.
 

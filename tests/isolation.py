@@ -46,6 +46,8 @@ def _fresh_process() -> Iterator[None]:
         process.reset_runtime()
     if (release := sys.modules.get("gpuplace.release")) is not None:
         release.set_release(None)
+    if (flow := sys.modules.get("gpuplace.ops.flow.control_flow_util")) is not None:
+        flow.ENABLE_CONTROL_FLOW_V2 = False
     if (sessions := sys.modules.get("gpuplace.session.session")) is not None:
         for session in list(sessions.InteractiveSession._active):
             session.close()

@@ -9,12 +9,16 @@ Source: tensorflow/python/compat/v2_compat.py and tensorflow/python/framework/op
 
 from __future__ import annotations
 
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.ops.flow import control_flow_util
+
 __all__ = [
     "control_flow_v2_enabled",
     "disable_control_flow_v2",
     "disable_eager_execution",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
+    "enable_control_flow_v2",
     "executing_eagerly",
 ]
 
@@ -36,10 +40,19 @@ def executing_eagerly() -> bool:
     return False
 
 
+def enable_control_flow_v2() -> None:
+    """Makes loops and conditionals single nodes, ``While`` and ``If``, that call functions, in every graph.
+
+    In graphs of ``tf.function`` they are that in any case.
+    """
+    control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
+
+
 def disable_control_flow_v2() -> None:
-    """Does nothing: loops and conditionals are made of ``Enter``, ``Switch`` and the like, always."""
+    """Makes loops and conditionals of ``Enter``, ``Switch`` and the like, which is so at first."""
+    control_flow_util.ENABLE_CONTROL_FLOW_V2 = False
 
 
 def control_flow_v2_enabled() -> bool:
-    """False: loops and conditionals are no calls of functions."""
-    return False
+    """Whether loops and conditionals that are built now are calls of functions."""
+    return control_flow_util.EnableControlFlowV2(get_default_graph())

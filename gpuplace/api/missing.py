@@ -70,7 +70,6 @@ ADVICE: Mapping[str, str] = {
     "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "
     "other arrays yourself, with np.load for example",
     "feature_column": _WRITE,
-    "wrap_function": "use tf.function, or " + _WRITE,
     "keras": _KERAS,
     "load_op_library": "gpuplace has no ops of other libraries: build what they do of its own ops, or "
     + _WRITE,

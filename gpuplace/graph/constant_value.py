@@ -174,6 +174,10 @@ def _as_shape(tensor: Tensor) -> TensorShape:
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape
+    if op.type == "Placeholder" and op.graph.is_func_graph:
+        origin = op.graph.origin_of(op)  # what a function uses of a graph around it is the same in every call
+        if origin is not None:
+            return constant_value_as_shape(origin)
     if op.type == "Pack" and op.attrs.get("axis", 0) == 0:
         sizes = [constant_value(item) for item in op.inputs]
         return TensorShape.of(tuple(None if size is None or int(size) < 0 else int(size) for size in sizes))

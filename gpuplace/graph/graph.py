@@ -73,6 +73,10 @@ class Graph(Collections):
 
     is_traced = False
     """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+    is_func_graph = False
+    """Whether it is that of a ``tf.function``, in which loops and conditionals are calls of functions."""
+    adds_control_dependencies = False
+    """Whether it is that of a function whose stateful operations run in the order of the program."""
     _evaluate: Callable[[Tensor], Any] | None = None
     """Gives the values of tensors while the graph is made, where they have values: in ``tf.py_function``."""
 
@@ -291,6 +295,14 @@ class Graph(Collections):
             and op.attrs.get("container") == b""
         ):
             op.attrs["container"] = self._container.encode()
+
+    def origin_of(self, op: Operation) -> Tensor | None:
+        """The tensor of a graph around this one that an operation stands for; None: only functions have such ones.
+
+        Args:
+            op: the operation.
+        """
+        return None
 
     def get_operations(self) -> list[Operation]:
         """All operations, in the order in which they were made."""
@@ -526,7 +538,11 @@ class Graph(Collections):
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         if op is None:
             return ColocationBlock(self, [], ignore_existing)
-        return ColocationBlock(self, [self._operation_of(op)], ignore_existing)
+        return ColocationBlock(self, [self._operation_beside(op)], ignore_existing)
+
+    def _operation_beside(self, item: Any) -> Operation:
+        """The operation that others are placed with."""
+        return self._operation_of(item)
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None

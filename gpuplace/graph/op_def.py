@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from gpuplace.display import above
 from gpuplace.dtypes import DType
 from gpuplace.errors import AlreadyExistsError, NotFoundError
 from gpuplace.graph.data_file import DataFile, read_data_file
@@ -58,6 +59,26 @@ class OpDef:
     """Whether it talks to other processes."""
     control_outputs: tuple[str, ...] = ()
     deprecation: Deprecation | None = None
+
+    @cached_property
+    def message(self) -> Any:
+        """The ``OpDef`` message."""
+        return above("gpuplace.graphdef.attr_values", "encode_op_def")(self)
+
+    @property
+    def input_arg(self) -> Any:
+        """The inputs, as the message has them."""
+        return self.message.input_arg
+
+    @property
+    def output_arg(self) -> Any:
+        """The outputs, as the message has them."""
+        return self.message.output_arg
+
+    @property
+    def attr(self) -> Any:
+        """The attributes, as the message has them."""
+        return self.message.attr
 
     @cached_property
     def attr_defs(self) -> dict[str, AttrDef]:

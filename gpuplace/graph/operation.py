@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from gpuplace.callers import PACKAGE, RUNNER
 from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
-from gpuplace.errors import OutOfRangeError
+from gpuplace.errors import OperatorNotAllowedInGraphError, OutOfRangeError
+from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
@@ -315,17 +316,18 @@ class Tensor:
     def __bool__(self) -> bool:
         if self.op.graph._evaluate is not None:
             return bool(self.op.graph._evaluate(self))
-        raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if"
-            " t:` to test if a"
-            " tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on"
-            " the value of a tensor."
-        )
+        raise self._not_allowed("using a `tf.Tensor` as a Python `bool`", "tf.cond")
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise TypeError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor"
-            " use tf.map_fn."
+        raise self._not_allowed("iterating over `tf.Tensor`", "tf.map_fn")
+
+    def _not_allowed(self, what: str, instead: str) -> OperatorNotAllowedInGraphError:
+        if self.op.graph.is_func_graph:
+            why = "AutoGraph is disabled in this function. Try decorating it directly with @tf.function."
+            return OperatorNotAllowedInGraphError(f"{what} is not allowed: {why} {instead} takes functions.")
+        why = "Use Eager execution or decorate this function with @tf.function."
+        return OperatorNotAllowedInGraphError(
+            f"{what} is not allowed in Graph execution. {why} {instead} takes functions."
         )
 
     def __len__(self) -> int:
@@ -438,6 +440,9 @@ class Operation:
         Args:
             name: such as ``"T"``.
 
+        Returns:
+            A type, number, bool or bytes; for a tensor, shape or function its message; a list of these.
+
         Raises:
             ValueError: the operation has none of that name.
         """
@@ -445,7 +450,10 @@ class Operation:
             value = self.attrs[name]
         except KeyError:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.") from None
-        return list(value) if isinstance(value, tuple) else value
+        first = value[0] if isinstance(value, tuple) and value else value
+        if not isinstance(first, (TensorShape, TensorValue, FunctionRef)):
+            return list(value) if isinstance(value, tuple) else value
+        return above("gpuplace.graphdef.attr_values", "attr_messages")(value)
 
     def _set_attr(self, name: str, value: Any) -> None:
         """Sets an attribute to a Python value, or to what an ``AttrValue`` holds."""
@@ -512,6 +520,25 @@ class Operation:
         noted.remove(self)
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
         tensor._add_consumer(self)
+        self.graph._touch()
+
+    def _add_inputs(self, tensors: Sequence[Tensor]) -> None:
+        """Adds inputs behind those that there are; the types of a list of inputs are to be changed too."""
+        self.graph._check_not_finalized()
+        self.graph._note_consumers()
+        self.inputs = (*self.inputs, *tensors)
+        for tensor in tensors:
+            tensor._add_consumer(self)
+        self.graph._touch()
+
+    def _add_outputs(self, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
+        """Adds outputs behind those that there are; the types of a list of outputs are to be changed too."""
+        count = len(self.outputs)
+        more = [
+            Tensor(self, count + i, dtype, shape)
+            for i, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
+        ]
+        self.outputs = (*self.outputs, *more)
         self.graph._touch()
 
     def _add_control_inputs(self, operations: Sequence[Operation]) -> None:

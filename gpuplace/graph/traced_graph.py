@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.dtypes import DType
+from gpuplace.errors import InaccessibleTensorError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -68,7 +69,9 @@ class TracedGraph(Graph):
         self.args: list[Tensor] = []
         """The function's own arguments."""
         self.captured: dict[Tensor, Tensor] = {}
-        """Tensors of ``outer`` -> what stands for them here; in the order in which they are given."""
+        """Tensors of graphs around this one -> what stands for them here; in the order in which they are given."""
+        self.control_captures: dict[Operation, None] = {}
+        """What runs before in graphs around this one: a call waits for it."""
         self._copied = frozenset(copied)
         self.seed = None if by_value else outer.seed
         self.functions = outer.functions
@@ -93,33 +96,54 @@ class TracedGraph(Graph):
         self.args.append(tensor)
         return tensor
 
-    def capture(self, tensor: Tensor) -> Tensor:
-        """What stands here for a tensor, which may be of the graph around this one.
+    def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """What stands here for a tensor, which may be of a graph around this one.
+
+        Args:
+            tensor: the tensor.
+            name: the name of its placeholder; None: that of its operation.
 
         Raises:
-            ValueError: it is of another graph, or cannot be copied.
+            ValueError: it is of another graph, or of a function within this one, or cannot be copied.
         """
         if tensor.op.graph is self:
             return tensor
         known = self.captured.get(tensor)
         if known is None:
-            if tensor.op.graph is not self.outer:
+            if self.by_value and tensor.op.graph is not self.outer:
                 if not isinstance(self.outer, TracedGraph):
                     raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
-                tensor = self.outer.capture(tensor)
-                return self.capture(tensor)
+                return self.capture(self.outer.capture(tensor))
+            self._check_accessible(tensor)
             context, self._of_thread.context = self._of_thread.context, None
             try:  # it belongs to no branch or loop, but to all of the function
                 with self.control_dependencies(None):
-                    known = self._copy(tensor) if self.by_value else self._argument(tensor)
+                    known = self._copy(tensor) if self.by_value else self._argument(tensor, name)
             finally:
                 self._of_thread.context = context
             self.captured[tensor] = known
         return known
 
-    def _argument(self, tensor: Tensor) -> Tensor:
+    def _check_accessible(self, tensor: Tensor) -> None:
+        """ValueError for a tensor of a function within this one, or of a graph that has nothing to do with it."""
+        graph = tensor.op.graph
+        while isinstance(graph, TracedGraph):
+            if graph is self:
+                raise InaccessibleTensorError(
+                    f"The tensor '{tensor}' cannot be accessed here: it is defined in another function or code block."
+                    " Use return values, explicit Python locals or TensorFlow collections to access it. Defined in:"
+                    f" {tensor.op.graph!r}; accessed from: {self!r}.\n"
+                )
+            graph = graph.outer
+        around: Graph = self
+        while isinstance(around, TracedGraph):
+            around = around.outer
+        if graph is not around:
+            raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
+
+    def _argument(self, tensor: Tensor, name: str | None = None) -> Tensor:
         attrs = {"dtype": tensor.dtype.base_dtype, "shape": tensor.shape}
-        return super().create_op("Placeholder", [], name=tensor.op.name, attrs=attrs).outputs[0]
+        return super().create_op("Placeholder", [], name=name or tensor.op.name, attrs=attrs).outputs[0]
 
     def _copy(self, tensor: Tensor) -> Tensor:
         """The same tensor, with all that it comes from, as operations of this graph."""
@@ -177,11 +201,24 @@ class TracedGraph(Graph):
         return super()._add_op(name, op_type, op_def, inputs, attrs, dtypes, compute_shapes, compute_device)
 
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesScope:
-        """As ``Graph.control_dependencies``: what is of the graph around this one has run before anyway."""
-        if control_inputs is None:
-            return super().control_dependencies(None)
-        mine = [one for one in control_inputs if getattr(getattr(one, "op", one), "graph", self) is self]
+        """As ``Graph.control_dependencies``: what is of a graph around this one runs before the call."""
+        if control_inputs is None or not self.is_func_graph:
+            return super().control_dependencies(control_inputs)
+        mine = []
+        for one in control_inputs:
+            op = getattr(one, "op", one)
+            if getattr(op, "graph", self) is self:
+                mine.append(one)
+            else:
+                self.control_captures[op] = None
         return super().control_dependencies(mine)
+
+    def _operation_beside(self, item: Any) -> Operation:
+        """As for any graph; what a function is placed with may be of a graph around it."""
+        op = getattr(item, "op", item)
+        if isinstance(op, Operation) and op.graph is not self:
+            return op
+        return super()._operation_beside(item)
 
     @property
     def captures(self) -> tuple[Tensor, ...]:
@@ -196,12 +233,18 @@ class TracedGraph(Graph):
         """
         if tensor.op.graph is self:
             return tensor
+        if tensor in self.captured:
+            return self.captured[tensor]
         outer = self.outer
         found = outer.stand_in_for(tensor) if isinstance(outer, TracedGraph) else tensor
         return None if found is None else self.captured.get(found)
 
     def origin_of(self, op: Operation) -> Tensor | None:
-        """The tensor of the graph around this one that an argument stands for; None for other operations."""
+        """The tensor of a graph around this one that an argument stands for; None for other operations.
+
+        Args:
+            op: the operation.
+        """
         return next((outer for outer, mine in self.captured.items() if mine.op is op), None)
 
     def body(self, results: Sequence[Tensor], targets: Sequence[Operation]) -> FunctionBody:

@@ -129,6 +129,20 @@ _PLAIN_FIELDS = {bool: "b", int: "i", float: "f", bytes: "s", str: "placeholder"
 """Fields of an ``AttrValue`` by type of the value."""
 
 
+def attr_messages(value: Any) -> Any:
+    """Tensors, shapes and functions as messages.
+
+    Args:
+        value: an attribute's Python value: one of these, or a tuple of them.
+    """
+    proto = encode_attr(value)
+    kind = proto.WhichOneof("value")
+    if kind != "list":
+        return getattr(proto, kind)
+    fields = [list(getattr(proto.list, field)) for field in ("shape", "tensor", "func")]
+    return next(found for found in fields if found)
+
+
 def _append(proto: Any, item: Any) -> None:
     if isinstance(item, DType):
         proto.type.append(item.as_datatype_enum)

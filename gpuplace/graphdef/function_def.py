@@ -1,7 +1,7 @@
 """Functions that Python built as ``FunctionDef`` messages, and messages as graphs that can be called.
 
-Inside a function an input is named by node, output argument and position in it: ``mul:z:0``. Arguments and results
-have names of their own, in lower case::
+Inside a function an input is named by node, output argument and position in it: ``mul:z:0``. Results and then arguments
+take names, in lower case, before the nodes do::
 
     args_0 ──> mul (Mul) ──> Identity        (args_0: float, mul_const: float) -> (identity: float)
     mul/Const ──┘                            mul = Mul(args_0, mul_const); ret identity = Identity:output:0
@@ -79,15 +79,13 @@ def function_def(
         encode_attr(value, made.attr[key])
     args = {tensor.op for tensor in body.args}
     operations = [op for op in body.graph.get_operations() if op not in args]
-    names, nodes = _Names(), _Names()
+    names = _Names()
+    results = list(output_names or (names.normalised(tensor.op.name) for tensor in body.results))
     where: dict[Tensor, str] = {}
     for tensor in body.args:
         where[tensor] = names.normalised(tensor.op.name)
         made.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
-    results = list(output_names or (names.normalised(tensor.op.name) for tensor in body.results))
-    for given in where.values():
-        nodes.unique(given)
-    called = {op: nodes.unique(op.name) for op in operations}
+    called = {op: names.unique(op.name) for op in operations}
     for op in operations:
         _name_outputs(op, called[op], where)
     for op in operations:
@@ -96,8 +94,8 @@ def function_def(
         made.signature.output_arg.add(name=result, type=tensor.dtype.base_dtype.as_datatype_enum)
         made.ret[result] = where[tensor]
     for op in body.targets:
-        made.signature.control_output.append(called[op])
-        made.control_ret[called[op]] = called[op]
+        made.signature.control_output.append(op.name)
+        made.control_ret[op.name] = called[op]
     made.signature.is_stateful = any(op.op_def is not None and op.op_def.is_stateful for op in operations)
     return made
 

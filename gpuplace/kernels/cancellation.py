@@ -96,6 +96,17 @@ def step_limits() -> StepLimits:
     return found
 
 
+def check_deadline(limits: StepLimits) -> None:
+    """DeadlineExceededError where the time of a step is up; loops in kernels call it in every round.
+
+    Args:
+        limits: those of the step.
+    """
+    if limits.deadline is not None and time.monotonic() > limits.deadline:
+        assert limits.late is not None
+        raise limits.late()
+
+
 @contextmanager
 def limited(limits: StepLimits) -> Iterator[None]:
     """A block in which this thread runs a step with those limits."""

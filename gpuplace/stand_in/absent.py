@@ -39,14 +39,13 @@ MODULES = {
     "tensorflow.contrib.all_reduce.python.all_reduce": "contrib",
     "tensorflow.contrib.image.python.ops.distort_image_ops": "contrib",
     "tensorflow.python.framework.cpp_shape_inference_pb2": "cpp_shape_inference_pb2",
-    "tensorflow.python.eager.wrap_function": "wrap_function",
     **{
         f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (
             *("eager.lift_to_graph", "eager.profiler", "eager.remote"),
             *("framework.convert_to_constants", "framework.op_callbacks"),
             "framework.error_interpolation",
-            *("ops.cond_v2", "ops.control_flow_util_v2", "ops.summary_ops_v2", "ops.while_v2"),
+            "ops.summary_ops_v2",
         )
     },
     **{

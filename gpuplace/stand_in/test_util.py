@@ -19,6 +19,7 @@ from gpuplace.api.testing.test_case import TestCase, main
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.ops.array.reshaping import transpose
+from gpuplace.ops.flow import control_flow_util
 from gpuplace.saving.meta_graph import proto_class
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.typing import GraphDef, NodeDef
@@ -59,8 +60,54 @@ run_deprecated_v1 = deprecated_graph_mode_only = _unchanged
 enable_output_all_intermediates = enable_c_shapes = with_c_shapes = _unchanged
 assert_no_new_tensors = assert_no_garbage_created = assert_no_new_pyobjects_executing_eagerly = _unchanged
 use_deterministic_cudnn = py_func_if_in_function = also_run_as_tf_function = _unchanged
-with_control_flow_v2 = _unchanged
-"""Runs tests a second time with functional control flow, which there is not."""
+
+
+def enable_control_flow_v2(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator for a test in which loops and conditionals are calls of functions.
+
+    Args:
+        fn: the test.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        before = control_flow_util.ENABLE_CONTROL_FLOW_V2
+        control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            control_flow_util.ENABLE_CONTROL_FLOW_V2 = before
+
+    return wrapper
+
+
+def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
+    """A decorator for a test that `with_control_flow_v2` leaves alone.
+
+    Args:
+        unused_msg: the reason.
+    """
+
+    def wrapper(func: Any) -> Any:
+        func._disable_control_flow_v2 = True
+        return func
+
+    return wrapper
+
+
+def with_control_flow_v2(cls: Any) -> Any:
+    """Gives a class of tests each of them a second time, with loops and conditionals that are calls of functions.
+
+    Args:
+        cls: the class.
+    """
+    if control_flow_util.ENABLE_CONTROL_FLOW_V2:
+        return cls
+    for name, value in list(vars(cls).items()):
+        is_test = callable(value) and name.startswith(unittest.TestLoader.testMethodPrefix)
+        if is_test and not getattr(value, "_disable_control_flow_v2", False):
+            setattr(cls, f"{name}WithControlFlowV2", enable_control_flow_v2(value))
+    return cls
 
 
 def _unchanged_for(description: Any = None) -> Callable[[Any], Any]:
@@ -69,7 +116,6 @@ def _unchanged_for(description: Any = None) -> Callable[[Any], Any]:
 
 
 disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_folding = _unchanged_for
-disable_control_flow_v2 = _unchanged_for
 
 
 def run_v1_only(reason: Any = None, func: Any = None) -> Any:
@@ -93,7 +139,6 @@ def _skipped(why: str) -> Callable[[Any], Any]:
 
 
 run_v2_only = _skipped("Test is only compatible with v2")
-enable_control_flow_v2 = _skipped("There is no functional control flow")
 build_as_function_and_v1_graph = _unchanged
 
 

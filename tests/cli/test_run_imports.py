@@ -33,11 +33,10 @@ NOT_USED = [
 NOT_CALLED = {
     "from tensorflow.python.ops.ragged import ragged_tensor as module": "tf.SparseTensor",
     "from tensorflow.python.saved_model import load as module": "saved_model_dir",
-    "from tensorflow.python.eager import wrap_function as module": "wrap_function",
     "from tensorflow.contrib.all_reduce.python import all_reduce as module": "tf.layers",
     "from tensorflow.contrib.image.python.ops import distort_image_ops as module": "tf.layers",
     "from tensorflow.python.framework import cpp_shape_inference_pb2 as module": "write the graph",
-    "from tensorflow.python.ops import while_v2 as module": "TensorFlow 1's behaviour",
+    "from tensorflow.python.ops import summary_ops_v2 as module": "TensorFlow 1's behaviour",
     "from tensorflow.python import keras; module = keras.layers.core": "saved_model_dir",
 }
 

@@ -419,7 +419,7 @@ class TestTensor:
         tensor = make_constant([1.0])
         with pytest.raises(TypeError, match="as a Python `bool` is not allowed"):
             bool(tensor)
-        with pytest.raises(TypeError, match="only iterable when eager"):
+        with pytest.raises(TypeError, match="iterating over `tf.Tensor` is not allowed in Graph execution"):
             iter(tensor)
         with pytest.raises(NotImplementedError, match="Cannot convert a symbolic Tensor"):
             tensor.__array__()

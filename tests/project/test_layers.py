@@ -74,6 +74,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
+    "gpuplace.graph.op_def": {"gpuplace.graphdef.attr_values"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.ops.composite": {"gpuplace.ops.nest"},
@@ -92,6 +93,14 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
+    "gpuplace.ops.flow.case": {"gpuplace.ops.functions.flow.cond_v2"},
+    "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2"},
+    "gpuplace.ops.flow.tensor_arrays": {"gpuplace.ops.flow.tensor_arrays_v2"},
+    "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2"},
+    "gpuplace.ops.functions.flow.graphs": {
+        "gpuplace.graphdef.function_def",
+        "gpuplace.graphdef.function_def_to_graph",
+    },
     "gpuplace.ops.functions.concrete": {"gpuplace.graphdef.function_def"},
     "gpuplace.ops.flow.immediate_functions": {"gpuplace.session.session"},
     "gpuplace.why.placement": {

@@ -215,3 +215,15 @@ def test_a_function_as_a_graph():
         assert session.run(graph.outputs[0], {x: [1, 2, 3, 4], y: 2}).tolist() == [6.0, 8.0]
     with pytest.raises(ValueError, match="Length of input_shapes must match the number of input_args"):
         function_def_to_graph.function_def_to_graph(concrete.function_def, [[4]])
+
+
+def test_a_function_of_the_older_kind_waits_for_nothing_outside():
+    x = tf.constant(1.0)
+
+    @function.Defun(tf.float32)
+    def waits(y):
+        with tf.control_dependencies([x]):
+            return y + 1.0
+
+    with pytest.raises(ValueError, match="not an element of this graph"):
+        waits(x)

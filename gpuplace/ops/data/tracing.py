@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from gpuplace.display import above
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.op_sets import RANDOM_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
 from gpuplace.ops.data import structure
-from gpuplace.ops.support import new
+from gpuplace.ops.functions.auto_control_deps import AutomaticControlDependencies
+from gpuplace.ops.functions.func_graph import FuncGraph
 from gpuplace.ops.type_spec import TensorSpec
 
 
@@ -58,8 +58,10 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
         TypeError: it returns something that is no element.
         Exception: what it raises.
     """
-    graph = TracedGraph(get_default_graph())
-    with graph.as_default():
+    name = f"{transformation[:-2].replace('.', '_')}_{_name_of(function)}"
+    graph = FuncGraph(name)
+    graph.adds_control_dependencies = True
+    with graph.as_default(), AutomaticControlDependencies() as added:
         given = []
         for number, one in enumerate(
             zip(structure.flat_types(spec), structure.flat_shapes(spec), strict=True)
@@ -76,22 +78,12 @@ def trace(function: Callable[..., Any], transformation: str, spec: Any) -> Trace
                 f"Unsupported return value from function passed to {transformation}: {result}."
             ) from error
         tensors = [graph.capture(tensor) for tensor in structure.to_tensors(result)]
-        targets = [op for op in graph.get_operations() if _runs_always(op, graph)]
-        with graph.control_dependencies(targets):
-            results = [new("Identity", input=tensor) for tensor in tensors]
-    name = f"__inference_{transformation[:-2].replace('.', '_')}_{_name_of(function)}_{len(graph.functions)}"
+        results = [added.mark_as_return(tensor) for tensor in tensors]
+    name = f"__inference_{name}_{len(graph.functions)}"
+    targets = [op for op in graph.get_operations() if op in added.ops_which_must_run]
     body = graph.body(results, targets)
     above("gpuplace.graphdef.function_def", "add_function")(get_default_graph(), name, body)
     return Traced(FunctionRef(name), graph.captures, returned, body)
-
-
-def _runs_always(op: Operation, graph: TracedGraph) -> bool:
-    return (
-        op.op_def is not None
-        and op.op_def.is_stateful
-        and op.type not in RANDOM_OPS
-        and op not in graph._contexts
-    )
 
 
 def trace_alone(

@@ -13,6 +13,7 @@ _SymGrad in tensorflow/python/ops/gradients_util.py.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -48,9 +49,22 @@ def set_python_gradient(op: Operation, function: Callable[..., Any]) -> None:
     kept[0][op] = function
 
 
+GRADIENT_ATTR = "_gradient_op_type"
+"""The attribute of a call with the name of what adds its gradient."""
+
+differentiated: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
+"""Names that calls have in `GRADIENT_ATTR` -> the function that is called, whose method ``gradient_of`` adds it."""
+
+
 def _python_gradient(op: Operation) -> Callable[..., Any] | None:
     kept: list[dict[Operation, Callable[..., Any]]] = op.graph.get_collection(_PYTHON_GRADIENTS)
-    return kept[0].get(op) if kept else None
+    if kept and op in kept[0]:
+        return kept[0][op]
+    called = differentiated.get(op.attrs.get(GRADIENT_ATTR, b""))  # of a copy of the call, in another graph
+    found: Callable[..., Any] | None = None
+    if called is not None and called.is_called_by(op):
+        found = called.gradient_of
+    return found
 
 
 _NOT_REWRITTEN = b"R\x05R\x03\x98\x01\x01"

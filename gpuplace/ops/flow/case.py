@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpuplace.dtypes import int32
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.display import above
+from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, joining
 from gpuplace.ops.flow.assert_and_print import Assert
@@ -142,32 +142,28 @@ def switch_case(
         name: name of the scope.
 
     Returns:
-        The structure that the functions give, as ``cond`` returns it. The graph has a conditional per branch, where
-        TensorFlow's has one ``Case`` of functions.
+        The structure that the functions give, of one node ``Case`` whose branches are functions.
 
     Raises:
-        TypeError: no functions, an index that is no integer, or something that cannot be called.
-        ValueError: an index twice, left out or negative, or different structures or types of tensors.
+        TypeError: no functions, an index that is no integer tensor, something that cannot be called, or different
+            structures or types of tensors.
+        ValueError: an index twice, left out or negative.
     """
     functions = _checked_branches(branch_index, branch_fns)
-    if default is None:
-        default = functions[max(functions)]
-    elif not callable(default):
-        raise TypeError(f"default must be callable, got: {default}")
-    with name_scope(name, "switch_case", [branch_index]):
-        index = convert_to_tensor(branch_index, name="branch_index")
-        if index.dtype.base_dtype is not int32:
-            raise TypeError(f"branch_index must be a Python int or int32 tensor, got {index.dtype.name}")
-        function = default
-        for number in sorted(functions, reverse=True):
-            chosen = comparison.equal(index, number)
-            function = functools.partial(cond, chosen, true_fn=functions[number], false_fn=function)
-        return function()
+    actions = [functions[number] for number in sorted(functions)]
+    if default is not None:
+        if not callable(default):
+            raise TypeError(f"default must be callable, got: {default}")
+        actions.append(default)
+    with name_scope(name, "case", [branch_index]):
+        return above("gpuplace.ops.functions.flow.cond_v2", "indexed_case")(branch_index, actions)
 
 
 def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]:
     if not isinstance(index, Tensor) and not hasattr(index, "_as_graph_element"):
         raise TypeError(f"branch_index must a Tensor, got {type(index)}")
+    if isinstance(index, Tensor) and not index.dtype.is_integer:
+        raise TypeError(f"branch_index must an integer Tensor, got {index.dtype}")
     if not branches:
         raise ValueError("Must provide at least one item in branch_fns")
     if not isinstance(branches, (list, tuple, dict)):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.display import above
 from gpuplace.dtypes import int64
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -24,7 +25,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.flow import control
+from gpuplace.ops.flow import control, control_flow_util
 from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
@@ -230,13 +231,17 @@ def cond(
         fn2: deprecated name of ``false_fn``; one of the two is given.
 
     Returns:
-        The structure that the functions give, with tensors that are there whichever of them ran.
+        The structure that the functions give, with tensors that are there whichever of them ran. In a ``tf.function``,
+        and after ``tf.enable_control_flow_v2``, it is made of one node ``If``, whose branches are functions, and
+        ``strict``, ``fn1`` and ``fn2`` do not count.
 
     Raises:
         TypeError: a function is missing, given twice or cannot be called, ``pred`` is a Python bool or a tensor of
             another dtype, or structures of different types.
         ValueError: different structures or types of tensors, or nothing is returned.
     """
+    if control_flow_util.EnableControlFlowV2(get_default_graph()):
+        return above("gpuplace.ops.functions.flow.cond_v2", "cond_v2")(pred, true_fn, false_fn, name)
     true_fn, false_fn = _checked_functions(true_fn, false_fn, fn1, fn2)
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):

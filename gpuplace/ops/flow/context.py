@@ -251,3 +251,9 @@ def is_cond_switch(op: Operation) -> bool:
             if context is None or not context.IsCondContext():
                 return False
     return True
+
+
+def is_loop_switch(op: Operation) -> bool:
+    """Whether an operation is the ``Switch`` of a loop variable."""
+    context = op._get_control_flow_context()
+    return op.type in SWITCHES and context is not None and context.IsWhileContext() and not is_cond_switch(op)

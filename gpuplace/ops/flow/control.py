@@ -120,7 +120,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     """Returns the tensors, each available only once all of them are; None stays None.
 
     Args:
-        tensors: a list of tensors, ``IndexedSlices``, operations and None.
+        tensors: a list of tensors, ``IndexedSlices``, what becomes a tensor, operations and None.
         name: name of the scope.
         control_inputs: operations and tensors to wait for as well; None: none.
 
@@ -133,6 +133,10 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
         TypeError: a control input that is neither operation nor tensor.
     """
     with name_scope(name, "tuple", list(tensors)):
+        tensors = [
+            t if t is None or isinstance(t, (Operation, Tensor)) else convert_to_tensor_or_indexed_slices(t)
+            for t in tensors
+        ]
         gating = [t for t in tensors if isinstance(t, Operation)]
         gating += [t.op for t in tensors if t is not None and not isinstance(t, Operation)]
         for item in control_inputs or ():

@@ -19,6 +19,7 @@ import numpy as np
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.cancellation import check_deadline, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.shapes import UNKNOWN_SHAPE, brackets
@@ -56,7 +57,9 @@ def _case(xp: Any, branch_index: Any, input: list[Any], *, branches: Any, ctx: K
 def _while(xp: Any, input: list[Any], *, cond: Any, body: Any, ctx: KernelContext) -> Any:
     holds, step = function_call(cond.name, ctx), function_call(body.name, ctx)
     values: Sequence[Any] = list(input)
+    limits = step_limits()
     while is_true(_only(holds(values))):
+        check_deadline(limits)
         values = _checked(step(values), values, "While loop body", ctx)
     return _in_form(values)
 

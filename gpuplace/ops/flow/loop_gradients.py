@@ -27,9 +27,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
     context_behind,
-    is_cond_switch,
     is_exit,
     is_loop_invariant,
+    is_loop_switch,
     merge,
     switch,
     switch_beside,
@@ -38,7 +38,7 @@ from gpuplace.ops.flow.context import (
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
 from gpuplace.ops.math import comparison, elementwise
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.resource_state import variable_shape
+from gpuplace.ops.variables.resource_state import variable_shape, zeros_dtype
 
 _PASSING = SWITCHES | IDENTITY_OPS
 
@@ -64,12 +64,6 @@ def outside(context: Any) -> Iterator[None]:
         yield
     finally:
         context.Enter()
-
-
-def is_loop_switch(op: Operation) -> bool:
-    """Whether an operation is the ``Switch`` of a loop variable."""
-    context = op._get_control_flow_context()
-    return op.type in SWITCHES and context is not None and context.IsWhileContext() and not is_cond_switch(op)
 
 
 def shape_of(tensor: Tensor) -> Tensor:
@@ -453,7 +447,7 @@ def zeros_of(op: Operation, index: int) -> Tensor:
     context = op._get_control_flow_context()
     if op.type not in SWITCHES or context is None:
         if value.dtype.base_dtype.name == "resource":
-            return constant.zeros(new("VariableShape", input=value))
+            return constant.zeros(new("VariableShape", input=value), zeros_dtype(value))
         return new("ZerosLike", "zeros_like", x=value)
     return zeros_of_switch(op, value, context)
 
@@ -465,7 +459,7 @@ def zeros_of_switch(op: Operation, value: Tensor, context: Any) -> Tensor:
     pivot = new("Identity", input=other)
     if value.dtype.base_dtype.name == "resource":
         with graph.control_dependencies([pivot]):
-            return constant.zeros(new("VariableShape", input=other))
+            return constant.zeros(new("VariableShape", input=other), zeros_dtype(value))
     shape = shape_of(other)
     with graph.control_dependencies([pivot]):
         return constant.zeros(shape, value.dtype.base_dtype)

@@ -15,12 +15,14 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from gpuplace.display import above
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast
 from gpuplace.ops.support import new
@@ -55,6 +57,21 @@ class TensorArray:
         ValueError: neither or both of ``size`` and ``handle``, or what does not go with a handle.
         TypeError: a handle that is not a tensor.
     """
+
+    handle: Any
+    """The array itself, a resource tensor; None for one that is a list of tensors."""
+    flow: Tensor
+    """What it waits for; the list, for such an array."""
+
+    def __new__(cls, dtype: Any, size: Any = None, *args: Any, **kwargs: Any) -> TensorArray:
+        """An array; where loops are calls of functions, one that is a list of tensors."""
+        if cls is TensorArray and not _has_handle(args, kwargs):
+            if control_flow_util.EnableControlFlowV2(get_default_graph()):
+                made: TensorArray = object.__new__(
+                    above("gpuplace.ops.flow.tensor_arrays_v2", "ListTensorArray")  # type: ignore[arg-type]
+                )
+                return made
+        return object.__new__(cls)
 
     def __init__(
         self,
@@ -403,6 +420,11 @@ class TensorArray:
             The ``TensorArrayCloseV3`` operation.
         """
         return apply_op("TensorArrayCloseV3", name, handle=self.handle)
+
+
+def _has_handle(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether there is a handle among the arguments after the size."""
+    return kwargs.get("handle") is not None or (len(args) > 3 and args[3] is not None)
 
 
 def _check_no_more(tensor_array_name: Any, handle: Any, *others: Any) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.display import above
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
@@ -26,6 +27,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import control_inputs_for
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
@@ -246,7 +248,7 @@ class WhileContext(ControlFlowContext):
         flat = nest.flatten(loop_vars, opens_slices=True)
         tensors = [convert_to_tensor(flow_of(value)) for value in flat]
         kept = [None] * len(nest.flatten(loop_vars))
-        shapes = _shapes_of_parts(
+        shapes = shapes_of_parts(
             nest.flatten(loop_vars),
             kept if shape_invariants is None else nest.flatten(shape_invariants),
             tensors,
@@ -334,10 +336,18 @@ def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
     return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
 
 
-def _shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+def shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
     """The shapes that loop variables keep, one for each tensor: of slices, those of rows, positions and whole shape; of
     a sparse tensor of rank ``r``, whose invariant is ``[r]``, those of any number of positions and values, and ``[r]``.
-    None stands for the shape as it is.
+
+    Args:
+        values: the variables.
+        shapes: what was asked for, for each of them; None stands for the shape as it is.
+        tensors: the tensors that they consist of.
+
+    Raises:
+        TypeError: the spec of a tensor for something else.
+        ValueError: a shape that does not fit a sparse tensor.
     """
     found: list[Any] = []
     for value, given in zip(values, shapes, strict=True):
@@ -382,13 +392,29 @@ def _set_shapes(tensors: Sequence[Tensor], entered: Sequence[Tensor], shapes: Se
 
 
 def _check_shape_is_kept(merged: Tensor, going_on: Tensor) -> None:
+    before = merged.op.inputs[0].op.inputs[0]
     if not _fits(going_on.shape, merged.shape):
-        before = merged.op.inputs[0].op.inputs[0]
-        raise ValueError(
-            f"Input tensor '{before.name}' enters the loop with shape {before.shape}, but has shape {going_on.shape}"
-            " after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument"
-            " of tf.while_loop to specify a less-specific shape."
-        )
+        raise _changed(before, before.shape, going_on.shape)
+
+
+def shape_is_kept(before: Tensor, kept: TensorShape, after: TensorShape) -> None:
+    """ValueError where a loop variable does not keep a shape.
+
+    Args:
+        before: what it begins with.
+        kept: the shape.
+        after: that of the variable after an iteration.
+    """
+    if not _fits(after, kept):
+        raise _changed(before, kept, after)
+
+
+def _changed(before: Tensor, kept: TensorShape, after: TensorShape) -> ValueError:
+    return ValueError(
+        f"Input tensor '{before.name}' enters the loop with shape {kept}, but has shape {after}"
+        " after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument"
+        " of tf.while_loop to specify a less-specific shape."
+    )
 
 
 def while_loop(
@@ -424,7 +450,8 @@ def while_loop(
         return_same_structure: whether a list or tuple of one variable stays one; otherwise its item is returned.
 
     Returns:
-        The loop variables after the last iteration, in the structure of ``loop_vars``.
+        The loop variables after the last iteration, in the structure of ``loop_vars``. In a ``tf.function``, and after
+        ``tf.enable_control_flow_v2``, the loop is one node ``While``, whose condition and body are functions.
 
     Raises:
         TypeError: something that cannot be called, ``parallel_iterations`` below 1, or structures of other types.
@@ -437,6 +464,18 @@ def while_loop(
         raise TypeError("body must be callable.")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
+    if control_flow_util.EnableControlFlowV2(get_default_graph()):
+        return above("gpuplace.ops.functions.flow.while_v2", "while_loop")(
+            cond,
+            body,
+            loop_vars,
+            shape_invariants,
+            parallel_iterations,
+            maximum_iterations,
+            name,
+            return_same_structure,
+            back_prop,
+        )
     with name_scope(name, "while", [flow_of(value) for value in nest.flatten(loop_vars)]):
         if not loop_vars:
             raise ValueError("No loop variables provided")

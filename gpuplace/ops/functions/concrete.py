@@ -25,9 +25,14 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, add_called_functions
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import zeros_like
-from gpuplace.ops.array.reshaping import identity
-from gpuplace.ops.flow.calls import partitioned_call, set_python_gradient, symbolic_gradient_of_call
-from gpuplace.ops.functions.func_graph import FuncGraph, flat_tensors, packed_tensors
+from gpuplace.ops.flow.calls import (
+    GRADIENT_ATTR,
+    differentiated,
+    partitioned_call,
+    set_python_gradient,
+    symbolic_gradient_of_call,
+)
+from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.shapes import TensorShape
 
@@ -108,6 +113,8 @@ class ConcreteFunction:
             name or f"__inference_{func_graph.name}_{number}", func_graph.function_body(), self._attrs
         )
         self._pairs: dict[tuple[Tensor, ...], _Pair] = {}
+        self._gradient_name = f"PartitionedCall-{number}".encode()
+        differentiated[self._gradient_name] = self
 
     @property
     def name(self) -> str:
@@ -234,9 +241,11 @@ class ConcreteFunction:
         Args:
             tensors: the arguments.
         """
-        made = partitioned_call([*tensors, *self._captured], self._function, config=b"")
+        with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
+            made = partitioned_call([*tensors, *self._captured], self._function, config=b"")
         op = made if isinstance(made, Operation) else made[0].op
-        set_python_gradient(op, self._gradient)
+        op._set_attr(GRADIENT_ATTR, self._gradient_name)
+        set_python_gradient(op, self.gradient_of)
         for output, result in zip(op.outputs, self.outputs, strict=True):
             output.set_shape(result.shape)
         return made
@@ -256,15 +265,17 @@ class ConcreteFunction:
         wanted = [i for i, output in enumerate(results) if is_trainable(output)]
         with inner.as_default():
             graph = FuncGraph(f"__backward_{inner.name}_{next(_numbers)}")
-        with graph.as_default():
+        reached: list[int] = []
+
+        def backward() -> list[Any]:
             given = [
                 graph.add_arg(results[i].dtype.base_dtype, results[i].shape, "Placeholder") for i in wanted
             ]
             found = gradients([results[i] for i in wanted], inner.inputs, given) if wanted else []
-            reached = [i for i, one in enumerate(found) if one is not None]
-            made = [found[i] for i in reached]
-            graph.outputs = [identity(one) for one in flat_tensors(made)]
-            graph.structured_outputs = packed_tensors(made, graph.outputs)
+            reached.extend(i for i, one in enumerate(found) if one is not None)
+            return [found[i] for i in reached]
+
+        func_graph_from_py_func(graph.name, backward, (), None, func_graph=graph)
         body = FunctionBody(
             inner, tuple(inner.inputs), (*results, *graph.captures), tuple(inner.control_outputs)
         )
@@ -272,7 +283,22 @@ class ConcreteFunction:
         pair = self._pairs[results] = _Pair(forward, ConcreteFunction(graph, captured=()), wanted, reached)
         return pair
 
-    def _gradient(self, op: Operation, *grads: Any) -> Any:
+    def is_called_by(self, op: Operation) -> bool:
+        """Whether a call is one of this function, as it was or as gradients have made it.
+
+        Args:
+            op: the call.
+        """
+        called = op.attrs["f"].name
+        return called == self.name or any(called == pair.forward.name for pair in self._pairs.values())
+
+    def gradient_of(self, op: Operation, *grads: Any) -> Any:
+        """Adds the gradients of the arguments of a call.
+
+        Args:
+            op: the call.
+            *grads: the gradients of its results.
+        """
         if not self._differentiates():
             return symbolic_gradient_of_call(op, *grads)
         body: FunctionBody = op.graph.function_bodies[op.attrs["f"].name]
@@ -311,9 +337,4 @@ def _give_out(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> 
     forward.add_to_graph(op.graph)
     op.attrs["f"] = FunctionRef(forward.name)
     op.attrs["Tout"] = (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more))
-    count = len(op.outputs)
-    op.outputs = (
-        *op.outputs,
-        *(Tensor(op, count + i, one.dtype.base_dtype, TensorShape(one.shape)) for i, one in enumerate(more)),
-    )
-    op.graph._touch()
+    op._add_outputs([one.dtype.base_dtype for one in more], [TensorShape(one.shape) for one in more])

@@ -30,10 +30,13 @@ class FuncGraph(TracedGraph):
         capture_by_value: copy what is used of that graph.
     """
 
+    is_func_graph = True
+
     def __init__(self, name: str, collections: Any = None, capture_by_value: bool | None = False) -> None:
         super().__init__(get_default_graph(), by_value=bool(capture_by_value))
         if collections is not None:
             self._collections = collections
+        self._stacks().colocations = list(self.outer._stacks().colocations)
         self.name = name
         self.outputs: list[Tensor] = []
         """Its results, in a list."""
@@ -43,6 +46,8 @@ class FuncGraph(TracedGraph):
         """What it takes by position, and by name."""
         self.control_outputs: list[Operation] = []
         """What runs besides."""
+        self.adds_control_dependencies = False
+        """Whether stateful operations in it run in the order of the program."""
 
     @property
     def outer_graph(self) -> Any:
@@ -52,7 +57,7 @@ class FuncGraph(TracedGraph):
     @property
     def inputs(self) -> list[Tensor]:
         """Its arguments, and after them what stands for tensors of the graph around it."""
-        return [*self.args, *(() if self.by_value else self.captured.values())]
+        return list(dict.fromkeys([*self.args, *(() if self.by_value else self.captured.values())]))
 
     @property
     def external_captures(self) -> list[Tensor]:
@@ -85,7 +90,7 @@ class FuncGraph(TracedGraph):
 
     def function_body(self) -> FunctionBody:
         """The function that was built."""
-        return self.body(self.outputs, self.control_outputs)
+        return FunctionBody(self, tuple(self.inputs), tuple(self.outputs), tuple(self.control_outputs))
 
 
 def func_graph_from_py_func(
@@ -132,6 +137,7 @@ def func_graph_from_py_func(
         )
     graph = func_graph or FuncGraph(name, collections, capture_by_value)
     manager = AutomaticControlDependencies() if add_control_dependencies else contextlib.nullcontext()
+    graph.adds_control_dependencies = add_control_dependencies
     by_name = {} if signature is not None else dict(kwargs or {})
     shapes = iter(override_flat_arg_shapes or ())
     with graph.as_default(), manager as added, _resource_variables():
@@ -210,7 +216,7 @@ def _placeholders(graph: FuncGraph, values: list[Any], names: Sequence[str] | No
     """The values with a placeholder for each tensor."""
     made = []
     for number, value in enumerate(values):
-        name = names[number] if names is not None and number < len(names) else f"args_{number}"
+        name = names[number] if names is not None and number < len(names) else "Placeholder"
         leaves: list[Any] = []
         for one in nest.flatten(value):
             shape = next(shapes, None)

@@ -15,21 +15,21 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.dtypes import variant
+from gpuplace.dtypes import resource, variant
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
+from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
-from gpuplace.ops.flow.context import is_exit
-from gpuplace.ops.flow.loop_gradients import LoopGradients, is_loop_switch, zeros_of
+from gpuplace.ops.flow.context import is_exit, is_loop_switch
+from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import find_gradient
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.resource_state import variable_shape
+from gpuplace.ops.variables.resource_state import variable_shape, zeros_dtype
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
@@ -135,10 +135,45 @@ def _target(x: Any, name: str) -> Tensor:
 
 
 def _within(x: Tensor, ys: Sequence[Tensor]) -> Tensor:
-    """What stands for a tensor in the body of the function that ``ys`` are of, where it is of a graph around it."""
+    """The copy of a tensor in the body of the function that ``ys`` are of, where that has copies."""
     graph = ys[0].graph if ys else x.graph
-    found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) else None
+    found = graph.stand_in_for(x) if isinstance(graph, TracedGraph) and graph.by_value else None
     return x if found is None else found
+
+
+class _Captures:
+    """How functions that the ``ys`` are in use tensors of the graphs around them.
+
+    Args:
+        graph: that of the ``ys``.
+        xs: tensors that are looked at as they are, also where they stand for others.
+    """
+
+    def __init__(self, graph: Graph, xs: Sequence[Tensor]) -> None:
+        self._xs = set(xs)
+        self._users: dict[Tensor, list[Tensor]] = {}
+        self._origins: dict[Tensor, Tensor] = {}
+        while isinstance(graph, TracedGraph):
+            for outer, inner in graph.captured.items() if not graph.by_value else ():
+                self._users.setdefault(outer, []).append(inner)
+                self._origins[inner] = outer
+            graph = graph.outer
+
+    def inputs(self, op: Operation) -> Sequence[Tensor]:
+        """The inputs of an operation; of the graphs around it where it takes what stands for such tensors."""
+        return [self._origin(tensor) for tensor in op.inputs] if self._origins else op.inputs
+
+    def _origin(self, tensor: Tensor) -> Tensor:
+        while tensor not in self._xs and tensor in self._origins:
+            tensor = self._origins[tensor]
+        return tensor
+
+    def consumers(self, tensor: Tensor) -> list[Operation]:
+        """What takes a tensor, also within functions."""
+        found = tensor.consumers()
+        for inner in self._users.get(tensor, ()):
+            found = [*found, *self.consumers(inner)]
+        return found
 
 
 def is_trainable(tensor: Tensor) -> bool:
@@ -186,6 +221,9 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
     elif wanted.is_complex:
         if not got.is_complex:
             raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
+    elif wanted is resource:  # the handle of a variable, whose gradient is a number
+        if got is resource:
+            raise TypeError(f"Input gradient {gradient} for resource tensor {y} should not be a resource")
     elif wanted is variant:
         if got is not variant:
             raise TypeError(f"{start} variant tensor {y} with type {wanted.name} must be variant")
@@ -207,6 +245,7 @@ class _Walk:
         self.ys, self.xs = ys, xs
         self.colocate, self.gate = colocate, gate
         self.graph: Graph = graph_for(ys[0] if ys else xs[0])
+        self.captures = _Captures(ys[0].graph if ys else xs[0].graph, xs)
         self.grads: dict[Operation, list[Any]] = {}
         """Per operation and output: a list of gradients, or their sum once that is made."""
         to_ops = _unique(y.op for y in ys)
@@ -227,9 +266,9 @@ class _Walk:
 
     def start(self, initial: Sequence[Gradient]) -> None:
         """Gives the ``ys`` their gradients."""
-        between, reached = _between(self.to_ops, self.from_ops)
+        between, reached = _between(self.to_ops, self.from_ops, self.captures)
         self._begin_loops(between)
-        self.pending = _count_pending(between)
+        self.pending = _count_pending(between, self.captures)
         for y, gradient in zip(self.ys, initial, strict=True):
             self._add(y, gradient)
         for op in self.to_ops:
@@ -241,7 +280,9 @@ class _Walk:
                 if is_trainable(left):
                     self.queue.append(left.op)
         self.stop_ops = {
-            op for op in self.from_ops if not any(self.pending.get(tensor.op, 0) > 0 for tensor in op.inputs)
+            op
+            for op in self.from_ops
+            if not any(self.pending.get(tensor.op, 0) > 0 for tensor in self.captures.inputs(op))
         } | {tensor.op for tensor in self.stops}
 
     def _begin_loops(self, between: dict[Operation, None]) -> None:
@@ -282,7 +323,7 @@ class _Walk:
             function = find_gradient(op)
             if function is not None:
                 found = self._differentiate(op, function, out)
-        for tensor, gradient in zip(op.inputs, found, strict=True):
+        for tensor, gradient in zip(self.captures.inputs(op), found, strict=True):
             if gradient is not None:
                 self._hand_on(op, tensor, gradient)
 
@@ -305,11 +346,11 @@ class _Walk:
                 )
             if found not in seen:
                 seen.add(found)
-                queue.extend(tensor.op for tensor in found.inputs)
+                queue.extend(tensor.op for tensor in self.captures.inputs(found))
 
     def _update_pending(self, op: Operation) -> None:
         """Counts the uses of the inputs down; those of which the last one is done are ready."""
-        for tensor in op.inputs:
+        for tensor in self.captures.inputs(op):
             source = tensor.op
             if source not in self.pending:
                 continue
@@ -361,9 +402,10 @@ class _Walk:
             try:
                 gradient.set_shape(tensor.shape)
             except ValueError:
+                position = list(self.captures.inputs(op)).index(tensor)
                 raise ValueError(
                     "Incompatible shapes between op input and calculated input gradient.  Forward operation: "
-                    f"{op.name}.  Input index: {list(op.inputs).index(tensor)}. Original input shape: {tensor.shape}.  "
+                    f"{op.name}.  Input index: {position}. Original input shape: {tensor.shape}.  "
                     f"Calculated input gradient shape: {gradient.shape}"
                 ) from None
         self._add(tensor, gradient)
@@ -419,7 +461,7 @@ def _unique(ops: Iterable[Operation]) -> list[Operation]:
 
 
 def _between(
-    to_ops: Sequence[Operation], from_ops: Sequence[Operation]
+    to_ops: Sequence[Operation], from_ops: Sequence[Operation], captures: _Captures
 ) -> tuple[dict[Operation, None], set[Operation]]:
     """The operations between ``from_ops`` and ``to_ops``, in the order in which they are found; and the ``to_ops``
     that are reached.
@@ -432,7 +474,7 @@ def _between(
             reached.add(op)
             for output in op.outputs:
                 if is_trainable(output):
-                    queue.extend(output.consumers())
+                    queue.extend(captures.consumers(output))
     goals = {op for op in to_ops if op in reached}
     between: dict[Operation, None] = {}
     queue = deque(to_ops)
@@ -441,15 +483,15 @@ def _between(
         if op in reached:
             between[op] = None
             reached.remove(op)
-            queue.extend(tensor.op for tensor in op.inputs)
+            queue.extend(tensor.op for tensor in captures.inputs(op))
     return between, goals
 
 
-def _count_pending(between: Mapping[Operation, None]) -> dict[Operation, int]:
+def _count_pending(between: Mapping[Operation, None], captures: _Captures) -> dict[Operation, int]:
     """How many uses of each operation's outputs there are among these operations."""
     pending = dict.fromkeys(between, 0)
     for op in between:
-        for tensor in op.inputs:
+        for tensor in captures.inputs(op):
             if tensor.op in between:
                 pending[tensor.op] += 1
     return pending
@@ -457,7 +499,7 @@ def _count_pending(between: Mapping[Operation, None]) -> dict[Operation, int]:
 
 def _zeros_like(tensor: Tensor) -> Tensor:
     if tensor.dtype.base_dtype.name == "resource":
-        return constant.zeros(variable_shape(tensor))
+        return constant.zeros(variable_shape(tensor), zeros_dtype(tensor))
     return new("ZerosLike", "zeros_like", x=tensor)
 
 
@@ -479,7 +521,7 @@ def _add_n(tensors: Sequence[Tensor]) -> Tensor:
 def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
     """The sum of gradients of which some are slices: slices, by concatenation, where all are."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
-        return _add_n([convert_to_tensor(gradient) for gradient in gradients_of_one])
+        return new("AddN", inputs=list(gradients_of_one))
     slices = [gradient for gradient in gradients_of_one if isinstance(gradient, IndexedSlices)]
     indices = [part.indices for part in slices]
     if len({tensor.dtype for tensor in indices}) > 1:

@@ -12,6 +12,7 @@ from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.gradients.gradients import gradients
+from gpuplace.ops.support import new
 
 __all__ = ["hessians"]
 
@@ -54,6 +55,27 @@ def hessians(
     return [
         _hessian(slope, x, options) for slope, x in zip(gradients(ys, many, **options), many, strict=True)
     ]
+
+
+def _hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Any]:
+    """The Hessians of the sum of ``ys``, times vectors, without the Hessians themselves.
+
+    Args:
+        ys: a tensor, or a list of them.
+        xs: a list of tensors.
+        v: as many tensors of their shapes.
+
+    Raises:
+        ValueError: another number of tensors.
+    """
+    if len(v) != len(xs):
+        raise ValueError("xs and v must have the same length.")
+    products = [
+        new("Mul", x=slope, y=new("StopGradient", input=vector))
+        for slope, vector in zip(gradients(ys, xs), v, strict=True)
+        if slope is not None
+    ]
+    return gradients(products, xs)
 
 
 def _hessian(slope: Any, x: Any, options: dict[str, Any]) -> Tensor:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.lazy import import_waiting, meet_waiting
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def find_gradient(op: Operation) -> GradientFunction | None:
     name = name.decode() if isinstance(name, bytes) else name
     if name not in _functions:
         import_waiting()
-    if name not in _functions and op.type in op.graph.functions:
+    if name not in _functions and (op.type in CALL_OPS or op.type in op.graph.functions):
         name = "PartitionedCall"
     try:
         return _functions[name]

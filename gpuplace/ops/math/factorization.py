@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.convert import name_scope
+from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -174,7 +174,7 @@ def _eig(xp: Any, matrices: Any, *, compute_v: bool) -> tuple[Any, Any]:
 @gradient("SelfAdjointEigV2")
 def _eig_gradient(op: Operation, of_values: Tensor, of_vectors: Tensor) -> Tensor:
     values = op.outputs[0]
-    with op.graph.control_dependencies([of_values, of_vectors]):
+    with graph_for(of_values).control_dependencies([of_values, of_vectors]):
         if op.attrs["compute_v"]:
             vectors = op.outputs[1]
             apart = reciprocal(expand_dims(values, -2) - expand_dims(values, -1))

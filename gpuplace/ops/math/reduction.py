@@ -18,7 +18,7 @@ from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.convert import convert_to_tensor, graph_for, make_constant, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -216,7 +216,7 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
                 "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
             )
     given = shape_of(x)
-    with op.graph.colocate_with(given.op):
+    with graph_for(grad).colocate_with(given.op):
         kept = kept_shape(given, op.inputs[1])
         repeats = _divided(given, kept)
     return new("Tile", input=reshape(grad, kept), multiples=repeats)
@@ -228,7 +228,7 @@ _reductions_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakr
 def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
     """What TensorFlow leaves in a graph that meets a known shape and axes for the first time: how it works them out."""
     key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
-    known = _reductions_seen.setdefault(op.graph, set())
+    known = _reductions_seen.setdefault(graph_for(op), set())
     if key in known:
         return
     known.add(key)

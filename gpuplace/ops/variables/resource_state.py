@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.dtypes import DType, float32
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
-from gpuplace.graph.op_sets import SWITCHES
+from gpuplace.graph.op_sets import SWITCHES, WHILE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.graph.traced_graph import TracedGraph
@@ -64,16 +65,37 @@ _PASSING = SWITCHES | {"Identity", "Enter"}
 
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
-    op = handle.op
-    while True:
-        if op.type in _PASSING:
-            op = op.inputs[0].op
-        elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
-            op = outer.op
-        else:
-            break
+    op = _maker_of(handle)
     shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+
+
+def _maker_of(handle: Tensor) -> Operation:
+    """The operation that a handle comes from, also through loops and functions."""
+    while True:
+        op = handle.op
+        if op.type in _PASSING:
+            handle = op.inputs[0]
+        elif op.type in WHILE_OPS:  # a loop gives a handle as it got it
+            handle = op.inputs[handle.value_index]
+        elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
+            handle = outer
+        else:
+            return op
+
+
+def zeros_dtype(tensor: Tensor) -> DType:
+    """The type of a tensor's gradient; of a handle, that of its variable.
+
+    Args:
+        tensor: the tensor.
+    """
+    dtype = tensor.dtype.base_dtype
+    if dtype.name != "resource":
+        return dtype
+    op = _maker_of(tensor)
+    found: DType = op.attrs["dtype"] if op.type == "VarHandleOp" else float32
+    return found
 
 
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp

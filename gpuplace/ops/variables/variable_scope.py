@@ -321,9 +321,14 @@ def _scope_store() -> _ScopeStore:
     return _store(_SCOPE_KEY, _ScopeStore)
 
 
+def _get_default_variable_store() -> VariableStore:
+    """What keeps the variables of the default graph that ``get_variable`` makes."""
+    return _store(_STORE_KEY, VariableStore)
+
+
 def variables_by_name() -> dict[str, Any]:
     """The variables of the default graph that ``get_variable`` made, by their full name."""
-    return _store(_STORE_KEY, VariableStore).variables
+    return _get_default_variable_store().variables
 
 
 def get_variable_scope() -> VariableScope:
@@ -378,7 +383,7 @@ def get_variable(
             value; or the partitioner's answer does not fit the shape.
     """
     return get_variable_scope().get_variable(
-        _store(_STORE_KEY, VariableStore),
+        _get_default_variable_store(),
         name,
         shape=shape,
         dtype=dtype,
@@ -440,7 +445,7 @@ def create_partitioned_variables(
         get_default_graph().name_scope(None),
     ):
         return list(
-            _store(_STORE_KEY, VariableStore).get_partitioned(
+            _get_default_variable_store().get_partitioned(
                 scope.name,
                 as_shape(shape),
                 scope.initializer if initializer is None else initializer,

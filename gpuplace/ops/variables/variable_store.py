@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from gpuplace.callers import is_own
-from gpuplace.dtypes import DType, as_dtype
+from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Frame, Tensor
@@ -53,14 +53,19 @@ class VariableStore:
         self.partitioned: dict[str, PartitionedVariable] = {}
         """The wholes whose parts are among ``variables``."""
 
+    @property
+    def _vars(self) -> dict[str, Any]:
+        """The variables, under the name that TensorFlow has for them."""
+        return self.variables
+
     def get_variable(
         self,
         name: str,
-        shape: Any,
-        dtype: Any,
-        initializer: Any,
-        reuse: Any,
-        custom_getter: Callable[..., Any] | None,
+        shape: Any = None,
+        dtype: Any = float32,
+        initializer: Any = None,
+        reuse: Any = None,
+        custom_getter: Callable[..., Any] | None = None,
         **arguments: Any,
     ) -> Any:
         """A variable that exists, or a new one, as ``reuse`` says; ``custom_getter`` decides where it is given.

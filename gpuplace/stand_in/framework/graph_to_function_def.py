@@ -5,6 +5,7 @@ Source: tensorflow/python/framework/graph_to_function_def.py, release 1.15 (name
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def graph_to_function_def(
         operations: those of the body; all that the graph has are taken.
         inputs: its arguments.
         outputs: its results.
-        out_names: their names; None: those of the operations that give them.
+        out_names: their names; None: those of the tensors.
 
     Raises:
         ValueError: another number of names than of results.
@@ -38,4 +39,17 @@ def graph_to_function_def(
             f"len(out_names) must equal len(outputs), was {len(out_names)} vs {len(outputs)}, names {out_names},"
             f" outputs {outputs}"
         )
-    return function_def("", FunctionBody(graph, tuple(inputs), tuple(outputs), ()), output_names=out_names)
+    body = FunctionBody(graph, tuple(inputs), tuple(outputs), ())
+    return function_def("", body, output_names=out_names or _names_of(outputs))
+
+
+def _names_of(tensors: Sequence[Tensor]) -> list[str]:
+    """The names of results, after their tensors, each once."""
+    found: list[str] = []
+    for tensor in tensors:
+        name = plain = tensor.name.removesuffix(":0").replace(":", "_o")
+        numbers = itertools.count()
+        while name in found:
+            name = f"{plain}_U{next(numbers)}"
+        found.append(name)
+    return found

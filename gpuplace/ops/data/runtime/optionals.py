@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError, OutOfRangeError
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.data.runtime.iterators import checked, iterator_of, of_outputs
-from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import scalar_shape
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import new, new_list, scalar_shape
 from gpuplace.shapes import TensorShape, brackets
 
 
@@ -137,6 +138,21 @@ def _next_as_optional(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) 
 shape_function("OptionalFromValue", "OptionalNone", "OptionalHasValue", "IteratorGetNextAsOptional")(
     scalar_shape
 )
-not_differentiable(
-    "OptionalFromValue", "OptionalNone", "OptionalHasValue", "OptionalGetValue", "IteratorGetNextAsOptional"
-)
+not_differentiable("OptionalNone", "OptionalHasValue", "IteratorGetNextAsOptional")
+
+
+@gradient("OptionalFromValue")
+def _from_value_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    """Source: tensorflow/python/ops/optional_grad.py, release 1.15."""
+    return new_list(
+        "OptionalGetValue",
+        optional=grad,
+        output_types=[tensor.dtype.base_dtype for tensor in op.inputs],
+        output_shapes=[tensor.shape for tensor in op.inputs],
+    )
+
+
+@gradient("OptionalGetValue")
+def _get_value_gradient(op: Operation, *grads: Tensor) -> Tensor:
+    """Source: as above."""
+    return new("OptionalFromValue", components=list(grads))

@@ -1,25 +1,40 @@
-"""``tensorflow.python.ops.control_flow_util``: of what kind an operation of a loop or conditional is.
+"""``tensorflow.python.ops.control_flow_util``: of what kind an operation of a loop or conditional is, and whether loops
+and conditionals are made of such operations at all.
 
 Source: tensorflow/python/ops/control_flow_util.py, release 1.15 (names).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from gpuplace.graph.op_sets import ENTERS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
-from gpuplace.ops.flow.context import is_exit
-from gpuplace.ops.flow.loop_gradients import is_loop_switch
-
-__all__ = [
-    "ENABLE_CONTROL_FLOW_V2", "IsCondMerge", "IsCondSwitch", "IsLoopConstantEnter", "IsLoopEnter", "IsLoopExit",
-    "IsLoopMerge", "IsLoopSwitch", "IsMerge", "IsSwitch",
-]  # fmt: skip
+from gpuplace.ops.flow.context import is_exit, is_loop_switch
 
 ENABLE_CONTROL_FLOW_V2 = False
-"""Loops and conditionals are no calls of functions."""
+"""Whether loops and conditionals become calls of functions (``If``, ``While``) in every graph; in functions they do."""
 
 
-def IsSwitch(op: Operation) -> bool:  # noqa: N802 - TensorFlow's name, as are the following
+def EnableControlFlowV2(graph: Any) -> bool:  # noqa: N802 - TensorFlow's name, as are the following
+    """Whether loops and conditionals become calls of functions in a graph.
+
+    Args:
+        graph: the graph; in those of ``tf.function`` they do in any case.
+    """
+    return ENABLE_CONTROL_FLOW_V2 or bool(graph.is_func_graph)
+
+
+def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802
+    """Whether a graph is being built for a compiler: none is here.
+
+    Args:
+        graph: the graph.
+    """
+    return False
+
+
+def IsSwitch(op: Operation) -> bool:  # noqa: N802
     """Whether it is a switch.
 
     Args:

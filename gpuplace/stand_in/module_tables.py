@@ -480,6 +480,8 @@ ALIASES = {
         for new, old in (("ResizeMethod", "ResizeMethodV2"), ("ResizeMethodV1", "ResizeMethod"))
     },
     ("ops.init_ops", "_compute_fans"): "fans",
+    ("ops.rnn_cell_impl", "assert_like_rnncell"): "require_cell",
+    ("ops.rnn_cell_impl", "_zero_state_tensors"): "zeros_of",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",
     ("ops.parsing_ops", "decode_raw"): "decode_raw_v2",
     ("ops.parsing_ops", "decode_raw_v1"): "decode_raw",

@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.conditionals import smart_cond
 from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.by_name import initializer_of, settings_of
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nn.norm import batch_normalization as nn_batch_normalization
 from gpuplace.ops.nn.norm import fused_batch_norm, moments
@@ -68,6 +69,12 @@ class BatchNormalization(Layer):
         TypeError: ``axis`` is no integer.
     """
 
+    _config = (
+        *("axis", "momentum", "epsilon", "center", "scale", "beta_initializer", "gamma_initializer"),
+        *("moving_mean_initializer", "moving_variance_initializer", "beta_regularizer", "gamma_regularizer"),
+        *("beta_constraint", "gamma_constraint"),
+    )
+
     def __init__(
         self,
         axis: int = -1,
@@ -107,9 +114,12 @@ class BatchNormalization(Layer):
                 raise ValueError(f"{argument} is not supported: leave it out, or build it with tf.nn.moments")
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
         self.center, self.scale, self.fused = center, scale, True if fused is None else fused
-        self._of_beta = beta_initializer, beta_regularizer, beta_constraint
-        self._of_gamma = gamma_initializer, gamma_regularizer, gamma_constraint
-        self._of_moving = moving_mean_initializer, moving_variance_initializer
+        self._of_beta = settings_of((beta_initializer, beta_regularizer, beta_constraint))
+        self._of_gamma = settings_of((gamma_initializer, gamma_regularizer, gamma_constraint))
+        self.beta_initializer, self.beta_regularizer, self.beta_constraint = self._of_beta
+        self.gamma_initializer, self.gamma_regularizer, self.gamma_constraint = self._of_gamma
+        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -117,16 +127,6 @@ class BatchNormalization(Layer):
         self._rank = 0
         self._bessels_correction_test_only = True
         """False: moving variances of the fused op are of all examples, as those of single ops; TensorFlow's name."""
-
-    @property
-    def beta_constraint(self) -> Function | None:
-        """What keeps ``beta`` in bounds."""
-        return self._of_beta[2]
-
-    @property
-    def gamma_constraint(self) -> Function | None:
-        """What keeps ``gamma`` in bounds."""
-        return self._of_gamma[2]
 
     def _check(self, inputs: Any) -> None:
         if self.built:
@@ -167,7 +167,7 @@ class BatchNormalization(Layer):
             self.beta = learnt("beta", self._of_beta)
         elif self.fused:
             self._beta = constant.constant(0.0, dtype, [size])
-        mean, variance = self._of_moving
+        mean, variance = self.moving_mean_initializer, self.moving_variance_initializer
         self.moving_mean = self.add_variable("moving_mean", [size], dtype, mean, trainable=False)
         self.moving_variance = self.add_variable("moving_variance", [size], dtype, variance, trainable=False)
         self.built = True

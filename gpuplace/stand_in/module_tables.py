@@ -86,6 +86,7 @@ MODULES = {
     "tensorflow.python.saved_model.signature_def_utils_impl": "gpuplace.saving.signatures",
     "tensorflow.python.saved_model.tag_constants": "gpuplace.saving.tag_constants",
     "tensorflow.python.saved_model.utils": "gpuplace.saving.signatures",
+    "tensorflow.python.saved_model.utils_impl": "gpuplace.saving.signatures",
     "tensorflow.python.framework.test_util": "gpuplace.stand_in.test_util",
     "tensorflow.python.platform.googletest": "gpuplace.api.testing.test_case",
     "tensorflow.python.platform.test": "gpuplace.api.testing.test",
@@ -337,6 +338,9 @@ NAMES = {
         ("saved_model.builder", "saved_model.builder_impl"),
         ("stand_in.saved_model.builder_impl", "saving.saved_model_builder"),
     ),
+    "saved_model.model_utils.export_output": (
+        *("training.estimator.export_outputs", "training.estimator.supervised_outputs"),
+    ),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -480,6 +484,7 @@ ALIASES = {
         for new, old in (("ResizeMethod", "ResizeMethodV2"), ("ResizeMethodV1", "ResizeMethod"))
     },
     ("ops.init_ops", "_compute_fans"): "fans",
+    ("saved_model.model_utils.export_output", "_SupervisedOutput"): "SupervisedOutput",
     ("ops.rnn_cell_impl", "assert_like_rnncell"): "require_cell",
     ("ops.rnn_cell_impl", "_zero_state_tensors"): "zeros_of",
     ("ops.nn_impl", "l2_normalize_v2"): "l2_normalize",

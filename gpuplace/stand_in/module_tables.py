@@ -161,6 +161,7 @@ NAMES = {
     },
     "data.experimental.ops.readers": ("api.training.data_experimental", "ops.data.examples"),
     "distribute.all_reduce": (),
+    "distribute.distribution_strategy_context": (),
     "eager.backprop": ("ops.gradients.tape",),
     "eager.context": ("stand_in.eager_context",),
     "eager.def_function": ("ops.functions.def_function",),
@@ -341,6 +342,7 @@ NAMES = {
     "saved_model.model_utils.export_output": (
         *("training.estimator.export_outputs", "training.estimator.supervised_outputs"),
     ),
+    "training.experimental.mixed_precision": ("ops.train.mixed_precision",),
     "summary.summary": ("api.training.summary",),
     "summary.summary_iterator": ("api.training.train",),
     "summary.writer.writer": ("graphdef.file_writer", "api.training.summary"),
@@ -484,6 +486,10 @@ ALIASES = {
         for new, old in (("ResizeMethod", "ResizeMethodV2"), ("ResizeMethodV1", "ResizeMethod"))
     },
     ("ops.init_ops", "_compute_fans"): "fans",
+    (
+        "training.experimental.mixed_precision",
+        "enable_mixed_precision_graph_rewrite_v1",
+    ): "enable_mixed_precision_graph_rewrite",
     ("saved_model.model_utils.export_output", "_SupervisedOutput"): "SupervisedOutput",
     ("ops.rnn_cell_impl", "assert_like_rnncell"): "require_cell",
     ("ops.rnn_cell_impl", "_zero_state_tensors"): "zeros_of",

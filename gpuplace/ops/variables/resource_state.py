@@ -64,6 +64,13 @@ _PASSING = SWITCHES | {"Identity", "Enter"}
 
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
+    attrs = _attrs_of_variable(handle)
+    shape = attrs.get("shape")
+    return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+
+
+def _attrs_of_variable(handle: Tensor) -> Mapping[str, Any]:
+    """Those of the op that made the variable; none where it is not known."""
     op = handle.op
     while True:
         if op.type in _PASSING:
@@ -72,8 +79,7 @@ def handle_shape(handle: Tensor) -> TensorShape:
             op = outer.op
         else:
             break
-    shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
-    return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+    return op.attrs if op.type == "VarHandleOp" else {}
 
 
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp
@@ -182,7 +188,13 @@ def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None
 
 @shape_function("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 def _assign_shape(op: Operation) -> list[TensorShape]:
-    merge_shapes(handle_shape(op.inputs[0]), op.inputs[1].shape)
+    handle, value = op.inputs
+    dtype = _attrs_of_variable(handle).get("dtype")
+    if dtype is not None and dtype.base_dtype is not value.dtype.base_dtype:
+        raise ValueError(
+            f"Trying to read variable with wrong dtype. Expected {dtype.short_name} got {value.dtype.short_name}"
+        )
+    merge_shapes(handle_shape(handle), value.shape)
     return []
 
 

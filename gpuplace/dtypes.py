@@ -663,6 +663,19 @@ def _fill(array: np.ndarray[Any, Any], shape: shapes.TensorShape, verify_shape: 
     return filled.reshape(sizes)
 
 
+def count_of(value: Any) -> int:
+    """How many elements a value has that ``as_array`` takes.
+
+    >>> count_of("text"), count_of([[1, 2], [3, 4]])
+    (1, 4)
+    """
+    if isinstance(value, shapes.TensorShape):
+        return len(value)
+    if isinstance(value, (list, tuple)):
+        return sum(map(count_of, value))
+    return int(np.size(value))
+
+
 def _plain_integers(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain_integers(item) for item in value]

@@ -31,9 +31,10 @@ class TensorValue:
         dtype: element type.
         shape: the shape, fully defined in a valid tensor.
         encoded: the message it was read from, or None.
+        given: how many elements were given, of which the last one fills the rest; None: all.
     """
 
-    __slots__ = ("dtype", "shape", "encoded", "_array", "_decode")
+    __slots__ = ("dtype", "shape", "encoded", "given", "_array", "_decode")
 
     def __init__(
         self,
@@ -46,19 +47,25 @@ class TensorValue:
         self.dtype = dtype
         self.shape = shape
         self.encoded = encoded
+        self.given: int | None = None
         self._array = array
         self._decode = decode
 
     @classmethod
-    def of_array(cls, array: np.ndarray[Any, Any], dtype: DType | None = None) -> TensorValue:
+    def of_array(
+        cls, array: np.ndarray[Any, Any], dtype: DType | None = None, given: int | None = None
+    ) -> TensorValue:
         """A value that holds ``array``, which nobody may write to from now on.
 
         Args:
             array: the elements, in memory that no caller has.
             dtype: tells quantized types from plain integers.
+            given: how many of them were given, of which the last one fills the rest; None: all.
         """
         array.flags.writeable = False
-        return cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
+        made = cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
+        made.given = given
+        return made
 
     @property
     def is_decoded(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_dtype, leaves, own_array
+from gpuplace.dtypes import DType, as_dtype, count_of, leaves, own_array
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
@@ -75,7 +75,8 @@ def make_constant(
         array = own_array(value, wanted, shape, verify_shape)
     except MemoryError as error:
         raise ResourceExhaustedError.of(f"OOM when allocating a constant: {error}") from error
-    tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None)
+    given = None if shape is None else count_of(value)
+    tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None, given)
     attrs = {"value": tensor, "dtype": tensor.dtype}
     return (
         get_default_graph()

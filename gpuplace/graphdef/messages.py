@@ -39,6 +39,7 @@ from tensorboard.compat.proto.op_def_pb2 import OpList
 from tensorboard.compat.proto.rewriter_config_pb2 import RewriterConfig
 from tensorboard.compat.proto.saver_pb2 import SaverDef
 from tensorboard.compat.proto.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+from tensorboard.compat.proto.struct_pb2 import StructuredValue
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryDescription, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -116,6 +117,7 @@ __all__ = [
     "ServerDef",
     "SignatureDef",
     "StepStats",
+    "StructuredValue",
     "Summary",
     "SummaryDescription",
     "SummaryMetadata",

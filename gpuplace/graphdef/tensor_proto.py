@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_array, as_dtype, string
+from gpuplace.dtypes import DType, as_array, as_dtype, count_of, string
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import DecodeError, TensorProto
@@ -60,6 +60,9 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
     proto.tensor_shape.SetInParent()
+    if value.given is not None and value.given < array.size and dtype.name in _FIELDS:
+        add_values(proto, array.reshape(-1)[: value.given], dtype)
+        return proto
     if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith(("float8", "float4")):
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
         return proto
@@ -220,7 +223,8 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     array = as_array(values, wanted, shape, verify_shape)
-    return encode_tensor(TensorValue.of_array(array.view(), wanted))
+    given = None if shape is None else count_of(values)
+    return encode_tensor(TensorValue.of_array(array.view(), wanted, given))
 
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:

@@ -20,6 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graphdef.messages import SignatureDef, TensorInfo
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.variants import variant_of
 from gpuplace.saving.names import prepend_name_scope
 from gpuplace.saving.signature_constants import (
@@ -67,8 +68,19 @@ def build_tensor_info(tensor: Any) -> Any:
     return made
 
 
+def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
+    """An operation as a ``TensorInfo``, which has its name alone.
+
+    Args:
+        op: the operation.
+    """
+    made = TensorInfo(name=op.name)
+    made.tensor_shape.unknown_rank = True
+    return made
+
+
 def _info(dtype: Any, shape: TensorShape) -> Any:
-    made = TensorInfo(dtype=as_dtype(dtype).base_dtype.as_datatype_enum)
+    made = TensorInfo(dtype=as_dtype(dtype).as_datatype_enum)
     if shape.sizes is None:
         made.tensor_shape.unknown_rank = True
     else:
@@ -81,7 +93,7 @@ def _info(dtype: Any, shape: TensorShape) -> Any:
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
 ) -> Any:
-    """The tensor that a ``TensorInfo`` names.
+    """The tensor that a ``TensorInfo`` names, or the sparse tensor whose parts it names.
 
     Args:
         tensor_info: the message.
@@ -94,9 +106,37 @@ def get_tensor_from_tensor_info(
     """
     graph = graph or get_default_graph()
     encoding = tensor_info.WhichOneof("encoding")
-    if encoding != "name":
+
+    def found(name: str) -> Tensor:
+        return graph.get_tensor_by_name(prepend_name_scope(name, import_scope))
+
+    if encoding == "name":
+        return found(tensor_info.name)
+    if encoding != "coo_sparse":
         raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")
-    return graph.get_tensor_by_name(prepend_name_scope(tensor_info.name, import_scope))
+    parts = tensor_info.coo_sparse
+    return SparseTensor(
+        found(parts.indices_tensor_name),
+        found(parts.values_tensor_name),
+        found(parts.dense_shape_tensor_name),
+    )
+
+
+def get_element_from_tensor_info(
+    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """The operation or tensor that a ``TensorInfo`` names.
+
+    Args:
+        tensor_info: the message.
+        graph: its graph; None: the default one.
+        import_scope: the scope that the element is in; None: it has the name that the message says.
+
+    Raises:
+        KeyError: there is no such element.
+    """
+    graph = graph or get_default_graph()
+    return graph.as_graph_element(prepend_name_scope(tensor_info.name, import_scope))
 
 
 def build_signature_def(
@@ -206,9 +246,7 @@ def op_signature_def(op: Operation | Tensor, key: str) -> Any:
         op: the operation.
         key: under which it is found.
     """
-    info = TensorInfo(name=op.name)
-    info.tensor_shape.unknown_rank = True
-    return build_signature_def(outputs={key: info})
+    return build_signature_def(outputs={key: build_tensor_info_from_op(op)})
 
 
 def load_op_from_signature_def(signature_def: Any, key: str, import_scope: str | None = None) -> Any:

@@ -50,7 +50,7 @@ MODULES = {
     },
     **{
         f"tensorflow.python.saved_model.{module}": "saved_model.save"
-        for module in ("load", "nested_structure_coder", "revived_types", "save")
+        for module in ("load", "revived_types", "save")
     },
 }
 """Such modules elsewhere, in the same way."""

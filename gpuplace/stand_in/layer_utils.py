@@ -12,6 +12,7 @@ from gpuplace.graph import constant_value as constants
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.layers.convolutional import normalize_data_format, normalize_tuple
+from gpuplace.ops.layers.reachable import reachable_from
 from gpuplace.ops.variables.variables import Variable
 
 __all__ = [
@@ -110,11 +111,14 @@ def deconv_output_length(input_length: int | None, filter_size: int, padding: st
     return input_length * stride + longer
 
 
-def constant_value(pred: Any) -> bool | None:
+def constant_value(pred: Any) -> Any:
     """The value of a condition that is a constant; None of a variable and where only a run shows it.
 
     Args:
         pred: a bool, 0, 1, a variable or a tensor.
+
+    Returns:
+        A bool; of a tensor whatever its value is.
 
     Raises:
         TypeError: something else.
@@ -127,8 +131,7 @@ def constant_value(pred: Any) -> bool | None:
         return pred
     if not isinstance(pred, Tensor):
         raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
-    value = constants.constant_value(pred)
-    return None if value is None else bool(value)
+    return constants.constant_value(pred)
 
 
 def object_list_uid(object_list: Any) -> str:
@@ -153,36 +156,16 @@ def static_shape(x: Any) -> tuple[int | None, ...] | None:
 
 
 def get_reachable_from_inputs(inputs: Sequence[Any], targets: Sequence[Any] | None = None) -> set[Any]:
-    """What can be reached from tensors along the edges of the graph.
+    """The tensors that can be reached from tensors along the edges of the graph.
 
     Args:
-        inputs: tensors, operations or variables.
+        inputs: tensors or variables.
         targets: where these are all found, no more is looked for; None: everything is.
 
     Returns:
-        The inputs, and the tensors and operations behind them.
+        The inputs, and the tensors behind them.
 
     Raises:
         TypeError: something else.
     """
-    reached, waiting = set(inputs), list(inputs)
-    wanted = None if targets is None else set(targets)
-    while waiting:
-        one = waiting.pop(0)
-        if isinstance(one, Operation):
-            following: list[Any] = list(one.outputs)
-        elif isinstance(one, Tensor):
-            following = list(one.consumers())
-        elif isinstance(one, Variable):
-            following = [one.op]
-        else:
-            raise TypeError(f"Expected Operation, Variable, or Tensor, got {one}")
-        for other in following:
-            if other not in reached:
-                reached.add(other)
-                if wanted is not None:
-                    wanted.discard(other)
-                    if not wanted:
-                        return reached
-                waiting.append(other)
-    return reached
+    return {one for one in reachable_from(inputs, targets) if not isinstance(one, Operation)}

@@ -1,5 +1,6 @@
 """``tf.test``: test cases with sessions, comparisons, and gradients by differences."""
 
+import re
 import unittest
 
 import numpy as np
@@ -104,9 +105,9 @@ FINE = [
 
 WRONG = [
     (lambda t: t.assertAllClose([1.0, 2.0], [1.0, 2.1]), "not close where"),
-    (lambda t: t.assertAllClose({"a": [1.0]}, {"a": [2.0]}), r"structure \[a\]"),
+    (lambda t: t.assertAllClose({"a": [1.0]}, {"a": [2.0]}), r"a\[a\] is different from b\[a\]"),
     (lambda t: t.assertAllClose({"a": 1.0}, {"b": 1.0}), "mismatched keys"),
-    (lambda t: t.assertAllClose([1.0], [1.0, 2.0]), r"expected \(2,\), got \(1,\)"),
+    (lambda t: t.assertAllClose([1.0], [1.0, 2.0]), r"expected \(1,\), got \(2,\) with contents \[1. 2.\]"),
     (lambda t: t.assertAllCloseAccordingToType(np.float32([1.0]), np.float32([1.001])), "not close where"),
     (lambda t: t.assertAllEqual([1, 2], [1, 3]), "not equal where"),
     (lambda t: t.assertArrayNear([1.0], [1.5], 0.2), r"1.0 != 1.5 \+/- 0.2"),
@@ -117,6 +118,20 @@ WRONG = [
     (lambda t: t.assertNotAllClose([1.0], [1.0]), "close at all elements"),
     (lambda t: t.assertNotAllEqual([1], [1]), "equal at all elements"),
     (lambda t: t.assertAllInRange([1, 3], 1, 2), r"\[3\] is not in the range \[1, 2\]"),
+    (lambda t: t.assertAllInRange([True], 0, 1), r"\[ True\] does not have an ordered numeric type"),
+    (lambda t: t.assertAllInRange([1j], 0, 1), r"instead it has type: complex128"),
+    (
+        lambda t: t.assertAllClose([0.0, 2.0], [1.0, 2.0]),
+        r"lhs = \[0.\]\nnot close rhs = \[1.\]\nnot close dif = \[1.\]",
+    ),
+    (
+        lambda t: t.assertAllClose([{"a": 1.0}], [{"a": 2.0}]),
+        r"a\[0\]\[a\] is different .*\n.*\n.*\n.*dif = 1.0\n.*3e-06",
+    ),
+    (
+        lambda t: t.assertAllEqual(["a", "b"], ["a", "c"], "why"),
+        r"why\nnot equal where = .*\nnot equal lhs = \['b'\]",
+    ),
     (lambda t: t.assertAllInSet([1, 5], {1}), r"\[5\] is not in"),
     (lambda t: t.assertAllLess([1, 3], 2), r"\[3\] is not less than 2"),
 ]
@@ -219,5 +234,65 @@ def test_folders_for_files(case):
 
 
 def test_scalars_that_differ():
-    with pytest.raises(AssertionError, match="not equal where"):
+    with pytest.raises(AssertionError, match="not equal lhs = 3\nnot equal rhs = 2"):
         tf.test.TestCase("test_session").assertAllEqual(3, 2)
+
+
+def test_graphs_that_differ():
+    graphs = []
+    for names in ({"five": 5, "seven": 7}, {"seven": 7, "five": 5}, {}, {"seven": 8, "five": 5}):
+        with tf.Graph().as_default() as graph:
+            for name, value in names.items():
+                tf.constant(value, name=name)
+        graphs.append(graph.as_graph_def())
+    both, swapped, empty, other = graphs
+    tf.test.assert_equal_graph_def(both, swapped)
+    of_seven = re.escape("seven}} = Const[dtype=DT_INT32, value=Tensor<type: int32 shape: [] values: 7>]()")
+    with pytest.raises(AssertionError, match="^Found unexpected node '.*" + of_seven):
+        tf.test.assert_equal_graph_def(both, empty)
+    with pytest.raises(AssertionError, match=r"^Did not find expected node '.*five}} = Const"):
+        tf.test.assert_equal_graph_def(empty, both)
+    with pytest.raises(
+        AssertionError, match=r"^Node named 'seven' has attr 'value' with value: .*: 7> that .*: 8>"
+    ):
+        tf.test.assert_equal_graph_def(both, other)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda node: setattr(node, "op", "Sub"), "Node named 'y' has op 'Add' that is not expected 'Sub'"),
+        (
+            lambda node: setattr(node, "device", "/cpu:0"),
+            "Node named 'y' has device '' that is not expected '/cpu:0'",
+        ),
+        (
+            lambda node: node.input.pop(),
+            "Node named 'y' has inputs 'x, x, ^z' that don't match expected 'x, x'",
+        ),
+        (
+            lambda node: node.input.__setitem__(1, "z"),
+            "Node named 'y' has input 1 'x' that doesn't match expected 'z'",
+        ),
+        (lambda node: node.input.__setitem__(2, "^x"), "Node named 'y' missing expected control input '^x'"),
+        (
+            lambda node: node.attr["T"].Clear(),
+            "Node named 'y' has attr 'T' with value: DT_FLOAT that does not match",
+        ),
+        (lambda node: node.attr.pop("T"), "Node named 'y' has unexpected attr 'T' with value: DT_FLOAT"),
+        (
+            lambda node: setattr(node.attr["own"], "b", True),
+            "Node named 'y' missing expected attr 'own' with value: true",
+        ),
+    ],
+)
+def test_nodes_that_differ(change, message):
+    x = tf.ones([2], name="x")
+    with tf.control_dependencies([tf.zeros([2], name="z")]):
+        tf.add(x, x, name="y")
+    graph, other = (tf.get_default_graph().as_graph_def() for _ in range(2))
+    other.node[-1].attr["_own"].b = True
+    tf.test.assert_equal_graph_def(graph, other)
+    change(other.node[-1])
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        tf.test.assert_equal_graph_def(graph, other)

@@ -290,3 +290,11 @@ def pooling(tf):
         tf.nn.pool(volumes, [2, 2, 2], "MAX", "VALID"),
     ]
     tf.gradients(made[2], pictures)
+
+
+@program
+def batches_renormalised(tf):
+    layers, images = tf.contrib.layers, tf.placeholder(tf.float32, [8, 4, 4, 3])
+    layers.batch_norm(images, renorm=True, renorm_clipping={"rmax": 3.0}, renorm_decay=0.9, scale=True)
+    layers.batch_norm(images, adjustment=lambda shape: (tf.ones(shape), tf.zeros(shape)), is_training=True)
+    layers.batch_norm(tf.ones([4, 3]), renorm=True, is_training=False, variables_collections=["kept"])

@@ -229,3 +229,50 @@ def sequences_and_matrices(tf):
     tf.svd(matrix)
     tf.svd(tf.cast(matrix, tf.complex64), compute_uv=False, name="singular")
     tf.linalg.qr(matrix)
+
+
+@program
+def layers_by_name(tf):
+    x = tf.placeholder(tf.float32, [None, 3])
+    names = ["elu", "exponential", "hard_sigmoid", "linear", "relu", "selu", "sigmoid", "softmax", "softplus"]
+    for name in [*names, "softsign", "tanh"]:
+        tf.layers.dense(x, 2, activation=name)
+    tf.layers.dense(tf.ones([2, 4, 3]), 2, activation="softmax")
+    initializers = ["zeros", "ones", "constant", "uniform", "random_normal", "truncated_normal", "identity"]
+    for name in [*initializers, "orthogonal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal"]:
+        tf.layers.dense(x, 2, kernel_initializer=name, name=name)
+    described = {"class_name": "VarianceScaling", "config": {"scale": 2.0, "distribution": "uniform"}}
+    tf.layers.conv2d(tf.ones([1, 4, 4, 2]), 3, 2, activation="relu", kernel_initializer=described)
+    for name in ("l1", "l2", "l1_l2"):
+        tf.layers.dense(x, 2, kernel_regularizer=name, bias_regularizer=name)
+    tf.layers.batch_normalization(x, beta_initializer="ones", gamma_regularizer="l2")
+    cells = tf.nn.rnn_cell
+    cells.BasicRNNCell(2, activation="relu")(x, tf.zeros([1, 2]))
+    cells.LSTMCell(2, activation="softsign", initializer="he_normal")(x, (tf.zeros([1, 2]), tf.zeros([1, 2])))
+
+
+@program
+def batches_renormalised(tf):
+    images, training = tf.placeholder(tf.float32, [8, 4, 4, 3]), tf.placeholder(tf.bool, [])
+
+    def adjusted(shape):
+        return tf.random_uniform(shape[:1], 0.5, 1.5)[:, None, None, None], tf.zeros([])
+
+    layer = tf.layers.batch_normalization
+    bounds = {"rmax": 3.0, "rmin": 0.3, "dmax": 5.0}
+    for flag in (True, False, training):
+        layer(images, training=flag, renorm=True, renorm_clipping=bounds, renorm_momentum=0.9)
+        layer(images, axis=1, training=flag, renorm=True, fused=True, renorm_clipping={"rmax": 2.0})
+        layer(images, axis=[1, -1], training=flag)
+        layer(images, axis=[0], training=flag, scale=False)
+        layer(images, training=flag, virtual_batch_size=4)
+        layer(images, axis=2, training=flag, virtual_batch_size=2, renorm=True)
+        layer(images, training=flag, adjustment=adjusted)
+        layer(
+            tf.ones([4, 3]),
+            training=flag,
+            adjustment=lambda shape: (tf.ones(shape), tf.ones(shape)),
+            renorm=True,
+        )
+    with tf.variable_scope("parted", partitioner=tf.fixed_size_partitioner(3)):
+        layer(images, training=True)

@@ -9,6 +9,7 @@ from gpuplace.ops.rnn.cells import *
 from gpuplace.ops.rnn.fused_lstm import *
 from gpuplace.ops.rnn.projections import EmbeddingWrapper, InputProjectionWrapper, OutputProjectionWrapper
 from gpuplace.ops.rnn.rnn import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
+from gpuplace.ops.rnn.wrappers import *
 
 __all__ = [
     "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "GRUBlockCell",

@@ -4,6 +4,7 @@ Source: tensorflow/_api/v1/nn/rnn_cell, release 1.15 (names).
 """
 
 from gpuplace.ops.rnn.cells import *
+from gpuplace.ops.rnn.wrappers import *
 
 __all__ = [
     "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",

@@ -439,7 +439,8 @@ class TestCase(absltest.TestCase):
         self._close(a, b, rtol, atol, msg, [])
 
     def _close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: list[str]) -> None:
-        where = f"structure {''.join(path)}" if path else ""
+        place = "".join(path)
+        where = f"structure {place}" if path else ""
         a, b = (dict(one._asdict()) if hasattr(one, "_asdict") else one for one in (a, b))
         if isinstance(a, Mapping) is not isinstance(b, Mapping):
             raise ValueError(
@@ -454,7 +455,7 @@ class TestCase(absltest.TestCase):
             try:  # together first: lists of numbers are arrays
                 one, other = self._array(a), self._array(b)
                 if one.dtype != object and other.dtype != object:
-                    self._arrays_close(one, other, rtol, atol, f"{where} {msg or ''}")
+                    self._arrays_close(one, other, rtol, atol, place, msg)
                     return
             except (ValueError, TypeError):
                 pass
@@ -463,25 +464,28 @@ class TestCase(absltest.TestCase):
                 for index, (one, other) in enumerate(zip(a, b, strict=True)):
                     self._close(one, other, rtol, atol, msg, [*path, f"[{index}]"])
                 return
-        self._arrays_close(self._array(a), self._array(b), rtol, atol, f"{where} {msg or ''}")
+        self._arrays_close(self._array(a), self._array(b), rtol, atol, place, msg)
 
-    def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str) -> None:
-        self.assertEqual(
-            a.shape, b.shape, f"Shape mismatch: expected {b.shape}, got {a.shape}. {msg}".rstrip()
-        )
+    def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, place: str, msg: str | None) -> None:
+        self._same_shape(a, b, msg)
         a, b = (
             one.astype(np.float32) if one.dtype.name in ("bfloat16", "float16") else one for one in (a, b)
         )
         if np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True):
             return
+        said = [f"Mismatched value: a{place} is different from b{place}. {msg or ''}"]
         with np.errstate(invalid="ignore"):
             outside = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
+            if a.ndim:
+                said.append(f"not close where = {np.where(outside)}")
             left, right = (a[outside], b[outside]) if a.ndim else (a, b)
-            places = np.where(outside) if a.ndim else ()
-            facts = f"not close where = {places}, lhs = {left}, rhs = {right}, dif = {np.abs(left - right)}"
-        np.testing.assert_allclose(
-            a, b, rtol=rtol, atol=atol, err_msg=f"Mismatched value: a is different from b. {facts}. {msg}"
-        )
+            said += [f"not close lhs = {left}", f"not close rhs = {right}"]
+            said += [
+                f"not close dif = {np.abs(left - right)}",
+                f"not close tol = {atol + rtol * np.abs(right)}",
+            ]
+        said.append(f"dtype = {a.dtype}, shape = {a.shape}")
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg="\n".join(said))
 
     def assertAllCloseAccordingToType(  # noqa: N802
         self,
@@ -546,17 +550,23 @@ class TestCase(absltest.TestCase):
             msg: what the failure says as well.
         """
         one, other = self._array(a), self._array(b)
-        self.assertEqual(
-            one.shape,
-            other.shape,
-            f"Shape mismatch: expected {other.shape}, got {one.shape}. {msg or ''}".rstrip(),
-        )
+        self._same_shape(one, other, msg)
         same = one == other
         if one.dtype.kind in "fc" and other.dtype.kind in "fc":
             same = np.logical_or(same, np.logical_and(np.isnan(one), np.isnan(other)))
         if not np.all(same):
-            facts = f"not equal where = {np.where(np.atleast_1d(np.logical_not(same)))}"
-            np.testing.assert_array_equal(one, other, err_msg=f"{facts} {msg or ''}")
+            outside = np.logical_not(same)
+            said = [msg or ""]
+            if one.ndim:
+                said.append(f"not equal where = {np.where(outside)}")
+            left, right = (one[outside], other[outside]) if one.ndim else (one, other)
+            said += [f"not equal lhs = {left}", f"not equal rhs = {right}"]
+            np.testing.assert_array_equal(one, other, err_msg="\n".join(said))
+
+    def _same_shape(self, one: Any, other: Any, msg: str | None) -> None:
+        contents = f" with contents {other}" if other.size <= 10 else ""
+        text = f"Shape mismatch: expected {one.shape}, got {other.shape}{contents}. {msg or ''}"
+        self.assertEqual(one.shape, other.shape, text.rstrip())
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:  # noqa: N802
         """Fails if two arrays or tensors are equal.
@@ -645,9 +655,9 @@ class TestCase(absltest.TestCase):
             open_upper_bound: whether the upper end is not in the range.
         """
         array = self._array(target)
-        if array.dtype.kind not in "fiubc":
+        if array.dtype.kind not in "fiu":
             raise AssertionError(
-                f"The value of {target} does not have an ordered numeric type, instead it has type: {array.dtype}"
+                f"The value of {array} does not have an ordered numeric type, instead it has type: {array.dtype}"
             )
         text = f"{'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}{')' if open_upper_bound else ']'}"
 

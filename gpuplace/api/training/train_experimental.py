@@ -8,6 +8,11 @@ import sys as _sys
 from gpuplace.api import missing as _missing
 from gpuplace.ops.train.loss_scale import DynamicLossScale, FixedLossScale, LossScale
 from gpuplace.ops.train.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer
+from gpuplace.ops.train.mixed_precision import (
+    auto_mixed_precision_scope,
+    disable_mixed_precision_graph_rewrite,
+    enable_mixed_precision_graph_rewrite,
+)
 from gpuplace.saving.tracking.state import PythonState
 
 __all__ = [
@@ -16,6 +21,9 @@ __all__ = [
     "LossScale",
     "MixedPrecisionLossScaleOptimizer",
     "PythonState",
+    "auto_mixed_precision_scope",
+    "disable_mixed_precision_graph_rewrite",
+    "enable_mixed_precision_graph_rewrite",
 ]
 
 _missing.advise("train.experimental", _sys.modules[__name__])

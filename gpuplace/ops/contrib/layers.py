@@ -620,10 +620,10 @@ def batch_norm(
         data_format: ``"NHWC"`` or ``"NCHW"``.
         zero_debias_moving_mean: not supported; False.
         scope: the variable scope; None: ``BatchNorm``, made unique.
-        renorm: not supported; False.
-        renorm_clipping: not supported; None.
-        renorm_decay: ignored.
-        adjustment: not supported; None.
+        renorm: batch renormalisation, see ``tf.layers.BatchNormalization``.
+        renorm_clipping: bounds of its corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
+        renorm_decay: how much of its averages is kept.
+        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
 
     Returns:
         A tensor of the same type and shape.
@@ -634,8 +634,6 @@ def batch_norm(
     for argument, given in (
         ("batch_weights", batch_weights is not None),
         ("zero_debias_moving_mean", zero_debias_moving_mean),
-        ("renorm", renorm or renorm_clipping is not None),
-        ("adjustment", adjustment is not None),
     ):
         if given:
             raise ValueError(f"{argument} is not supported: leave it out, or build it with tf.nn.moments")
@@ -647,8 +645,9 @@ def batch_norm(
     wanted |= param_initializers or {}
     penalties = param_regularizers or {}
     delayed = updates_collections is GraphKeys.UPDATE_OPS or updates_collections == GraphKeys.UPDATE_OPS
-    by_hand = (rank == 2 or not delayed) if fused is not False and rank in (2, 4) else not delayed
-    if by_hand and (rank not in (2, 4) or fused is False):
+    in_one_op = fused is not False and rank in (2, 4) and not renorm and adjustment is None
+    by_hand = (rank == 2 or not delayed) if in_one_op else not delayed
+    if by_hand and not in_one_op:
         raise ValueError(
             f"updates_collections={updates_collections!r} is supported for inputs with 2 or 4 axes in one op: leave it "
             "out and run the operations of tf.GraphKeys.UPDATE_OPS"
@@ -673,6 +672,10 @@ def batch_norm(
                 moving_variance_initializer=wanted["moving_variance"],
                 beta_regularizer=penalties.get("beta"),
                 gamma_regularizer=penalties.get("gamma"),
+                renorm=renorm,
+                renorm_clipping=renorm_clipping,
+                renorm_momentum=renorm_decay,
+                adjustment=adjustment,
                 trainable=trainable,
                 fused=fused,
                 name=opened.name,

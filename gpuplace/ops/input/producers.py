@@ -132,7 +132,7 @@ def string_input_producer(
         InvalidArgumentError: at run time, the vector is empty.
     """
     empty = "string_input_producer requires a non-null input tensor"
-    if isinstance(string_tensor, Sized) and not len(string_tensor):
+    if isinstance(string_tensor, Sized) and not isinstance(string_tensor, Tensor) and not len(string_tensor):
         raise ValueError(empty)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = convert_to_tensor(string_tensor, dtype=string)

@@ -16,7 +16,7 @@ import copy
 import inspect
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,15 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.layers.by_name import constraint_of, description, initializer_of, regularizer_of
 from gpuplace.ops.layers.input_spec import InputSpec, assert_input_compatibility
+from gpuplace.ops.layers.reachable import reachable_from
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.nest import flatten
 from gpuplace.ops.tracking.module import Module
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
-from gpuplace.ops.variables.variables import Variable
+from gpuplace.ops.variables.variables import Variable, VariableSynchronization, trainable_with
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
 
@@ -52,9 +54,15 @@ def snake_case(name: str) -> str:
 
 
 def _unique_name(base: str) -> str:
+    """``base_1``, ``base_2``, ...: names of layers, which no node has."""
     counts = _names.setdefault(get_default_graph(), {})
     counts[base] = counts.get(base, 0) + 1
-    return base if counts[base] == 1 else f"{base}_{counts[base] - 1}"
+    return f"{base}_{counts[base]}"
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Whether this is a tensor, or a list that begins with one: a copied layer has the same."""
+    return isinstance(value[0] if isinstance(value, list | tuple) and value else value, Tensor)
 
 
 def _add_to_collection(values: Sequence[Any], key: str) -> None:
@@ -85,6 +93,9 @@ class Layer(Module):
     input_spec: Any = None
     """An ``InputSpec`` for each input, in their structure; None: any will do."""
 
+    _config: tuple[str, ...] | None = None
+    """The arguments that ``get_config`` gives beside name, trainable and dtype; None: the class does not say."""
+
     def __init__(
         self,
         trainable: bool = True,
@@ -105,6 +116,8 @@ class Layer(Module):
         self._non_trainable_weights: list[Any] = []
         self._losses: list[Any] = []
         self._updates: list[Any] = []
+        self._conditional: list[Any] = []
+        self._inputs: list[Tensor] = []
         self._current_scope: VariableScope | None = None
         self._scope: VariableScope | None = None
         own = snake_case(type(self).__name__)
@@ -234,6 +247,34 @@ class Layer(Module):
         """
         return inputs
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments by name, of which ``from_config`` makes such a layer; without variables.
+
+        Raises:
+            NotImplementedError: the class takes arguments of its own, and says nothing of them.
+        """
+        config = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
+        if self._config is None and type(self).get_config is Layer.get_config:
+            taken = inspect.getfullargspec(type(self).__init__).args[1:]
+            if any(name not in config for name in taken) and type(self).__init__ is not Layer.__init__:
+                raise NotImplementedError("Layers with arguments in `__init__` must override `get_config`.")
+        for name in self._config or ():
+            value = getattr(self, name) if hasattr(self, name) else getattr(self, f"_{name}")
+            config[name] = description(value)
+        return config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """A layer of the arguments that ``get_config`` gave.
+
+        Args:
+            config: these, by name.
+
+        Returns:
+            A layer of this class.
+        """
+        return cls(**config)
+
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """The shape of the output.
 
@@ -268,7 +309,7 @@ class Layer(Module):
             dtype: its type; None: the layer's, else float32.
             initializer: its initial value; None: the scope's initializer.
             regularizer: from the variable to a scalar loss, which is collected once.
-            trainable: collect it among the trainable variables; None: yes.
+            trainable: collect it among the trainable variables; None: yes, but for ``synchronization=ON_READ``.
             constraint: a function from the value to a value, applied by optimizers after an update.
             use_resource: make a resource variable; None: as the scope says.
             partitioner: as for ``get_variable``; each part has a regularization loss of its own.
@@ -278,9 +319,17 @@ class Layer(Module):
             The variable.
 
         Raises:
-            ValueError: variables of that name may not be shared, or there is none to share.
+            ValueError: variables of that name may not be shared, or there is none to share; or a trainable one with
+                ``synchronization=ON_READ``.
         """
-        trainable = True if trainable is None else trainable
+        synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+        if trainable and synchronization is VariableSynchronization.ON_READ:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
+                "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
+            )
+        trainable = trainable_with(synchronization, trainable)
+        initializer, regularizer = initializer_of(initializer), regularizer_of(regularizer)
         graph = get_default_graph()
         before = {id(variable) for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
         self._set_scope(None)
@@ -294,7 +343,7 @@ class Layer(Module):
                     dtype=as_dtype(dtype or self._dtype or float32),
                     initializer=scope.initializer if initializer is None else initializer,
                     trainable=trainable and self.trainable,
-                    constraint=constraint,
+                    constraint=constraint_of(constraint),
                     partitioner=partitioner,
                     use_resource=use_resource or scope.use_resource,
                     **kwargs,
@@ -306,7 +355,8 @@ class Layer(Module):
                             loss = regularizer(part)
                         if loss is not None:
                             self.add_loss(loss)
-        self._keep(variable, trainable and self.trainable)
+        # A getter of the scope may have said otherwise; parts of a variable are trained, the whole is no variable.
+        self._keep(variable, isinstance(variable, Variable) and bool(variable.trainable))
         if isinstance(variable, Variable):
             self._track_trackable(variable, name=name, overwrite=True)
         return variable
@@ -323,7 +373,7 @@ class Layer(Module):
 
         Args:
             losses: a scalar tensor, a function that gives one, or a list of these.
-            inputs: ignored.
+            inputs: what they depend on; None: nothing, they are losses of the weights.
         """
         found = [
             one() if callable(one) else one
@@ -331,17 +381,47 @@ class Layer(Module):
         ]
         found = [one for one in found if one is not None]
         self._losses.extend(found)
+        if inputs is not None:
+            self._conditional.extend(found)
         _add_to_collection(found, GraphKeys.REGULARIZATION_LOSSES)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds updates, which are collected under ``UPDATE_OPS`` once the call is done.
 
         Args:
-            updates: an operation or tensor, or a list of these.
-            inputs: ignored.
+            updates: an operation or tensor, or a list of these; a function gives one of them.
+            inputs: ignored: the graph shows what they depend on.
         """
-        found = updates if isinstance(updates, list | tuple) else [updates]
-        self._updates.extend(getattr(one, "op", one) for one in found)
+        given = updates if isinstance(updates, list | tuple) else [updates]
+        made = [one() if callable(one) else one for one in given]
+        found = [getattr(one, "op", one) for one in made]
+        self._updates.extend(found)
+        reached = reachable_from(self._inputs, found) if self._inputs else set()
+        self._conditional.extend(one for one in found if one in reached)
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that depend on inputs.
+
+        Args:
+            inputs: a tensor, or a structure of tensors; None: those that depend on no input.
+        """
+        return self._depending(self.losses, inputs)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that depend on inputs.
+
+        Args:
+            inputs: a tensor, or a structure of tensors; None: those that depend on no input.
+        """
+        return self._depending(self.updates, inputs)
+
+    def _depending(self, values: list[Any], inputs: Any) -> list[Any]:
+        conditional = {id(one) for one in self._conditional}
+        if inputs is None:
+            return [one for one in values if id(one) not in conditional]
+        wanted = [one for one in values if id(one) in conditional]
+        reached = reachable_from(flatten(inputs), wanted)
+        return [one for one in wanted if one in reached]
 
     # Calls
 
@@ -384,8 +464,12 @@ class Layer(Module):
                 self.built = True
             else:
                 self._require(inputs)
-            outputs = self.call(inputs, *args, **kwargs)
-            self._regularize(outputs)
+            self._inputs = [one for one in flat if isinstance(one, Tensor)]
+            try:
+                outputs = self.call(inputs, *args, **kwargs)
+            finally:
+                self._inputs = []
+            self._regularize(outputs, inputs)
         return outputs
 
     def _require(self, inputs: Any) -> None:
@@ -400,14 +484,14 @@ class Layer(Module):
             return [one.get_shape() for one in flatten(inputs)]
         return inputs.get_shape() if hasattr(inputs, "get_shape") else None
 
-    def _regularize(self, outputs: Any) -> None:
+    def _regularize(self, outputs: Any, inputs: Any) -> None:
         if self._activity_regularizer is None:
             return
         with get_default_graph().name_scope("ActivityRegularizer"):
             for output in flatten(outputs):
                 loss = self._activity_regularizer(output)
                 size = cast(shape_of(output)[0], loss.dtype)
-                self.add_loss(loss / size)
+                self.add_loss(loss / size, inputs)
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer.
@@ -426,8 +510,12 @@ class Layer(Module):
         result = type(self).__new__(type(self))
         memo[id(self)] = result
         for key, value in vars(self).items():
-            shared = key == "_scope" or isinstance(value, Tensor)
-            result.__dict__[key] = copy.copy(value) if shared else copy.deepcopy(value, memo)
+            if key == "_scope":
+                result.__dict__[key] = copy.copy(value)
+            elif _holds_tensors(value):
+                result.__dict__[key] = value
+            else:
+                result.__dict__[key] = copy.deepcopy(value, memo)
         return result
 
 
@@ -441,59 +529,3 @@ def require_rank(inputs: Any, layer: Layer, rank: int | None = None, least: int 
         least: the rank it must have at least.
     """
     assert_input_compatibility(InputSpec(ndim=rank, min_ndim=least), inputs, layer.name)
-
-
-def as_function(function: Any) -> Callable[..., Any] | None:
-    """A function of scripts, or None; TypeError for anything else.
-
-    Raises:
-        TypeError: neither.
-    """
-    if function is None or callable(function):
-        return function
-    raise TypeError(
-        f"Could not interpret activation function: give a function such as tf.nn.relu, not {function!r}"
-    )
-
-
-def function_of(layer: type[Layer], name: str, has_variables: bool = True) -> Callable[..., Tensor]:
-    """The function that makes a layer and calls it at once: ``tf.layers.conv1d`` for ``tf.layers.Conv1D``.
-
-    Args:
-        layer: the class, whose docstring describes the arguments.
-        name: name of the function.
-        has_variables: whether it can share variables by ``reuse``.
-    """
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    own = [
-        parameter
-        for parameter in list(inspect.signature(layer.__init__).parameters.values())[1:]
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    parameters = [inspect.Parameter("inputs", kind), *own]
-    if has_variables:
-        parameters.append(inspect.Parameter("reuse", kind, default=None))
-    signature = inspect.Signature(parameters)
-
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        arguments = signature.bind(*args, **kwargs).arguments
-        inputs = convert_to_tensor(arguments.pop("inputs"))
-        reuse = arguments.pop("reuse", None)
-        if has_variables:
-            arguments |= {"_reuse": reuse, "_scope": arguments.get("name")}
-        result: Tensor = layer(**arguments)(inputs)
-        return result
-
-    first, _, rest = (layer.__doc__ or "").partition("\n")
-    before, marker, described = rest.partition("    Args:\n")
-    described = re.sub(r" {8}\*\*kwargs: [^\n]*\n( {12}[^\n]*\n)*", "", described)
-    described, raises, errors = described.partition("    Raises:\n")
-    if has_variables:
-        described = described.rstrip() + "\n        reuse: share the variables of a layer of that name.\n\n"
-    given = "        inputs: a tensor of the rank that the layer takes.\n"
-    made = f"    Returns:\n        What the layer gives, see ``tf.layers.{layer.__name__}``.\n\n"
-    function.__doc__ = f"{first}\n{before}{marker}{given}{described}{made}{raises}{errors}"
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = layer.__module__
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function

@@ -13,7 +13,9 @@ from typing import Any
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.array.padding import pad
-from gpuplace.ops.layers.base import Layer, as_function, function_of, require_rank
+from gpuplace.ops.layers.as_function import function_of
+from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.by_name import activation_of, settings_of
 from gpuplace.ops.nn.conv import conv2d as nn_conv2d
 from gpuplace.ops.nn.conv import conv2d_transpose as nn_conv2d_transpose
 from gpuplace.ops.nn.convolution import conv1d as nn_conv1d
@@ -87,7 +89,16 @@ def is_first(data_format: str) -> bool:
     return normalize_data_format(data_format) == "channels_first"
 
 
-def _padding(padding: Any, causal: bool = False) -> str:
+def normalize_padding(padding: Any, causal: bool = False) -> str:
+    """A padding in small letters.
+
+    Args:
+        padding: ``"valid"`` or ``"same"``, in either case.
+        causal: ``"causal"`` is one, too.
+
+    Raises:
+        ValueError: it is none.
+    """
     allowed = ("valid", "same", "causal") if causal else ("valid", "same")
     found = padding.lower() if isinstance(padding, str) else padding
     if found not in allowed:
@@ -105,6 +116,23 @@ class ConvBase(Layer):
     """What convolutions share: kernel, bias, activation."""
 
     _rank = 2
+    _main = "kernel"
+    """What the attributes of the kernel's settings are named after."""
+
+    _config: tuple[str, ...] = (
+        *(
+            "filters",
+            "kernel_size",
+            "strides",
+            "padding",
+            "data_format",
+            "dilation_rate",
+            "activation",
+            "use_bias",
+        ),
+        *("kernel_initializer", "bias_initializer", "kernel_regularizer", "bias_regularizer"),
+        *("activity_regularizer", "kernel_constraint", "bias_constraint"),
+    )
 
     def __init__(
         self,
@@ -128,13 +156,16 @@ class ConvBase(Layer):
         self.kernel_size = normalize_tuple(kernel_size, self._rank, "kernel_size")
         self.strides = normalize_tuple(strides, self._rank, "strides")
         self.dilation_rate = normalize_tuple(dilation_rate, self._rank, "dilation_rate")
-        self.padding = _padding(padding, causal=self._rank == 1)
+        self.padding = normalize_padding(padding, causal=self._rank == 1)
         self.data_format = data_format
         self._first = is_first(data_format)
         self._layout, self._order = LAYOUTS[self._rank][self._first], LAYOUTS[2][self._first]
-        self.activation = as_function(activation)
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
-        self._of_kernel, self._of_bias = kernel, bias
+        self._of_kernel, self._of_bias = settings_of(kernel), settings_of(bias)
+        for variable, settings in ((self._main, self._of_kernel), ("bias", self._of_bias)):
+            for what, value in zip(("initializer", "regularizer", "constraint"), settings, strict=True):
+                setattr(self, f"{variable}_{what}", value)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -249,7 +280,6 @@ class DilatedConv(ConvBase):
             name,
             **kwargs,
         )
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
 
     def _after_build(self) -> None:
         self._rates = constant.constant(self.dilation_rate, "int32", name="dilation_rate")
@@ -360,6 +390,8 @@ class Conv1D(DilatedConv):
 class TransposedConv(ConvBase):
     """What transposed convolutions share: the sizes of what they give."""
 
+    _config = tuple(name for name in ConvBase._config if name != "dilation_rate")
+
     _transposed: Callable[..., Any]
 
     def __init__(
@@ -398,7 +430,6 @@ class TransposedConv(ConvBase):
             name,
             **kwargs,
         )
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
 
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, self.filters, channels)
@@ -476,6 +507,13 @@ class Conv2DTranspose(TransposedConv):
 class _Separable(ConvBase):
     """What separable convolutions share: two kernels; its defaults are those of one axis."""
 
+    _main = "depthwise"
+    _config = (
+        *(name for name in ConvBase._config if not name.startswith("kernel_") or name == "kernel_size"),
+        *("depth_multiplier", "depthwise_initializer", "pointwise_initializer", "depthwise_regularizer"),
+        *("pointwise_regularizer", "depthwise_constraint", "pointwise_constraint"),
+    )
+
     def __init__(
         self,
         filters: int,
@@ -518,9 +556,8 @@ class _Separable(ConvBase):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self.depthwise_constraint, self.pointwise_constraint = depthwise_constraint, pointwise_constraint
-        self.bias_constraint = bias_constraint
-        self._of_point = (pointwise_initializer, pointwise_regularizer, pointwise_constraint)
+        self._of_point = settings_of((pointwise_initializer, pointwise_regularizer, pointwise_constraint))
+        self.pointwise_initializer, self.pointwise_regularizer, self.pointwise_constraint = self._of_point
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 

@@ -13,7 +13,8 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow.conditionals import smart_cond
-from gpuplace.ops.layers.base import Layer, as_function, require_rank
+from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.by_name import activation_of, settings_of
 from gpuplace.ops.math.contraction import tensordot
 from gpuplace.ops.nn import misc
 from gpuplace.ops.support import new
@@ -52,6 +53,11 @@ class Dense(Layer):
         ValueError: when called: the size of the last axis is not known, or there is only one axis.
     """
 
+    _config = (
+        *("units", "activation", "use_bias", "kernel_initializer", "bias_initializer", "kernel_regularizer"),
+        *("bias_regularizer", "activity_regularizer", "kernel_constraint", "bias_constraint"),
+    )
+
     def __init__(
         self,
         units: int,
@@ -70,11 +76,14 @@ class Dense(Layer):
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
-        self.activation = as_function(activation)
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.kernel_initializer, self.kernel_regularizer, self.kernel_constraint = settings_of(
+            (kernel_initializer, kernel_regularizer, kernel_constraint)
+        )
+        self.bias_initializer, self.bias_regularizer, self.bias_constraint = settings_of(
+            (bias_initializer, bias_regularizer, bias_constraint)
+        )
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -134,8 +143,16 @@ class Dense(Layer):
 
         Args:
             input_shape: ``[..., size]``.
+
+        Raises:
+            ValueError: fewer than two axes, or the size is not known.
         """
-        return as_shape(input_shape)[:-1].concatenate([self.units])
+        shape = as_shape(input_shape).with_rank_at_least(2)
+        if shape[-1].value is None:
+            raise ValueError(
+                f"The innermost dimension of input_shape must be defined, but saw: {input_shape}"
+            )
+        return shape[:-1].concatenate([self.units])
 
 
 def dense(
@@ -213,6 +230,8 @@ class Dropout(Layer):
         name: name of the layer; None: ``dropout``, made unique.
         **kwargs: those of ``Layer``.
     """
+
+    _config = ("rate", "noise_shape", "seed")
 
     def __init__(
         self,
@@ -293,6 +312,8 @@ class Flatten(Layer):
         ValueError: another ``data_format``; when called: the size of a row is not known and cannot be found.
     """
 
+    _config = ("data_format",)
+
     def __init__(self, data_format: str | None = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.data_format = "channels_last" if data_format is None else data_format.lower()
@@ -326,6 +347,16 @@ class Flatten(Layer):
         outputs = reshaping.reshape(inputs, (-1, size))
         outputs.set_shape([batch, size])
         return outputs
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """``[batch, size]``, as far as it is known.
+
+        Args:
+            input_shape: ``[batch, ...]``, of a known rank.
+        """
+        sizes = as_shape(input_shape).as_list()
+        rest = sizes[1:]
+        return as_shape([*sizes[:1], None if None in rest else math.prod(one or 0 for one in rest)])
 
 
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:

@@ -7,6 +7,7 @@ Source: tensorflow/python/layers/normalization.py and keras/layers/normalization
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from gpuplace.graph.constant_value import constant_value
@@ -14,8 +15,14 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.conditionals import smart_cond
-from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.base import Layer
+from gpuplace.ops.layers.by_name import initializer_of, settings_of
+from gpuplace.ops.layers.input_spec import InputSpec
+from gpuplace.ops.math import unary
 from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.elementwise import maximum, minimum
+from gpuplace.ops.math.reduction import reduce_mean
+from gpuplace.ops.nn.activation import relu
 from gpuplace.ops.nn.norm import batch_normalization as nn_batch_normalization
 from gpuplace.ops.nn.norm import fused_batch_norm, moments
 from gpuplace.ops.variables import state
@@ -40,7 +47,8 @@ class BatchNormalization(Layer):
     The operations that move the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; nothing runs them by itself.
 
     Args:
-        axis: the axis of the channels; negative ones count from the end.
+        axis: the axis of the channels, or a list of axes, which are normalised together over all others; negative ones
+            count from the end.
         momentum: how much of the moving averages is kept, a number from 0 to 1.
         epsilon: added to the variance against division by zero.
         center: add a learnt offset ``beta``, ``[channels]``.
@@ -53,24 +61,31 @@ class BatchNormalization(Layer):
         gamma_regularizer: from the factor to a scalar loss; None: the scope's.
         beta_constraint: a function from the value to a value, applied by optimizers after an update.
         gamma_constraint: the same for the factor.
-        renorm: not supported; False.
-        renorm_clipping: not supported; None.
-        renorm_momentum: ignored.
+        renorm: batch renormalisation: batches are corrected towards averages of their means and deviations.
+        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
+        renorm_momentum: how much of these averages is kept.
         fused: use one op for images with channels on the second or last axis; None: where possible.
         trainable: collect the variables among the trainable ones.
-        virtual_batch_size: not supported; None.
-        adjustment: not supported; None.
+        virtual_batch_size: normalise by parts of the batch of this size, which divides it; None: by all.
+        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
         name: name of the layer; None: ``batch_normalization``, made unique.
         **kwargs: those of ``Layer``.
 
     Raises:
-        ValueError: an argument that is not supported; when called: the rank or the number of channels is not known.
-        TypeError: ``axis`` is no integer.
+        ValueError: ``renorm_clipping`` has other keys; when called: the rank or the number of channels is not known, or
+            there are no such axes.
+        TypeError: ``axis`` is neither an integer nor a list.
     """
+
+    _config = (
+        *("axis", "momentum", "epsilon", "center", "scale", "beta_initializer", "gamma_initializer"),
+        *("moving_mean_initializer", "moving_variance_initializer", "beta_regularizer", "gamma_regularizer"),
+        *("beta_constraint", "gamma_constraint"),
+    )
 
     def __init__(
         self,
-        axis: int = -1,
+        axis: Any = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
@@ -94,43 +109,60 @@ class BatchNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable, name, **kwargs)
-        if isinstance(axis, list | tuple) and len(axis) == 1:
-            axis = axis[0]
-        if not isinstance(axis, int):
-            raise TypeError(f"axis must be int or list, type given: {type(axis)}; gpuplace takes one axis")
-        for argument, given in (
-            ("renorm", renorm or renorm_clipping is not None),
-            ("virtual_batch_size", virtual_batch_size is not None),
-            ("adjustment", adjustment is not None),
-        ):
-            if given:
-                raise ValueError(f"{argument} is not supported: leave it out, or build it with tf.nn.moments")
-        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
+        if not isinstance(axis, int | list):
+            raise TypeError(f"axis must be int or list, type given: {type(axis)}")
+        clipping = renorm_clipping or {}
+        if renorm and set(clipping) - {"rmax", "rmin", "dmax"}:
+            raise ValueError(
+                f"renorm_clipping {renorm_clipping} contains keys not in {['rmax', 'rmin', 'dmax']}"
+            )
+        self.renorm, self.renorm_clipping, self.renorm_momentum = renorm, clipping, renorm_momentum
+        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
+        axis = list(axis) if isinstance(axis, list) else axis
+        self.axis: Any = axis
+        self.momentum, self.epsilon = momentum, epsilon
         self.center, self.scale, self.fused = center, scale, True if fused is None else fused
-        self._of_beta = beta_initializer, beta_regularizer, beta_constraint
-        self._of_gamma = gamma_initializer, gamma_regularizer, gamma_constraint
-        self._of_moving = moving_mean_initializer, moving_variance_initializer
+        self._of_beta = settings_of((beta_initializer, beta_regularizer, beta_constraint))
+        self._of_gamma = settings_of((gamma_initializer, gamma_regularizer, gamma_constraint))
+        self.beta_initializer, self.beta_regularizer, self.beta_constraint = self._of_beta
+        self.gamma_initializer, self.gamma_regularizer, self.gamma_constraint = self._of_gamma
+        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
         self.moving_variance: Any = None
-        self._rank = 0
         self._bessels_correction_test_only = True
         """False: moving variances of the fused op are of all examples, as those of single ops; TensorFlow's name."""
 
-    @property
-    def beta_constraint(self) -> Function | None:
-        """What keeps ``beta`` in bounds."""
-        return self._of_beta[2]
+    def _axes(self, rank: int, shape: Any) -> list[int]:
+        """The axes of the channels, all counted from the front.
 
-    @property
-    def gamma_constraint(self) -> Function | None:
-        """What keeps ``gamma`` in bounds."""
-        return self._of_gamma[2]
-
-    def _check(self, inputs: Any) -> None:
-        if self.built:
-            require_rank(inputs, self, rank=self._rank)
+        Raises:
+            ValueError: there are no such axes, or a batch cannot be parted.
+        """
+        axes = [self.axis] if isinstance(self.axis, int) else self.axis
+        axes = [axis + rank if axis < 0 else axis for axis in axes]
+        for axis in axes:
+            if not 0 <= axis < rank:
+                raise ValueError(f"Invalid axis: {axis}")
+        if len(axes) != len(set(axes)):
+            raise ValueError(f"Duplicate axis: {axes}")
+        if self.virtual_batch_size is not None:
+            if self.virtual_batch_size <= 0:
+                raise ValueError(
+                    "virtual_batch_size must be a positive integer that divides the true batch size of the input Tensor"
+                )
+            if 0 in axes:
+                raise ValueError(
+                    "When using virtual_batch_size, the batch dimension must be 0 and thus axis cannot include 0"
+                )
+            if self.adjustment is not None:
+                raise ValueError("When using virtual_batch_size, adjustment cannot be specified")
+        for axis in axes:
+            if shape[axis].value is None:
+                raise ValueError("Input has undefined `axis` dimension. Input shape: ", shape)
+        return axes
 
     def build(self, input_shape: Any) -> None:
         """Makes the variables.
@@ -139,38 +171,69 @@ class BatchNormalization(Layer):
             input_shape: of a known rank, with a known number of channels.
 
         Raises:
-            ValueError: one of the two is not known, or there is no such axis.
+            ValueError: one of the two is not known, there are no such axes, or a batch cannot be parted.
         """
         shape = as_shape(input_shape)
         rank = shape.ndims
         if not rank:
             raise ValueError("Input has undefined rank:", shape)
-        if not -rank <= self.axis < rank:
-            raise ValueError(f"Invalid axis: {self.axis}")
-        self._rank, self.axis = rank, self.axis % rank
-        self.fused = rank == 4 and self.axis in (1, 3) and bool(self.fused)
-        size = shape[self.axis].value
-        if size is None:
-            raise ValueError("Input has undefined `axis` dimension. Input shape: ", shape)
+        axes = self._axes(rank, shape)
+        self.axis = axes
+        parted = self.virtual_batch_size is not None
+        is_plain = self.renorm or parted or self.adjustment is not None
+        self.fused = bool(self.fused) and rank == 4 and axes in ([1], [3]) and not is_plain
+        known = {axis: shape[axis].value for axis in axes}
+        self.input_spec = InputSpec(ndim=rank, axes=known)
+        sizes = list(known.values())
+        if len(axes) > 1 or parted:
+            sizes = [known.get(axis, 1) for axis in range(rank)]
+        if parted:  # the parts of a batch have an axis of their own, the second
+            sizes.insert(1, 1)
+            self.axis = [axis + 1 for axis in axes]
         dtype = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype or "float32"
         self._param_dtype = dtype
 
         def learnt(name: str, settings: Any) -> Any:
             initializer, regularizer, constraint = settings
-            return self.add_variable(name, [size], dtype, initializer, regularizer, constraint=constraint)
+            return self.add_variable(name, sizes, dtype, initializer, regularizer, constraint=constraint)
 
         if self.scale:
             self.gamma = learnt("gamma", self._of_gamma)
         elif self.fused:
-            self._gamma = constant.constant(1.0, dtype, [size])
+            self._gamma = constant.constant(1.0, dtype, sizes)
         if self.center:
             self.beta = learnt("beta", self._of_beta)
         elif self.fused:
-            self._beta = constant.constant(0.0, dtype, [size])
-        mean, variance = self._of_moving
-        self.moving_mean = self.add_variable("moving_mean", [size], dtype, mean, trainable=False)
-        self.moving_variance = self.add_variable("moving_variance", [size], dtype, variance, trainable=False)
+            self._beta = constant.constant(0.0, dtype, sizes)
+        scope: Any = self._scope
+        partitioner = scope.partitioner
+        scope.set_partitioner(None)
+        try:
+            self._build_averages(sizes, dtype)
+        finally:
+            scope.set_partitioner(partitioner)
         self.built = True
+
+    def _build_averages(self, sizes: list[Any], dtype: Any) -> None:
+        def average(name: str, initializer: Any) -> Any:
+            return self.add_variable(name, sizes, dtype, initializer, trainable=False)
+
+        def deviation(*args: Any, **kwargs: Any) -> Tensor:
+            return unary.sqrt(self._variance_initializer()(*args, **kwargs))
+
+        self.moving_mean = average("moving_mean", self.moving_mean_initializer)
+        self.moving_variance = average("moving_variance", self.moving_variance_initializer)
+        if self.renorm:
+            with get_default_graph().colocate_with(self.moving_variance.op):
+                self.moving_stddev = average("moving_stddev", deviation)
+            with get_default_graph().colocate_with(self.moving_mean.op):
+                self.renorm_mean = average("renorm_mean", self.moving_mean_initializer)
+            with get_default_graph().colocate_with(self.moving_stddev.op):
+                self.renorm_stddev = average("renorm_stddev", deviation)
+
+    def _variance_initializer(self) -> Any:
+        given = self.moving_variance_initializer
+        return given() if inspect.isclass(given) else given
 
     def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
         """Normalises.
@@ -182,12 +245,18 @@ class BatchNormalization(Layer):
             **kwargs: nothing.
         """
         training = args[0] if args else training
-        return self._fused(inputs, training) if self.fused else self._plain(inputs, training)
+        if self.fused:
+            return self._fused(inputs, training)
+        if self.virtual_batch_size is None:
+            return self._plain(inputs, training)
+        shape = [-1, *inputs.shape.as_list()[1:]]
+        parted = reshaping.reshape(inputs, [self.virtual_batch_size, -1, *shape[1:]])
+        return reshaping.reshape(self._plain(parted, training), shape)
 
     def _fused(self, inputs: Any, training: Any) -> Tensor:
         beta = self.beta if self.center else self._beta
         gamma = self.gamma if self.scale else self._gamma
-        order = "NCHW" if self.axis == 1 else "NHWC"
+        order = "NCHW" if self.axis == [1] else "NHWC"
 
         def by_batch() -> Any:
             return fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon, data_format=order)
@@ -225,24 +294,48 @@ class BatchNormalization(Layer):
 
     def _plain(self, inputs: Any, training: Any) -> Tensor:
         """Normalisation in single ops, for any rank and type."""
-        rank, axis = self._rank, self.axis
-        axes = [one for one in range(rank) if one != axis]
+        rank: int = inputs.shape.ndims
+        axes = [one for one in range(rank) if one not in self.axis]
+        parted = self.virtual_batch_size is not None
+        if parted:
+            del axes[1]
         shape = [1] * rank
-        shape[axis] = inputs.shape[axis].value
+        shape[self.axis[0]] = inputs.shape[self.axis[0]].value
 
         def spread(values: Any) -> Any:
-            return values if values is None or axis == rank - 1 else reshaping.reshape(values, shape)
+            if values is None or values.shape.ndims == rank or axes == list(range(rank - 1)):
+                return values
+            return reshaping.reshape(values, shape)
 
         scale, offset = spread(self.gamma), spread(self.beta)
         mean, variance = self.moving_mean, self.moving_variance
         if _always(training) is not False:
-            batch_mean, batch_variance = moments(cast(inputs, self._param_dtype), axes)
+            if self.adjustment is not None:
+                given = self.adjustment(reshaping.shape(inputs))
+                factor = smart_cond(training, lambda: given[0], lambda: constant.ones_like(given[0]))
+                summand = smart_cond(training, lambda: given[1], lambda: constant.zeros_like(given[1]))
+                scale, offset = _composed(factor, summand, scale, offset)
+            batch_mean, batch_variance = moments(
+                cast(inputs, self._param_dtype), axes, keep_dims=parted or len(self.axis) > 1
+            )
             mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
             variance = smart_cond(
                 training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
             )
-            for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                self.add_update(self._update(moving, value, training))
+            new_mean, new_variance = mean, variance
+            if parted:
+                new_mean = reduce_mean(mean, axis=1, keepdims=True)
+                new_variance = reduce_mean(variance, axis=1, keepdims=True)
+            if self.renorm:
+                r, d, new_mean, new_variance = self._corrections(new_mean, new_variance, training)
+                r = spread(reshaping.stop_gradient(r, name="renorm_r"))
+                d = spread(reshaping.stop_gradient(d, name="renorm_d"))
+                scale, offset = _composed(r, d, scale, offset)
+            self.add_update(self._update(self.moving_mean, new_mean, training))
+            if self.renorm:
+                self.add_update(self._update_deviation(new_variance, training))
+            else:
+                self.add_update(self._update(self.moving_variance, new_variance, training))
         mean, variance = cast(mean, inputs.dtype), cast(variance, inputs.dtype)
         offset = None if offset is None else cast(offset, inputs.dtype)
         scale = None if scale is None else cast(scale, inputs.dtype)
@@ -253,6 +346,49 @@ class BatchNormalization(Layer):
     def _update(self, moving: Any, value: Any, training: Any) -> Any:
         return smart_cond(training, lambda: _moved(moving, value, self.momentum), lambda: moving)
 
+    def _update_deviation(self, variance: Any, training: Any) -> Any:
+        """The update of the moving deviation, and of the moving variance by it."""
+
+        def updated() -> Any:
+            deviation = _moved(self.moving_stddev, unary.sqrt(variance + self.epsilon), self.momentum)
+            return _replaced(self.moving_variance, relu(deviation * deviation - self.epsilon))
+
+        return smart_cond(training, updated, lambda: self.moving_variance)
+
+    def _corrections(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
+        """What brings a batch's normalised values to those of the averages: ``r`` and ``d``; mean and variance again.
+
+        Source: Ioffe, Batch Renormalization (2017), and keras/layers/normalization.py, release 1.15.
+        """
+        deviation = unary.sqrt(variance + self.epsilon)
+        average = maximum(self.renorm_stddev, unary.sqrt(self.epsilon))
+        r = deviation / average
+        d = (mean - self.renorm_mean) / average
+        with get_default_graph().control_dependencies([r, d]):  # before the averages move
+            mean, deviation = reshaping.identity(mean), reshaping.identity(deviation)
+        bounds = self.renorm_clipping
+        if bounds.get("rmin") is not None:
+            r = maximum(r, bounds["rmin"])
+        if bounds.get("rmax") is not None:
+            r = minimum(r, bounds["rmax"])
+        if bounds.get("dmax") is not None:
+            d = minimum(maximum(d, -bounds["dmax"]), bounds["dmax"])
+        clipped, shift = r, d
+        r = smart_cond(training, lambda: clipped, lambda: constant.ones_like(clipped))
+        d = smart_cond(training, lambda: shift, lambda: constant.zeros_like(shift))
+        moved = [
+            self._renorm_moved(self.renorm_mean, mean, training),
+            self._renorm_moved(self.renorm_stddev, deviation, training),
+        ]
+        with get_default_graph().control_dependencies(moved):
+            return r, d, reshaping.identity(mean), reshaping.identity(variance)
+
+    def _renorm_moved(self, moving: Any, value: Any, training: Any) -> Any:
+        value = reshaping.identity(value)
+        return smart_cond(
+            training, lambda: _moved(moving, value, self.renorm_momentum), lambda: reshaping.identity(moving)
+        )
+
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """The shape of the input.
 
@@ -260,6 +396,23 @@ class BatchNormalization(Layer):
             input_shape: any.
         """
         return as_shape(input_shape)
+
+
+def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
+    """The scale and the offset of two transformations, one after the other."""
+    if then_scale is not None:
+        scale = scale * then_scale
+        offset = offset * then_scale
+    if then_offset is not None:
+        offset = offset + then_offset
+    return scale, offset
+
+
+def _replaced(variable: Any, value: Any) -> Any:
+    """The update of a variable by another value."""
+    graph = get_default_graph()
+    with graph.name_scope("AssignNewValue") as scope, graph.colocate_with(variable.op):
+        return state.assign(variable, value, name=scope)
 
 
 def _moved(moving: Any, value: Tensor, momentum: Any) -> Any:
@@ -275,7 +428,7 @@ def _moved(moving: Any, value: Tensor, momentum: Any) -> Any:
 
 def batch_normalization(
     inputs: TensorLike,
-    axis: int = -1,
+    axis: Any = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
@@ -323,19 +476,19 @@ def batch_normalization(
         trainable: collect the variables among the trainable ones.
         name: name of the layer; None: ``batch_normalization``, made unique.
         reuse: share the variables of a layer of that name.
-        renorm: not supported; False.
-        renorm_clipping: not supported; None.
-        renorm_momentum: ignored.
+        renorm: batch renormalisation: batches are corrected towards averages of their means and deviations.
+        renorm_clipping: bounds of the corrections, ``rmax``, ``rmin`` and ``dmax``; None: there are none.
+        renorm_momentum: how much of these averages is kept.
         fused: use one op for images with channels on the second or last axis; None: where possible.
-        virtual_batch_size: not supported; None.
-        adjustment: not supported; None.
+        virtual_batch_size: normalise by parts of the batch of this size, which divides it; None: by all.
+        adjustment: while training, from the shape of the inputs to a scale and an offset of the normalised values.
 
     Returns:
         A tensor of the dtype and shape of ``inputs``.
 
     Raises:
         TypeError: ``inputs`` has another dtype.
-        ValueError: the rank, or the number of channels, is not known, or an argument is not supported.
+        ValueError: the rank, or the number of channels, is not known, or arguments do not fit.
     """
     layer = BatchNormalization(
         axis,

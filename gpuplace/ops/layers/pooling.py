@@ -10,8 +10,9 @@ from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.layers.base import Layer, function_of, require_rank
-from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, normalize_tuple
+from gpuplace.ops.layers.as_function import function_of
+from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, normalize_padding, normalize_tuple
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import IntsLike
@@ -27,6 +28,7 @@ class PoolingBase(Layer):
 
     _rank = 2
     _pooled: Callable[..., Any]
+    _config = ("pool_size", "strides", "padding", "data_format")
 
     def __init__(
         self,
@@ -37,10 +39,12 @@ class PoolingBase(Layer):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        if strides is None:
+            raise ValueError("Argument `strides` must not be None.")
         super().__init__(name=name, **kwargs)
         self.pool_size = normalize_tuple(pool_size, self._rank, "pool_size")
-        self.strides = normalize_tuple(pool_size if strides is None else strides, self._rank, "strides")
-        self.padding = padding
+        self.strides = normalize_tuple(strides, self._rank, "strides")
+        self.padding = normalize_padding(padding)
         self.data_format = data_format
         self._first = is_first(data_format)
 

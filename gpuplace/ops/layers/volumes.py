@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.layers.base import function_of
+from gpuplace.ops.layers.as_function import function_of
 from gpuplace.ops.layers.convolutional import DilatedConv, TransposedConv
 from gpuplace.ops.layers.pooling import PoolingBase
 from gpuplace.ops.nn.convolution import dilated

@@ -21,7 +21,7 @@ from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.conv_arithmetic import wide
-from gpuplace.ops.rnn.cells import LSTMStateTuple, OwnVariables
+from gpuplace.ops.rnn.cells import LayerRNNCell, LSTMStateTuple
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.init_ops import Constant
@@ -31,7 +31,7 @@ from gpuplace.typing import DTypeLike
 __all__ = ["GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell"]
 
 
-class LSTMBlockCell(OwnVariables):
+class LSTMBlockCell(LayerRNNCell):
     """A long short-term memory whose step is one op.
 
     >>> import gpuplace as tf
@@ -81,8 +81,8 @@ class LSTMBlockCell(OwnVariables):
             ValueError: the size is not known.
         """
         depth, units = self._depth(input_shape), self._num_units
-        self.kernel = self.add_variable("kernel", [depth + units, 4 * units])
-        self.bias = self.add_variable("bias", [4 * units], initializer=Constant(0.0))
+        self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
+        self._bias = self.add_variable("bias", [4 * units], initializer=Constant(0.0))
         names = ("w_i_diag", "w_f_diag", "w_o_diag") if self._use_peephole else ()
         self._peepholes = [self.add_variable(name, [units]) for name in names]
         self.built = True
@@ -108,11 +108,11 @@ class LSTMBlockCell(OwnVariables):
             x=inputs,
             cs_prev=memory,
             h_prev=output,
-            w=self.kernel,
+            w=self._kernel,
             wci=peepholes[0],
             wcf=peepholes[1],
             wco=peepholes[2],
-            b=self.bias,
+            b=self._bias,
             forget_bias=self._forget_bias,
             cell_clip=self._cell_clip,
             use_peephole=self._use_peephole,
@@ -120,7 +120,7 @@ class LSTMBlockCell(OwnVariables):
         return made[6], LSTMStateTuple(made[1], made[6])
 
 
-class _GRUBlock(OwnVariables):
+class _GRUBlock(LayerRNNCell):
     """What both kinds of ``GRUBlockCell`` are, but for the names of their variables."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")

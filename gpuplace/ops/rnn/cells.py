@@ -11,37 +11,37 @@ Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, rel
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace import tf_logging
 from gpuplace.dtypes import DType, as_dtype, int32
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.array.slicing import slice as slice_of
-from gpuplace.ops.flow.tensor_arrays import TensorArray
-from gpuplace.ops.layers.base import Layer, as_function, require_rank
+from gpuplace.ops.layers.base import Layer, require_rank
+from gpuplace.ops.layers.by_name import activation_of, initializer_of
 from gpuplace.ops.math import unary
-from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import add, clip_by_value, multiply
 from gpuplace.ops.math.matrix import matmul
-from gpuplace.ops.nn.misc import bias_add, dropout
-from gpuplace.ops.random.random_ops import random_uniform
+from gpuplace.ops.nn.misc import bias_add
 from gpuplace.ops.tracking.base import Trackable
 from gpuplace.ops.variables.init_ops import Constant, Zeros
 from gpuplace.ops.variables.partitioned import fixed_size_partitioner
 from gpuplace.ops.variables.variable_scope import get_variable_scope, variable_scope
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DeviceLike, DTypeLike, Function, InitializerLike, TensorLike
+from gpuplace.typing import DTypeLike, Function, InitializerLike, TensorLike
 
 __all__ = [
-    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",
-    "MultiRNNCell", "RNNCell", "ResidualWrapper",
+    "BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "LSTMStateTuple", "MultiRNNCell", "RNNCell",
 ]  # fmt: skip
+
+
+_WEIGHTS_VARIABLE_NAME, _BIAS_VARIABLE_NAME = "kernel", "bias"
+"""Names that cells of scripts take from here."""
 
 
 def require_cell(name: str, cell: Any) -> None:
@@ -138,6 +138,8 @@ class RNNCell(Layer):
         **kwargs: those of ``tf.layers.Layer``.
     """
 
+    _config: tuple[str, ...] | None = ()
+
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
     ) -> None:
@@ -228,7 +230,7 @@ class RNNCell(Layer):
             return zeros_of(self.state_size, batch_size, dtype)
 
 
-class OwnVariables(RNNCell):
+class LayerRNNCell(RNNCell):
     """A cell that makes its variables in ``build``, straight in its own scope."""
 
     _num_units: int
@@ -257,13 +259,13 @@ class OwnVariables(RNNCell):
         return int(depth)
 
 
-class BasicRNNCell(OwnVariables):
+class BasicRNNCell(LayerRNNCell):
     """``output = state = activation([inputs, state] * kernel + bias)``.
 
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
     >>> output, state = cell(tf.zeros([2, 3]), cell.zero_state(2, tf.float32))
-    >>> cell.kernel.name, output.shape.as_list()
+    >>> cell.variables[0].name, output.shape.as_list()
     ('basic_rnn_cell/kernel:0', [2, 4])
 
     Args:
@@ -274,6 +276,8 @@ class BasicRNNCell(OwnVariables):
         dtype: type of the variables; None: that of the first input.
         **kwargs: those of ``tf.layers.Layer``.
     """
+
+    _config = ("num_units", "activation", "reuse")
 
     def __init__(
         self,
@@ -287,7 +291,7 @@ class BasicRNNCell(OwnVariables):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         _require_floating(dtype)
         self._num_units = num_units
-        self._activation = as_function(activation) or unary.tanh
+        self._activation = unary.tanh if activation is None else activation_of(activation)
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias.
@@ -299,8 +303,8 @@ class BasicRNNCell(OwnVariables):
             ValueError: the size is not known.
         """
         depth = self._depth(input_shape)
-        self.kernel = self.add_variable("kernel", [depth + self._num_units, self._num_units])
-        self.bias = self.add_variable(
+        self._kernel = self.add_variable("kernel", [depth + self._num_units, self._num_units])
+        self._bias = self.add_variable(
             "bias", [self._num_units], initializer=Zeros(dtype=self._dtype or "float32")
         )
         self.built = True
@@ -315,12 +319,12 @@ class BasicRNNCell(OwnVariables):
         """
         (state,) = args
         _checked(inputs, state)
-        gates = bias_add(matmul(joining.concat([inputs, state], 1), self.kernel), self.bias)
+        gates = bias_add(matmul(joining.concat([inputs, state], 1), self._kernel), self._bias)
         output = self._activation(gates)
         return output, output
 
 
-class GRUCell(OwnVariables):
+class GRUCell(LayerRNNCell):
     """A gated recurrent unit.
 
     Args:
@@ -333,6 +337,8 @@ class GRUCell(OwnVariables):
         dtype: type of the variables; None: that of the first input.
         **kwargs: those of ``tf.layers.Layer``.
     """
+
+    _config = ("num_units", "kernel_initializer", "bias_initializer", "activation", "reuse")
 
     def __init__(
         self,
@@ -348,8 +354,9 @@ class GRUCell(OwnVariables):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         _require_floating(dtype)
         self._num_units = num_units
-        self._activation = as_function(activation) or unary.tanh
-        self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
+        self._activation = unary.tanh if activation is None else activation_of(activation)
+        self._kernel_initializer = initializer_of(kernel_initializer)
+        self._bias_initializer = initializer_of(bias_initializer)
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernels and the biases.
@@ -419,7 +426,7 @@ class LSTMStateTuple(_StateTuple):
         return found
 
 
-class BasicLSTMCell(OwnVariables):
+class BasicLSTMCell(LayerRNNCell):
     """A long short-term memory without peepholes, clipping or projection.
 
     >>> import gpuplace as tf
@@ -439,6 +446,8 @@ class BasicLSTMCell(OwnVariables):
         **kwargs: those of ``tf.layers.Layer``.
     """
 
+    _config = ("num_units", "forget_bias", "state_is_tuple", "activation", "reuse")
+
     def __init__(
         self,
         num_units: int,
@@ -455,7 +464,7 @@ class BasicLSTMCell(OwnVariables):
         self._num_units = num_units
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = as_function(activation) or unary.tanh
+        self._activation = unary.tanh if activation is None else activation_of(activation)
 
     @property
     def state_size(self) -> Any:
@@ -474,8 +483,8 @@ class BasicLSTMCell(OwnVariables):
             ValueError: the size is not known.
         """
         depth, units = self._depth(input_shape), self._num_units
-        self.kernel = self.add_variable("kernel", [depth + units, 4 * units])
-        self.bias = self.add_variable("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
+        self._kernel = self.add_variable("kernel", [depth + units, 4 * units])
+        self._bias = self.add_variable("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -490,7 +499,7 @@ class BasicLSTMCell(OwnVariables):
         _checked(inputs, state)
         one = constant.constant(1, int32)
         c, h = state if self._state_is_tuple else joining.split(state, 2, axis=one)
-        gates = bias_add(matmul(joining.concat([inputs, h], 1), self.kernel), self.bias)
+        gates = bias_add(matmul(joining.concat([inputs, h], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=one)
         forget_bias = constant.constant(self._forget_bias, keep.dtype)
         kept = multiply(c, unary.sigmoid(add(keep, forget_bias)))
@@ -507,7 +516,7 @@ def _in_parts(count: int | None) -> Any:
     return None if count is None else fixed_size_partitioner(count)
 
 
-class LSTMCell(OwnVariables):
+class LSTMCell(LayerRNNCell):
     """A long short-term memory, with peepholes, clipping and projection where wanted.
 
     Args:
@@ -527,6 +536,19 @@ class LSTMCell(OwnVariables):
         dtype: type of the variables; None: that of the first input.
         **kwargs: those of ``tf.layers.Layer``.
     """
+
+    _config = (
+        *(
+            "num_units",
+            "use_peepholes",
+            "cell_clip",
+            "initializer",
+            "num_proj",
+            "proj_clip",
+            "num_unit_shards",
+        ),
+        *("num_proj_shards", "forget_bias", "state_is_tuple", "activation", "reuse"),
+    )
 
     def __init__(
         self,
@@ -558,11 +580,11 @@ class LSTMCell(OwnVariables):
         self._num_units = num_units
         self._use_peepholes = use_peepholes
         self._cell_clip, self._proj_clip = cell_clip, proj_clip
-        self._initializer = initializer
+        self._initializer = initializer_of(initializer)
         self._num_proj = num_proj
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = as_function(activation) or unary.tanh
+        self._activation = unary.tanh if activation is None else activation_of(activation)
 
     @property
     def state_size(self) -> Any:
@@ -587,19 +609,19 @@ class LSTMCell(OwnVariables):
         """
         depth, units, made = self._depth(input_shape), self._num_units, self.add_variable
         of_state = units if self._num_proj is None else self._num_proj
-        self.kernel = made(
+        self._kernel = made(
             "kernel",
             [depth + of_state, 4 * units],
             initializer=self._initializer,
             partitioner=_in_parts(self._num_unit_shards),
         )
-        self.bias = made("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
+        self._bias = made("bias", [4 * units], initializer=Zeros(dtype=self._dtype or "float32"))
         if self._use_peepholes:
-            self._w_f = made("w_f_diag", [units], initializer=self._initializer)
-            self._w_i = made("w_i_diag", [units], initializer=self._initializer)
-            self._w_o = made("w_o_diag", [units], initializer=self._initializer)
+            self._w_f_diag = made("w_f_diag", [units], initializer=self._initializer)
+            self._w_i_diag = made("w_i_diag", [units], initializer=self._initializer)
+            self._w_o_diag = made("w_o_diag", [units], initializer=self._initializer)
         if self._num_proj is not None:
-            self._projection = made(
+            self._proj_kernel = made(
                 "projection/kernel",
                 [units, self._num_proj],
                 initializer=self._initializer,
@@ -623,21 +645,21 @@ class LSTMCell(OwnVariables):
         else:
             c = slice_of(state, [0, 0], [-1, self._num_units])
             m = slice_of(state, [0, self._num_units], [-1, size])
-        gates = bias_add(matmul(joining.concat([inputs, m], 1), self.kernel), self.bias)
+        gates = bias_add(matmul(joining.concat([inputs, m], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=1)
         sigmoid, activation = unary.sigmoid, self._activation
         if self._use_peepholes:
-            kept = sigmoid(keep + self._forget_bias + self._w_f * c) * c
-            new_c = kept + sigmoid(write + self._w_i * c) * activation(value)
+            kept = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
+            new_c = kept + sigmoid(write + self._w_i_diag * c) * activation(value)
         else:
             kept = sigmoid(keep + self._forget_bias) * c
             new_c = kept + sigmoid(write) * activation(value)
         if self._cell_clip is not None:
             new_c = clip_by_value(new_c, -self._cell_clip, self._cell_clip)
-        shown = sigmoid(show + self._w_o * new_c) if self._use_peepholes else sigmoid(show)
+        shown = sigmoid(show + self._w_o_diag * new_c) if self._use_peepholes else sigmoid(show)
         output = shown * activation(new_c)
         if self._num_proj is not None:
-            output = matmul(output, self._projection)
+            output = matmul(output, self._proj_kernel)
             if self._proj_clip is not None:
                 output = clip_by_value(output, -self._proj_clip, self._proj_clip)
         new_state = (
@@ -739,257 +761,3 @@ class MultiRNNCell(RNNCell):
                 inputs, new_state = cell(inputs, own)
                 states.append(new_state)
         return inputs, tuple(states) if self._state_is_tuple else joining.concat(states, 1)
-
-
-class _Wrapper(RNNCell):
-    """A cell around another one."""
-
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        require_cell("cell", cell)
-        self.cell = cell
-        if isinstance(cell, Trackable):
-            self._track_trackable(cell, name="cell")
-
-    @property
-    def wrapped_cell(self) -> Any:
-        """The cell inside."""
-        return self.cell
-
-    @property
-    def state_size(self) -> Any:
-        """That of the cell inside."""
-        return self.cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """That of the cell inside."""
-        return self.cell.output_size
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
-        return list(self.cell.trainable_weights)
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """Those of the cell inside."""
-        return list(self.cell.non_trainable_weights)
-
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros of the cell inside.
-
-        Args:
-            batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
-
-        Returns:
-            As that of the cell inside.
-        """
-        with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
-            return self.cell.zero_state(batch_size, dtype)
-
-    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return self._wrapped(inputs, state, scope)
-
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
-        raise NotImplementedError
-
-
-def _is_dropped(state: Any) -> Any:
-    """Which parts of a state are dropped: not what an LSTM remembers."""
-    if isinstance(state, LSTMStateTuple):
-        return LSTMStateTuple(c=False, h=True)
-    return not isinstance(state, TensorArray)
-
-
-class DropoutWrapper(_Wrapper):
-    """A cell with dropout of its inputs, outputs or states.
-
-    Args:
-        cell: the cell.
-        input_keep_prob: the share of the input's elements that is kept, a number or a scalar tensor.
-        output_keep_prob: the same for the output.
-        state_keep_prob: the same for the state; of an LSTM's only for ``h``.
-        variational_recurrent: drop the same elements at all steps.
-        input_size: size of the input; needed where ``variational_recurrent`` and input is dropped.
-        dtype: type of input and states; needed where ``variational_recurrent``.
-        seed: seed of the random ops; None: see ``set_random_seed``.
-        dropout_state_filter_visitor: a function from a state to which of its parts are dropped.
-        **kwargs: those of ``RNNCell``.
-
-    Raises:
-        TypeError: ``cell`` is no cell, or the visitor no function.
-        ValueError: a share is not between 0 and 1, or arguments are missing.
-    """
-
-    def __init__(
-        self,
-        cell: Any,
-        input_keep_prob: TensorLike = 1.0,
-        output_keep_prob: TensorLike = 1.0,
-        state_keep_prob: TensorLike = 1.0,
-        variational_recurrent: bool = False,
-        input_size: Any = None,
-        dtype: DTypeLike | None = None,
-        seed: int | None = None,
-        dropout_state_filter_visitor: Function | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(cell, dtype=dtype, **kwargs)
-        if dropout_state_filter_visitor is not None and not callable(dropout_state_filter_visitor):
-            raise TypeError("dropout_state_filter_visitor must be callable")
-        self._visitor = dropout_state_filter_visitor or _is_dropped
-        self._seed = seed
-        self._variational = variational_recurrent
-        self._noise: dict[str, Any] = {}
-        with name_scope("DropoutWrapperInit"):
-            self._input_keep = self._share("input_keep_prob", input_keep_prob)
-            self._state_keep = self._share("state_keep_prob", state_keep_prob)
-            self._output_keep = self._share("output_keep_prob", output_keep_prob)
-        if variational_recurrent:
-            self._make_noise(input_size, dtype)
-
-    @staticmethod
-    def _share(name: str, given: Any) -> Any:
-        tensor = convert_to_tensor(given)
-        value = constant_value(tensor)
-        if value is None:
-            return tensor
-        if not 0 <= value <= 1:
-            raise ValueError(f"Parameter {name} must be between 0 and 1: {int(value)}")
-        return float(value)
-
-    def _make_noise(self, input_size: Any, dtype: Any) -> None:
-        if dtype is None:
-            raise ValueError("When variational_recurrent=True, dtype must be provided")
-
-        def noise(size: Any, seed: Any) -> Tensor:
-            shape = joining.concat(([1], as_shape(size).as_list()), 0)
-            return random_uniform(shape, seed=seed, dtype=dtype)
-
-        if not isinstance(self._input_keep, numbers.Real) or self._input_keep < 1.0:
-            if input_size is None:
-                raise ValueError(
-                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, input_size must be "
-                    "provided"
-                )
-            self._noise["input"] = self._by_leaf(input_size, "input", noise)
-        self._noise["state"] = self._by_leaf(self.cell.state_size, "state", noise)
-        self._noise["output"] = self._by_leaf(self.cell.output_size, "output", noise)
-
-    def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> Any:
-        """``make`` of each leaf and the seed that goes with it."""
-        leaves = nest.flatten(structure)
-        made = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
-        return nest.pack_sequence_as(structure, made)
-
-    def _seed_of(self, salt: str, number: int) -> int | None:
-        if self._seed is None:
-            return None
-        text = f"{self._seed}{salt}_{number}".encode()
-        import hashlib  # loaded when it is first needed
-
-        return int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
-
-    def _dropped(self, values: Any, salt: str, keep: Any, chosen: Any = None) -> Any:
-        leaves = nest.flatten(values)
-        flags = [True] * len(leaves) if chosen is None else nest.flatten(chosen)
-        noise = nest.flatten(self._noise[salt]) if self._variational else [None] * len(leaves)
-        made = []
-        for number, (leaf, is_dropped, own) in enumerate(zip(leaves, flags, noise, strict=True)):
-            if is_dropped is False:
-                made.append(leaf)
-            elif own is None:
-                made.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
-            else:
-                mask = unary.floor(keep + own)
-                kept = div(leaf, keep) * mask
-                kept.set_shape(leaf.get_shape())
-                made.append(kept)
-        return nest.pack_sequence_as(values, made)
-
-    def _flags(self, state: Any) -> Any:
-        """For each part of a state whether it is dropped."""
-        found = self._visitor(state)
-        if found is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
-            parts = [self._flags(part) for part in state]
-            return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
-        return found if nest.is_nested(found) else nest.map_structure(lambda _: found, state)
-
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
-        def is_partial(keep: Any) -> bool:
-            return not isinstance(keep, float) or keep < 1
-
-        if is_partial(self._input_keep):
-            inputs = self._dropped(inputs, "input", self._input_keep)
-        output, new_state = self.cell(inputs, state, scope=scope)
-        if is_partial(self._state_keep):
-            new_state = self._dropped(new_state, "state", self._state_keep, self._flags(new_state))
-        if is_partial(self._output_keep):
-            output = self._dropped(output, "output", self._output_keep)
-        return output, new_state
-
-
-class ResidualWrapper(_Wrapper):
-    """A cell whose input is added to its output.
-
-    Args:
-        cell: the cell.
-        residual_fn: a function from input and output to the output; None: their sum.
-        **kwargs: those of ``RNNCell``.
-
-    Raises:
-        TypeError: ``cell`` is no cell.
-        ValueError: when called: input and output differ in shape.
-    """
-
-    def __init__(self, cell: Any, residual_fn: Function | None = None, **kwargs: Any) -> None:
-        super().__init__(cell, **kwargs)
-        self._residual_fn = residual_fn
-
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
-        outputs, new_state = self.cell(inputs, state, scope=scope)
-        return (self._residual_fn or _sum_of)(inputs, outputs), new_state
-
-
-def _sum_of(inputs: Any, outputs: Any) -> Any:
-    nest.map_structure(lambda one, other: one.shape.assert_is_compatible_with(other.shape), inputs, outputs)
-    return nest.map_structure(lambda one, other: one + other, inputs, outputs)
-
-
-class DeviceWrapper(_Wrapper):
-    """A cell whose operations are requested on a device.
-
-    Args:
-        cell: the cell.
-        device: the device, as for ``tf.device``.
-        **kwargs: those of ``RNNCell``.
-
-    Raises:
-        TypeError: ``cell`` is no cell.
-    """
-
-    def __init__(self, cell: Any, device: DeviceLike, **kwargs: Any) -> None:
-        super().__init__(cell, **kwargs)
-        self._device = device
-
-    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
-        """A state of zeros of the cell inside, on the device.
-
-        Args:
-            batch_size: the batch size, an integer or a scalar tensor.
-            dtype: the type.
-
-        Returns:
-            As that of the cell inside.
-        """
-        with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]), self._placed():
-            return self.cell.zero_state(batch_size, dtype)
-
-    def _placed(self) -> Any:
-        return get_default_graph().device(self._device)
-
-    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
-        with self._placed():
-            return self.cell(inputs, state, scope=scope)

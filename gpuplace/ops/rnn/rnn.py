@@ -154,7 +154,7 @@ def dynamic_rnn(
     >>> import gpuplace as tf
     >>> cell = tf.nn.rnn_cell.BasicLSTMCell(4)
     >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 7, 3]), sequence_length=[7, 2], dtype=tf.float32)
-    >>> outputs.shape.as_list(), state.h.shape.as_list(), cell.kernel.name
+    >>> outputs.shape.as_list(), state.h.shape.as_list(), cell.variables[0].name
     ([2, 7, 4], [2, 4], 'rnn/basic_lstm_cell/kernel:0')
 
     Args:

@@ -32,7 +32,7 @@ def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     Raises:
         FailedPreconditionError: the step has no value there.
     """
-    return int(sess.run(global_step_tensor))
+    return int(sess.run(global_step_tensor).item())  # a step may be a vector of one
 
 
 def get_global_step(graph: Graph | None = None) -> Any:

@@ -15,7 +15,6 @@ import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.math import elementwise, unary
@@ -454,12 +453,7 @@ class Identity(Initializer):
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
         dtype = self.dtype if dtype is None else dtype
-        with name_scope("eye"):
-            ones = constant.ones([min(sizes)], dtype, name="ones")
-            diagonal = apply_op("MatrixDiag", "diag", diagonal=ones).outputs[0]
-            if sizes[0] != sizes[1]:
-                zeros = constant.zeros(sizes, dtype, name="zeros")
-                diagonal = apply_op("MatrixSetDiag", "MatrixSetDiag", input=zeros, diagonal=ones).outputs[0]
+        diagonal = constant.eye(sizes[0], sizes[1], dtype=dtype)
         if partition_info is not None:
             diagonal = apply_op(
                 "Slice",

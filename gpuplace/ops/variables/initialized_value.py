@@ -26,7 +26,13 @@ _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadV
 
 
 def value_if_initialized(variable: Any) -> Tensor:
-    """The value of ``variable`` where it has one, else its initial value, as ``tf.cond`` would build it."""
+    """The value of ``variable`` where it has one, else its initial value, as ``tf.cond`` would build it.
+
+    Raises:
+        ValueError: nothing is known of the initial value, as with a variable of a message without its name.
+    """
+    if variable.initial_value is None:
+        raise ValueError("false_fn must have a return value.")
     graph = variable.graph
     is_initialized = variable.is_initialized()
     with graph.name_scope("cond"):

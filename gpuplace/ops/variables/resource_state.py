@@ -65,9 +65,14 @@ _PASSING = SWITCHES | {"Identity", "Enter"}
 
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
-    op = _maker_of(handle)
-    shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
+    shape = _attrs_of_variable(handle).get("shape")
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+
+
+def _attrs_of_variable(handle: Tensor) -> Mapping[str, Any]:
+    """The attributes of the op that makes the variable; none where that is not known."""
+    op = _maker_of(handle)
+    return op.attrs if op.type == "VarHandleOp" else {}
 
 
 def _maker_of(handle: Tensor) -> Operation:
@@ -93,8 +98,7 @@ def zeros_dtype(tensor: Tensor) -> DType:
     dtype = tensor.dtype.base_dtype
     if dtype.name != "resource":
         return dtype
-    op = _maker_of(tensor)
-    found: DType = op.attrs["dtype"] if op.type == "VarHandleOp" else float32
+    found: DType = _attrs_of_variable(tensor).get("dtype", float32)
     return found
 
 
@@ -204,7 +208,13 @@ def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None
 
 @shape_function("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 def _assign_shape(op: Operation) -> list[TensorShape]:
-    merge_shapes(handle_shape(op.inputs[0]), op.inputs[1].shape)
+    handle, value = op.inputs
+    dtype = _attrs_of_variable(handle).get("dtype")
+    if dtype is not None and dtype.base_dtype is not value.dtype.base_dtype:
+        raise ValueError(
+            f"Trying to read variable with wrong dtype. Expected {dtype.short_name} got {value.dtype.short_name}"
+        )
+    merge_shapes(handle_shape(handle), value.shape)
     return []
 
 

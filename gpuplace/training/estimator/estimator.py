@@ -39,7 +39,7 @@ from gpuplace.saving.saved_model_builder import SavedModelBuilder
 from gpuplace.saving.saver import Saver
 from gpuplace.saving.tag_constants import SERVING
 from gpuplace.session.session import Session
-from gpuplace.training.estimator.export_outputs import serving_signatures, timestamped_folder
+from gpuplace.training.estimator.export_outputs import build_all_signature_defs, timestamped_folder
 from gpuplace.training.estimator.run_config import RunConfig, default_session_config
 from gpuplace.training.estimator.spec import EstimatorSpec, ModeKeys
 from gpuplace.training.evaluation import StopAfterNEvalsHook, evaluate_checkpoint, get_or_create_eval_step
@@ -525,7 +525,7 @@ class Estimator:
             set_random_seed(self._config.tf_random_seed)
             receiver = receiver_fn()
             spec = self._build(receiver.features, None, ModeKeys.PREDICT, self.config)
-            signatures = serving_signatures(
+            signatures = build_all_signature_defs(
                 receiver.receiver_tensors, spec.export_outputs, receiver.receiver_tensors_alternatives
             )
             with Session(config=self._config.session_config) as session:

@@ -8,13 +8,21 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.dtypes import string
 from gpuplace.graph.operation import Tensor
-from gpuplace.saving.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from gpuplace.saving.signature_constants import (
+    CLASSIFY_METHOD_NAME,
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    PREDICT_METHOD_NAME,
+    REGRESS_METHOD_NAME,
+    SUPERVISED_EVAL_METHOD_NAME,
+    SUPERVISED_TRAIN_METHOD_NAME,
+)
 from gpuplace.saving.signatures import (
     classification_signature_def,
     is_valid_signature,
@@ -23,8 +31,8 @@ from gpuplace.saving.signatures import (
 )
 
 __all__ = [
-    "ClassificationOutput", "ExportOutput", "PredictOutput", "RegressionOutput", "checked_export_outputs",
-    "serving_signatures", "timestamped_folder",
+    "ClassificationOutput", "ExportOutput", "PredictOutput", "RegressionOutput", "build_all_signature_defs",
+    "checked_export_outputs", "named_outputs", "output_name", "timestamped_folder",
 ]  # fmt: skip
 
 _ATTEMPTS = 10
@@ -40,6 +48,45 @@ class ExportOutput(ABC):
         Args:
             receiver_tensors: name to the tensor that is fed.
         """
+
+
+def output_name(key: Any, what: str) -> str:
+    """The name of an output; the parts of the name of a model with several heads are joined.
+
+    >>> output_name(("head", "scores"), "Prediction")
+    'head/scores'
+
+    Args:
+        key: a text, or a tuple of texts.
+        what: what is named, for the error.
+
+    Raises:
+        ValueError: something else.
+    """
+    name = "/".join(key) if isinstance(key, tuple) else key
+    if not isinstance(name, str):
+        raise ValueError(f"{what} output key must be a string; got {name}.")
+    return name
+
+
+def named_outputs(outputs: Any, single: str, what: str) -> dict[str, Tensor]:
+    """Tensors by name.
+
+    Args:
+        outputs: a tensor, or name to tensor.
+        single: the name of a tensor without one.
+        what: what they are, for errors.
+
+    Raises:
+        ValueError: a name is no text, or a value no tensor.
+    """
+    named = {}
+    for key, value in (outputs if isinstance(outputs, dict) else {single: outputs}).items():
+        name = output_name(key, what)
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{what} output value must be a Tensor; got {value}.")
+        named[name] = value
+    return named
 
 
 def _only_text(receivers: Mapping[str, Any], what: str) -> Any:
@@ -107,20 +154,14 @@ class PredictOutput(ExportOutput):
     """Any tensors.
 
     Args:
-        outputs: a tensor, or name to tensor.
+        outputs: a tensor, or name to tensor; the names of a model with several heads may be tuples.
 
     Raises:
         ValueError: a name is no text, or a value no tensor.
     """
 
     def __init__(self, outputs: Any) -> None:
-        named = outputs if isinstance(outputs, dict) else {"output": outputs}
-        for name, value in named.items():
-            if not isinstance(name, str):
-                raise ValueError(f"Prediction output key must be a string; got {name}.")
-            if not isinstance(value, Tensor):
-                raise ValueError(f"Prediction output value must be a Tensor; got {value}.")
-        self.outputs = dict(named)
+        self.outputs = named_outputs(outputs, "output", "Prediction")
 
     def as_signature_def(self, receiver_tensors: Mapping[str, Any]) -> Any:
         """The signature of a prediction.
@@ -159,26 +200,68 @@ def checked_export_outputs(outputs: Any, predictions: Any) -> dict[str, ExportOu
     return outputs
 
 
-def serving_signatures(
-    receivers: Any, outputs: Mapping[str, ExportOutput], alternatives: Mapping[str, Any] | None = None
+def build_all_signature_defs(
+    receiver_tensors: Any,
+    export_outputs: Any,
+    receiver_tensors_alternatives: Mapping[str, Any] | None = None,
+    serving_only: bool = True,
 ) -> dict[str, Any]:
-    """The signatures of a model that is served; outputs that do not fit the inputs have none.
+    """The signatures of a model that is exported; outputs that do not fit the inputs have none, which is logged.
 
     Args:
-        receivers: name to the tensor that is fed.
-        outputs: name to what it gives.
-        alternatives: name to further inputs; None: none.
+        receiver_tensors: name to the tensor that is fed, or one tensor, which is called ``input``.
+        export_outputs: name to what the model gives.
+        receiver_tensors_alternatives: name to further inputs; None: none.
+        serving_only: leave out what cannot be served.
+
+    Raises:
+        ValueError: ``export_outputs`` is no dictionary.
     """
+    if not isinstance(export_outputs, dict):
+        raise ValueError(f"export_outputs must be a dict and not{type(export_outputs)}")
+    inputs = [("", receiver_tensors)]
+    inputs += [(f"{name or 'None'}:", other) for name, other in (receiver_tensors_alternatives or {}).items()]
     found: dict[str, Any] = {}
-    for key, output in outputs.items():
-        inputs = {key or "None": receivers}
-        inputs.update({f"{name}:{key or 'None'}": other for name, other in (alternatives or {}).items()})
-        for name, given in inputs.items():
+    left_out: dict[str, str] = {}
+    for prefix, given in inputs:
+        named = given if isinstance(given, dict) else {"input": given}
+        for key, output in export_outputs.items():
+            name = f"{prefix}{key or 'None'}"
             try:
-                found[name] = output.as_signature_def(given)
+                found[name] = output.as_signature_def(named)
             except ValueError as error:
-                tf_logging.info("Signature %r is left out: %s", name, error)
+                left_out[name] = str(error)
+    _log_signatures(found, left_out)
+    if not serving_only:
+        return found
     return {name: signature for name, signature in found.items() if is_valid_signature(signature)}
+
+
+def _log_signatures(found: Mapping[str, Any], left_out: Mapping[str, str]) -> None:
+    """Says which signatures there are, and why others are not there."""
+    methods = {
+        CLASSIFY_METHOD_NAME: "Classify",
+        REGRESS_METHOD_NAME: "Regress",
+        PREDICT_METHOD_NAME: "Predict",
+        SUPERVISED_TRAIN_METHOD_NAME: "Train",
+        SUPERVISED_EVAL_METHOD_NAME: "Eval",
+    }
+    names: defaultdict[str, list[str]] = defaultdict(list, {method: [] for method in methods})
+    for name, signature in found.items():
+        names[signature.method_name].append(name)
+    for method, of_method in names.items():
+        text = of_method or "None"
+        tf_logging.info("Signatures INCLUDED in export for %s: %s", methods.get(method, method), text)
+    if left_out:
+        tf_logging.info(
+            "Signatures EXCLUDED from export because they cannot be be served via TensorFlow Serving APIs:"
+        )
+        for name, reason in left_out.items():
+            tf_logging.info("'%s' : %s", name, reason)
+    if not found:
+        tf_logging.warn("Export includes no signatures!")
+    elif DEFAULT_SERVING_SIGNATURE_DEF_KEY not in found:
+        tf_logging.warn("Export includes no default signature!")
 
 
 def timestamped_folder(base: Any) -> str:

@@ -126,3 +126,14 @@ def test_a_dequeue_of_a_whole_program_that_gives_up_says_why():
             session.run(batch)
         with pytest.raises(tf.errors.InvalidArgumentError, match="could not correctly convert string: x"):
             coord.join(threads)
+
+
+def test_names_of_files_may_be_a_tensor():
+    queue = tf.train.string_input_producer(tf.constant(["a", "b"]), num_epochs=1)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert sorted(session.run(queue.dequeue_many(2))) == [b"a", b"b"]
+        coordinator.request_stop()
+        coordinator.join(threads)

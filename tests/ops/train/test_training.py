@@ -390,3 +390,10 @@ def test_channels_first_needs_a_gpu():
             tf.errors.UnimplementedError, match="only supports the NHWC tensor format on the CPU"
         ):
             session.run(y)
+
+
+def test_a_step_may_be_a_vector_of_one():
+    step = tf.Variable([17], name="global_step")
+    with tf.Session() as session:
+        session.run(step.initializer)
+        assert tf.train.global_step(session, step) == 17

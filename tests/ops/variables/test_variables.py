@@ -174,3 +174,28 @@ def test_an_assignment_is_placed_with_its_variable():
     placement = tf.place(tf.get_default_graph(), machine="2x Tesla K40c")
     assert placement["set"] == placement["v"] == "/job:localhost/replica:0/task:0/device:GPU:1"
     assert placement["set/value"].endswith("CPU:0")
+
+
+@pytest.mark.parametrize(
+    "dtype, shape, value, message",
+    [
+        ("int32", [], 0.0, "Trying to read variable with wrong dtype. Expected int32 got float"),
+        ("int32", [], [0], "Shapes must be equal rank, but are 0 and 1"),
+        ("float32", [None, 3], [[1.0, 2.0]], "Dimension 1 in both shapes must be equal, but are 3 and 2"),
+    ],
+)
+def test_a_handle_takes_values_of_its_type_and_shape(dtype, shape, value, message):
+    handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, container="", shared_name="")
+    for op in (tf.raw_ops.AssignVariableOp, tf.raw_ops.AssignAddVariableOp):
+        with pytest.raises(ValueError, match=message):
+            op(resource=handle, value=tf.constant(value))
+
+
+def test_the_initial_value_of_a_message_without_its_name_is_not_known():
+    variable = tf.Variable(3.0)
+    message = variable.to_proto()
+    message.ClearField("initial_value_name")
+    again = tf.Variable(variable_def=message)
+    assert again.to_proto() == message
+    with pytest.raises(ValueError, match="false_fn must have a return value"):
+        again.initialized_value()

@@ -1,0 +1,357 @@
+"""Activations, initializers, regularizers and constraints that layers take by name, and what describes them.
+
+Names and defaults are Keras's, as ``tf.layers`` and the cells of TensorFlow 1.15 take them: ``activation="relu"``,
+``kernel_initializer="he_normal"``, ``kernel_regularizer="l2"``. A description is a name, or a dict with a
+``class_name`` and a ``config``, which makes the object anew.
+
+Source: tensorflow/python/keras/activations.py, initializers.py, regularizers.py and constraints.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.gather import where
+from gpuplace.ops.math import unary
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.comparison import greater, greater_equal
+from gpuplace.ops.math.elementwise import add, clip_by_value, multiply
+from gpuplace.ops.math.reduction import reduce_max, reduce_sum
+from gpuplace.ops.nn import activation as nn
+from gpuplace.ops.variables import init_ops
+from gpuplace.typing import TensorLike
+
+_EPSILON = 1e-7
+"""What constraints add to a norm before they divide by it."""
+
+
+def linear(x: Any) -> Any:
+    """What it is given."""
+    return x
+
+
+def hard_sigmoid(x: TensorLike) -> Tensor:
+    """``0.2 * x + 0.5``, between 0 and 1."""
+    tensor = convert_to_tensor(x)
+    slope, middle = convert_to_tensor(0.2, tensor.dtype), convert_to_tensor(0.5, tensor.dtype)
+    return clip_by_value(add(multiply(tensor, slope), middle), 0.0, 1.0)
+
+
+def softmax(x: TensorLike, axis: int = -1) -> Tensor:
+    """Exponentials over their sum along an axis.
+
+    Raises:
+        ValueError: a tensor of one axis.
+    """
+    tensor = convert_to_tensor(x)
+    rank = tensor.shape.ndims
+    if rank == 2:
+        return nn.softmax(tensor)
+    if rank is None or rank < 2:
+        raise ValueError(f"Cannot apply softmax to a tensor that is 1D. Received input: {tensor}")
+    powers = unary.exp(tensor - reduce_max(tensor, axis=axis, keepdims=True))
+    return powers / reduce_sum(powers, axis=axis, keepdims=True)
+
+
+def selu(x: TensorLike) -> Tensor:
+    """A scaled exponential linear unit, made of an ``elu``."""
+    tensor = convert_to_tensor(x)
+    below = nn.elu(tensor)
+    return 1.0507009873554805 * where(greater(tensor, 0), below, 1.6732632423543772 * below)
+
+
+def exponential(x: TensorLike) -> Tensor:
+    """``exp(x)``."""
+    return unary.exp(x)
+
+
+_ACTIVATIONS: dict[str, Callable[..., Any]] = {
+    "elu": nn.elu,
+    "exponential": exponential,
+    "hard_sigmoid": hard_sigmoid,
+    "linear": linear,
+    "relu": nn.relu,
+    "selu": selu,
+    "sigmoid": unary.sigmoid,
+    "softmax": softmax,
+    "softplus": nn.softplus,
+    "softsign": nn.softsign,
+    "tanh": unary.tanh,
+}
+
+_INITIALIZERS: dict[str, Any] = {
+    **dict.fromkeys(("Zeros", "zero", "zeros"), init_ops.Zeros),
+    **dict.fromkeys(("Ones", "one", "ones"), init_ops.Ones),
+    **dict.fromkeys(("Constant", "constant"), init_ops.Constant),
+    **dict.fromkeys(
+        ("RandomUniform", "random_uniform", "uniform"),
+        functools.partial(init_ops.RandomUniform, minval=-0.05, maxval=0.05),
+    ),
+    **dict.fromkeys(
+        ("RandomNormal", "random_normal", "normal"), functools.partial(init_ops.RandomNormal, stddev=0.05)
+    ),
+    **dict.fromkeys(
+        ("TruncatedNormal", "truncated_normal"), functools.partial(init_ops.TruncatedNormal, stddev=0.05)
+    ),
+    **dict.fromkeys(("Identity", "identity"), init_ops.Identity),
+    **dict.fromkeys(("Orthogonal", "orthogonal"), init_ops.Orthogonal),
+    **dict.fromkeys(("GlorotNormal", "glorot_normal"), init_ops.GlorotNormal),
+    **dict.fromkeys(("GlorotUniform", "glorot_uniform"), init_ops.GlorotUniform),
+    "VarianceScaling": init_ops.VarianceScaling,
+    "he_normal": init_ops.he_normal,
+    "he_uniform": init_ops.he_uniform,
+    "lecun_normal": init_ops.lecun_normal,
+    "lecun_uniform": init_ops.lecun_uniform,
+}
+
+
+class L1L2:
+    """``l1 * sum(abs(x)) + l2 * sum(square(x))``.
+
+    Args:
+        l1: factor of the sum of absolute values.
+        l2: factor of the sum of squares.
+    """
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
+        self.l1, self.l2 = np.float32(l1), np.float32(l2)
+
+    def __call__(self, x: Any) -> Tensor:
+        """The loss of a variable."""
+        if not self.l1 and not self.l2:
+            return convert_to_tensor(0.0)
+        loss: Any = 0.0
+        if self.l1:
+            loss += self.l1 * reduce_sum(unary.abs(x))
+        if self.l2:
+            loss += self.l2 * reduce_sum(unary.square(x))
+        result: Tensor = loss
+        return result
+
+    def get_config(self) -> dict[str, float]:
+        """The arguments, by name."""
+        return {"l1": float(self.l1), "l2": float(self.l2)}
+
+
+_REGULARIZERS: dict[str, Any] = {
+    "L1L2": L1L2,
+    "l1": lambda l=0.01: L1L2(l1=l),  # noqa: E741 (TensorFlow's name)
+    "l2": lambda l=0.01: L1L2(l2=l),  # noqa: E741
+    "l1_l2": lambda l1=0.01, l2=0.01: L1L2(l1, l2),
+}
+
+
+class NonNeg:
+    """Sets negative weights to zero."""
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weights, in bounds."""
+        return w * cast(greater_equal(w, 0.0), "float32")
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {}
+
+
+def _norms(w: Any, axis: Any) -> Tensor:
+    squares = reduce_sum(unary.square(w), axis=axis, keepdims=True)
+    return unary.sqrt(clip_by_value(squares, 0.0, np.inf))
+
+
+class MaxNorm:
+    """Keeps the norms of weights at most at a number.
+
+    Args:
+        max_value: the number.
+        axis: the axes along which a norm is taken.
+    """
+
+    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weights, in bounds."""
+        norms = _norms(w, self.axis)
+        result: Tensor = w * (clip_by_value(norms, 0.0, float(self.max_value)) / (_EPSILON + norms))
+        return result
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+class UnitNorm:
+    """Gives weights a norm of one.
+
+    Args:
+        axis: the axes along which a norm is taken.
+    """
+
+    def __init__(self, axis: Any = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weights, in bounds."""
+        result: Tensor = w / (_EPSILON + _norms(w, self.axis))
+        return result
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"axis": self.axis}
+
+
+class MinMaxNorm:
+    """Keeps the norms of weights between two numbers, or moves them there by and by.
+
+    Args:
+        min_value: the least norm.
+        max_value: the greatest norm.
+        rate: how much of the way there a norm goes at once, from 0 to 1.
+        axis: the axes along which a norm is taken.
+    """
+
+    def __init__(
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+    ) -> None:
+        self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weights, in bounds."""
+        norms = _norms(w, self.axis)
+        bounded = clip_by_value(norms, float(self.min_value), float(self.max_value))
+        wanted = self.rate * bounded + (1 - self.rate) * norms
+        result: Tensor = w * (wanted / (_EPSILON + norms))
+        return result
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {
+            "min_value": self.min_value,
+            "max_value": self.max_value,
+            "rate": self.rate,
+            "axis": self.axis,
+        }
+
+
+_CONSTRAINTS: dict[str, Any] = {
+    **dict.fromkeys(("NonNeg", "non_neg", "nonneg"), NonNeg),
+    **dict.fromkeys(("MaxNorm", "max_norm", "maxnorm"), MaxNorm),
+    **dict.fromkeys(("UnitNorm", "unit_norm", "unitnorm"), UnitNorm),
+    **dict.fromkeys(("MinMaxNorm", "min_max_norm"), MinMaxNorm),
+}
+
+
+def _made(identifier: Any, known: Mapping[str, Any], what: str, unknown: str) -> Any:
+    """The object of a name or of a description; a function as it is, and None."""
+    if identifier is None or (callable(identifier) and not isinstance(identifier, str)):
+        return identifier
+    config: dict[str, Any] = {}
+    name = identifier
+    if isinstance(identifier, Mapping):
+        if "class_name" not in identifier or "config" not in identifier:
+            raise ValueError(f"Improper config format: {identifier}")
+        name, config = identifier["class_name"], dict(identifier["config"])
+    if not isinstance(name, str):
+        raise ValueError(f"Could not interpret {what} identifier: {identifier}")
+    if name not in known:
+        raise ValueError(f"{unknown}{name}")
+    return known[name](**config)
+
+
+def activation_of(identifier: Any) -> Callable[..., Any]:
+    """The activation of a name; a function as it is; for None the identity.
+
+    >>> activation_of("tanh").__name__, activation_of(None)(3)
+    ('tanh', 3)
+
+    Args:
+        identifier: a function, a name, or None.
+
+    Raises:
+        ValueError: there is no activation of that name.
+        TypeError: something else.
+    """
+    if identifier is None:
+        return linear
+    if isinstance(identifier, str):
+        if identifier not in _ACTIVATIONS:
+            raise ValueError(f"Unknown activation function:{identifier}")
+        return _ACTIVATIONS[identifier]
+    if callable(identifier):
+        found: Callable[..., Any] = identifier
+        return found
+    raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
+
+
+def initializer_of(identifier: Any) -> Any:
+    """The initializer of a name or a description; a function, a tensor, an array or None as they are.
+
+    Args:
+        identifier: one of these.
+
+    Raises:
+        ValueError: there is no initializer of that name, or something else.
+    """
+    if isinstance(identifier, Tensor | np.ndarray):
+        return identifier
+    unknown = "Unknown initializer:" if isinstance(identifier, str) else "Unknown initializer: "
+    return _made(identifier, _INITIALIZERS, "initializer", unknown)
+
+
+def regularizer_of(identifier: Any) -> Any:
+    """The regularizer of a name or a description; a function or None as they are.
+
+    Args:
+        identifier: one of these.
+
+    Raises:
+        ValueError: there is no regularizer of that name, or something else.
+    """
+    return _made(identifier, _REGULARIZERS, "regularizer", "Unknown regularizer:")
+
+
+def constraint_of(identifier: Any) -> Any:
+    """The constraint of a name or a description; a function or None as they are.
+
+    Args:
+        identifier: one of these.
+
+    Raises:
+        ValueError: there is no constraint of that name, or something else.
+    """
+    return _made(identifier, _CONSTRAINTS, "constraint", "Unknown constraint: ")
+
+
+def settings_of(settings: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Initializer, regularizer and constraint of a variable, each made of its name.
+
+    Args:
+        settings: the three.
+
+    Raises:
+        ValueError: one is not known.
+    """
+    initializer, regularizer, constraint = settings
+    return initializer_of(initializer), regularizer_of(regularizer), constraint_of(constraint)
+
+
+def description(value: Any) -> Any:
+    """What makes an object again: a name for a function, a class's name and arguments for what has a ``get_config``.
+
+    >>> description(linear), description(L1L2(l2=0.5))
+    ('linear', {'class_name': 'L1L2', 'config': {'l1': 0.0, 'l2': 0.5}})
+
+    Args:
+        value: a function, an object with a ``get_config``, a number, a text, or a list of these.
+    """
+    value = value() if inspect.isclass(value) else value
+    if hasattr(value, "get_config"):
+        return {"class_name": type(value).__name__, "config": value.get_config()}
+    return value.__name__ if callable(value) and hasattr(value, "__name__") else value

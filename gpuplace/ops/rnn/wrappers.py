@@ -1,0 +1,361 @@
+"""Cells around another cell: dropout, residual connections, devices.
+
+Source: tensorflow/python/ops/rnn_cell_impl.py and rnn_cell_wrapper_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array import joining
+from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.math import unary
+from gpuplace.ops.math.division import div
+from gpuplace.ops.nn.misc import dropout
+from gpuplace.ops.random.random_ops import random_uniform
+from gpuplace.ops.rnn.cells import LSTMStateTuple, RNNCell, require_cell
+from gpuplace.ops.rnn.function_texts import function_from, function_texts
+from gpuplace.ops.tracking.base import Trackable
+from gpuplace.shapes import as_shape
+from gpuplace.typing import DeviceLike, DTypeLike, Function, TensorLike
+
+__all__ = ["DeviceWrapper", "DropoutWrapper", "ResidualWrapper"]
+
+
+class _Wrapper(RNNCell):
+    """A cell around another one."""
+
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        require_cell("cell", cell)
+        self.cell = cell
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, name="cell")
+
+    @property
+    def wrapped_cell(self) -> Any:
+        """The cell inside."""
+        return self.cell
+
+    @property
+    def state_size(self) -> Any:
+        """That of the cell inside."""
+        return self.cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        """That of the cell inside."""
+        return self.cell.output_size
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """Those of the cell inside."""
+        return list(self.cell.trainable_weights)
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """Those of the cell inside."""
+        return list(self.cell.non_trainable_weights)
+
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+        """A state of zeros of the cell inside.
+
+        Args:
+            batch_size: the batch size, an integer or a scalar tensor.
+            dtype: the type.
+
+        Returns:
+            As that of the cell inside.
+        """
+        with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]):
+            return self.cell.zero_state(batch_size, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments by name, among them the class and the arguments of the cell inside."""
+        inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
+        config = super().get_config()
+        own = {name: config.pop(name) for name in self._config or ()}
+        return {**config, "cell": inside, **own}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """A wrapper of the arguments that ``get_config`` gave.
+
+        Args:
+            config: these, with a cell in the place of what describes it.
+            custom_objects: functions by name, which those of the config may use.
+
+        Returns:
+            A wrapper of this class.
+
+        Raises:
+            ValueError: the config has no cell.
+        """
+        given = cls._functions_from(dict(config), custom_objects or {})
+        cell = given.pop("cell")
+        if isinstance(cell, Mapping):
+            raise ValueError(
+                "RNNCellWrapper cannot reconstruct the wrapped cell. Please overwrite the cell in the config with a "
+                "RNNCell instance."
+            )
+        return cls(cell, **given)
+
+    @staticmethod
+    def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with functions in the place of their texts."""
+        return config
+
+    def __call__(self, inputs: Any, state: Any = None, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return self._wrapped(inputs, state, scope)
+
+    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+        raise NotImplementedError
+
+
+def _is_dropped(state: Any) -> Any:
+    """Which parts of a state are dropped: not what an LSTM remembers."""
+    if isinstance(state, LSTMStateTuple):
+        return LSTMStateTuple(c=False, h=True)
+    return not isinstance(state, TensorArray)
+
+
+class DropoutWrapper(_Wrapper):
+    """A cell with dropout of its inputs, outputs or states.
+
+    Args:
+        cell: the cell.
+        input_keep_prob: the share of the input's elements that is kept, a number or a scalar tensor.
+        output_keep_prob: the same for the output.
+        state_keep_prob: the same for the state; of an LSTM's only for ``h``.
+        variational_recurrent: drop the same elements at all steps.
+        input_size: size of the input; needed where ``variational_recurrent`` and input is dropped.
+        dtype: type of input and states; needed where ``variational_recurrent``.
+        seed: seed of the random ops; None: see ``set_random_seed``.
+        dropout_state_filter_visitor: a function from a state to which of its parts are dropped.
+        **kwargs: those of ``RNNCell``.
+
+    Raises:
+        TypeError: ``cell`` is no cell, or the visitor no function.
+        ValueError: a share is not between 0 and 1, or arguments are missing.
+    """
+
+    _config = (
+        *(
+            "input_keep_prob",
+            "output_keep_prob",
+            "state_keep_prob",
+            "variational_recurrent",
+            "input_size",
+            "seed",
+        ),
+    )
+
+    def __init__(
+        self,
+        cell: Any,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
+        variational_recurrent: bool = False,
+        input_size: Any = None,
+        dtype: DTypeLike | None = None,
+        seed: int | None = None,
+        dropout_state_filter_visitor: Function | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(cell, dtype=dtype, **kwargs)
+        if dropout_state_filter_visitor is not None and not callable(dropout_state_filter_visitor):
+            raise TypeError("dropout_state_filter_visitor must be callable")
+        self._dropout_state_filter = dropout_state_filter_visitor or _is_dropped
+        self._seed, self._input_size = seed, input_size
+        self._variational_recurrent = variational_recurrent
+        self._noise: dict[str, Any] = {}
+        with name_scope("DropoutWrapperInit"):
+            self._input_keep_prob = self._share("input_keep_prob", input_keep_prob)
+            self._state_keep_prob = self._share("state_keep_prob", state_keep_prob)
+            self._output_keep_prob = self._share("output_keep_prob", output_keep_prob)
+        if variational_recurrent:
+            self._make_noise(input_size, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments by name, and what makes the visitor again, if there is one."""
+        config = super().get_config()
+        if self._dropout_state_filter is not _is_dropped:
+            texts = function_texts(self._dropout_state_filter)
+            config |= dict(zip(("dropout_fn", "dropout_fn_type", "dropout_fn_module"), texts, strict=True))
+        return config
+
+    @staticmethod
+    def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+        if "dropout_fn" in config:
+            text, kind, module = (config.pop(f"dropout_fn{part}") for part in ("", "_type", "_module"))
+            config["dropout_state_filter_visitor"] = function_from(text, kind, module, custom)
+        return config
+
+    @staticmethod
+    def _share(name: str, given: Any) -> Any:
+        tensor = convert_to_tensor(given)
+        value = constant_value(tensor)
+        if value is None:
+            return tensor
+        if not 0 <= value <= 1:
+            raise ValueError(f"Parameter {name} must be between 0 and 1: {int(value)}")
+        return float(value)
+
+    def _make_noise(self, input_size: Any, dtype: Any) -> None:
+        if dtype is None:
+            raise ValueError("When variational_recurrent=True, dtype must be provided")
+
+        def noise(size: Any, seed: Any) -> Tensor:
+            shape = joining.concat(([1], as_shape(size).as_list()), 0)
+            return random_uniform(shape, seed=seed, dtype=dtype)
+
+        if not isinstance(self._input_keep_prob, numbers.Real) or self._input_keep_prob < 1.0:
+            if input_size is None:
+                raise ValueError(
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, input_size must be "
+                    "provided"
+                )
+            self._noise["input"] = self._by_leaf(input_size, "input", noise)
+        self._noise["state"] = self._by_leaf(self.cell.state_size, "state", noise)
+        self._noise["output"] = self._by_leaf(self.cell.output_size, "output", noise)
+
+    def _by_leaf(self, structure: Any, salt: str, make: Callable[[Any, Any], Any]) -> Any:
+        """``make`` of each leaf and the seed that goes with it."""
+        leaves = nest.flatten(structure)
+        made = [make(leaf, self._seed_of(salt, number)) for number, leaf in enumerate(leaves)]
+        return nest.pack_sequence_as(structure, made)
+
+    def _seed_of(self, salt: str, number: int) -> int | None:
+        if self._seed is None:
+            return None
+        text = f"{self._seed}{salt}_{number}".encode()
+        import hashlib  # loaded when it is first needed
+
+        return int(hashlib.md5(text, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
+
+    def _dropped(self, values: Any, salt: str, keep: Any, chosen: Any = None) -> Any:
+        leaves = nest.flatten(values)
+        flags = [True] * len(leaves) if chosen is None else nest.flatten(chosen)
+        noise = nest.flatten(self._noise[salt]) if self._variational_recurrent else [None] * len(leaves)
+        made = []
+        for number, (leaf, is_dropped, own) in enumerate(zip(leaves, flags, noise, strict=True)):
+            if is_dropped is False:
+                made.append(leaf)
+            elif own is None:
+                made.append(dropout(leaf, rate=1.0 - keep, seed=self._seed_of(salt, number)))
+            else:
+                mask = unary.floor(keep + own)
+                kept = div(leaf, keep) * mask
+                kept.set_shape(leaf.get_shape())
+                made.append(kept)
+        return nest.pack_sequence_as(values, made)
+
+    def _flags(self, state: Any) -> Any:
+        """For each part of a state whether it is dropped."""
+        found = self._dropout_state_filter(state)
+        if found is True and nest.is_nested(state) and not isinstance(state, LSTMStateTuple):
+            parts = [self._flags(part) for part in state]
+            return type(state)(*parts) if hasattr(state, "_fields") else type(state)(parts)
+        return found if nest.is_nested(found) else nest.map_structure(lambda _: found, state)
+
+    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+        def is_partial(keep: Any) -> bool:
+            return not isinstance(keep, float) or keep < 1
+
+        if is_partial(self._input_keep_prob):
+            inputs = self._dropped(inputs, "input", self._input_keep_prob)
+        output, new_state = self.cell(inputs, state, scope=scope)
+        if is_partial(self._state_keep_prob):
+            new_state = self._dropped(new_state, "state", self._state_keep_prob, self._flags(new_state))
+        if is_partial(self._output_keep_prob):
+            output = self._dropped(output, "output", self._output_keep_prob)
+        return output, new_state
+
+
+class ResidualWrapper(_Wrapper):
+    """A cell whose input is added to its output.
+
+    Args:
+        cell: the cell.
+        residual_fn: a function from input and output to the output; None: their sum.
+        **kwargs: those of ``RNNCell``.
+
+    Raises:
+        TypeError: ``cell`` is no cell.
+        ValueError: when called: input and output differ in shape.
+    """
+
+    def __init__(self, cell: Any, residual_fn: Function | None = None, **kwargs: Any) -> None:
+        super().__init__(cell, **kwargs)
+        self._residual_fn = residual_fn
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments by name, and what makes the function again, if there is one."""
+        config = super().get_config()
+        if self._residual_fn is not None:
+            texts = function_texts(self._residual_fn)
+            config |= dict(zip(("residual_fn", "residual_fn_type", "residule_fn_module"), texts, strict=True))
+        return config
+
+    @staticmethod
+    def _functions_from(config: dict[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+        if "residual_fn" in config:
+            names = ("residual_fn", "residual_fn_type", "residule_fn_module")
+            text, kind, module = (config.pop(name) for name in names)
+            config["residual_fn"] = function_from(text, kind, module, custom)
+        return config
+
+    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+        outputs, new_state = self.cell(inputs, state, scope=scope)
+        return (self._residual_fn or _sum_of)(inputs, outputs), new_state
+
+
+def _sum_of(inputs: Any, outputs: Any) -> Any:
+    nest.map_structure(lambda one, other: one.shape.assert_is_compatible_with(other.shape), inputs, outputs)
+    return nest.map_structure(lambda one, other: one + other, inputs, outputs)
+
+
+class DeviceWrapper(_Wrapper):
+    """A cell whose operations are requested on a device.
+
+    Args:
+        cell: the cell.
+        device: the device, as for ``tf.device``.
+        **kwargs: those of ``RNNCell``.
+
+    Raises:
+        TypeError: ``cell`` is no cell.
+    """
+
+    _config = ("device",)
+
+    def __init__(self, cell: Any, device: DeviceLike, **kwargs: Any) -> None:
+        super().__init__(cell, **kwargs)
+        self._device = device
+
+    def zero_state(self, batch_size: Any, dtype: DTypeLike) -> Any:
+        """A state of zeros of the cell inside, on the device.
+
+        Args:
+            batch_size: the batch size, an integer or a scalar tensor.
+            dtype: the type.
+
+        Returns:
+            As that of the cell inside.
+        """
+        with name_scope(type(self).__name__ + "ZeroState", None, [batch_size]), self._placed():
+            return self.cell.zero_state(batch_size, dtype)
+
+    def _placed(self) -> Any:
+        return get_default_graph().device(self._device)
+
+    def _wrapped(self, inputs: Any, state: Any, scope: Any) -> Any:
+        with self._placed():
+            return self.cell(inputs, state, scope=scope)

@@ -1,0 +1,1 @@
+"""Modules of ``tensorflow.python.distribute`` that programs import."""

@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/sort_ops.py, histogram_ops.py and core/kernels/unr
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
@@ -175,6 +176,8 @@ def _unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
         raise InvalidArgumentError.of("The indices can only be 1-D")
     if (dims == 0).any():
         raise InvalidArgumentError.of("Input dims cannot contain a dim of zero")
+    if math.prod(dims.tolist()) > xp.iinfo(dims.dtype).max:
+        raise InvalidArgumentError.of("Input dims product is causing integer overflow")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < int(dims.prod()):
         raise InvalidArgumentError.of("index is out of bound as with dims")
     found = xp.unravel_index(indices, tuple(int(size) for size in dims))

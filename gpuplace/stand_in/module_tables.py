@@ -215,7 +215,7 @@ NAMES = {
     "ops.data_flow_ops": (
         "ops.array.gather",
         "api.contrib.staging",
-        *("ops.input.staging", "ops.input.accumulators"),
+        *("ops.input.staging", "ops.input.accumulators", "ops.input.record_input"),
         "api.training.queue",
     ),
     **{
@@ -250,6 +250,7 @@ NAMES = {
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.histogram_ops": (),
     **dict.fromkeys(("ops.image_ops", "ops.image_ops_impl"), ("api.nets.image", "ops.image.geometry")),
+    "ops.inplace_ops": ("ops.array.inplace",),
     "ops.init_ops": (
         *("api.nets.initializers", "ops.variables.convolution_initializers"),
         "ops.variables.init_ops",
@@ -317,7 +318,10 @@ NAMES = {
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.signal.fft_ops": ("api.arithmetic.signal",),
     "ops.sort_ops": (),
-    "ops.sparse_ops": ("ops.sparse.sparse_spec", "ops.sparse.crossing", "api.arithmetic.sparse"),
+    "ops.sparse_ops": (
+        *("ops.sparse.sparse_spec", "ops.sparse.crossing", "ops.sparse.sparse_ops", "ops.sparse.cwise"),
+        *("ops.sparse.tensors_map", "api.arithmetic.sparse"),
+    ),
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.stateless_random_ops": ("ops.random.stateless",),
@@ -461,6 +465,13 @@ ALIASES = {
         for version in ("V1", "V2")
     },
     ("layers.normalization", "batch_norm"): "batch_normalization",
+    **{
+        ("ops.sparse_ops", f"_{name}"): name
+        for name in (
+            *("add_sparse_to_tensors_map", "add_many_sparse_to_tensors_map"),
+            "take_many_sparse_from_tensors_map",
+        )
+    },
     ("ops.array_ops", "rank_internal"): "rank",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",

@@ -113,4 +113,157 @@ WINDOWS = {
     ),
 }  # fmt: skip
 
-PROGRAMS = {**ARRAYS, **ARITHMETIC, **WINDOWS}
+
+def _pairs(tf, dtype="float32"):
+    return tf.SparseTensor([[0, 1], [1, 0]], tf.cast(tf.constant([2, 5]), dtype), [2, 2])
+
+
+def _handles(tf, m, np, many):
+    """Two sparse tensors through a map, and back."""
+    name = "add_many_sparse_to_tensors_map" if many else "add_sparse_to_tensors_map"
+    add = getattr(m("ops.sparse_ops"), "_" + name)
+    first = add(_pairs(tf), shared_name="here")
+    second = add(_pairs(tf), shared_name="here")
+    with tf.control_dependencies([first, second]):
+        handles = first if many else tf.stack([first, second])
+    take = m("ops.sparse_ops")._take_many_sparse_from_tensors_map
+    return take(first.op, handles, rank=1 if many else 2)
+
+
+def _in_loop(tf, m, np):
+    """A table that is made in every trip."""
+    lookup = m("ops.lookup_ops")
+    keys, values = tf.constant([1, 2, 3]), tf.constant([5, 10, 15])
+
+    def found(x):
+        return lookup.StaticHashTable(lookup.KeyValueTensorInitializer(keys, values), -1).lookup(x)
+
+    return tf.map_fn(found, np.array([2, 4, 1], np.int32), dtype=tf.int32)
+
+
+def _initialized(tf, m, *args):
+    lookup = m("ops.lookup_ops")
+    lookup.StaticHashTable(lookup.KeyValueTensorInitializer(*args), -1)
+    return tf.tables_initializer()
+
+
+SPARSE = {
+    "sparse times dense": lambda tf, m, np: [
+        _pairs(tf) * np.array([[1, 2], [3, 4]], "f"),
+        _pairs(tf) * 3,
+        tf.constant([3.0, 4.0]) * _pairs(tf),
+        (tf.constant([3.0, 4.0]) * _pairs(tf)).values.op.name,
+    ],
+    "sparse over dense": lambda tf, m, np: [
+        _pairs(tf) / 2,
+        _pairs(tf, "int32") / 2,
+        _pairs(tf).__div__(tf.constant([2.0, 4.0])),
+        (_pairs(tf, "int32") / 2).values.op.name,
+    ],
+    "sparse plus dense": lambda tf, m, np: _of(
+        m, "ops.sparse_ops.sparse_dense_cwise_add", _pairs(tf), tf.constant([10.0, 20.0])
+    ),
+    "sparse times a larger tensor": lambda tf, m, np: _pairs(tf) * np.ones([3, 2]),
+    "a number times sparse": lambda tf, m, np: 3 * _pairs(tf),
+    "sparse plus a number": lambda tf, m, np: _pairs(tf) + 2,
+    "sparse tensors by number": lambda tf, m, np: _handles(tf, m, np, False),
+    "rows of sparse tensors by number": lambda tf, m, np: _handles(tf, m, np, True),
+    "no map": lambda tf, m, np: _of(
+        m,
+        "ops.sparse_ops._take_many_sparse_from_tensors_map",
+        tf.constant([1]).op,
+        tf.constant([1], tf.int64),
+    ),
+}
+
+TABLES = {
+    "a table in a loop": _in_loop,
+    "a table of nothing": lambda tf, m, np: _initialized(
+        tf, m, tf.constant([], tf.string), tf.constant([], tf.int64)
+    ),
+    "a hash that there is not": lambda tf, m, np: (
+        m("ops.lookup_ops")
+        .IdTableWithHashBuckets(None, 1, hasher_spec=m("ops.lookup_ops").HasherSpec("x", None))
+        .lookup(tf.constant(["a"]))
+    ),
+    "a vocabulary of no size": lambda tf, m, np: _of(
+        m, "ops.lookup_ops.index_table_from_file", tf.constant("abc"), vocab_size=0
+    ),
+    "a table from two files": lambda tf, m, np: m("ops.lookup_ops").StaticHashTable(
+        m("ops.lookup_ops").TextFileInitializer(tf.constant(["a", "b"]), tf.string, -2, tf.int64, -1), -1
+    ),
+    "a matrix for keys that are not there": lambda tf, m, np: (
+        m("ops.lookup_ops").MutableHashTable(tf.string, tf.int64, tf.constant([[-1, -1]], tf.int64)).size()
+    ),
+}
+
+FUNCTIONS = {
+    **{
+        "py_func of " + name: lambda tf, m, np, make=make: tf.py_func(lambda: make(np), [], tf.string)
+        for name, make in {
+            "records": lambda np: np.array([], dtype=[("foo", np.float32)]),
+            "a dict": lambda np: {"foo": 1},
+            "dates": lambda np: np.array(["2000-01-01"], "M8[D]"),
+            "nothing in a list": lambda np: [None],
+            "texts": lambda np: np.array(["a", b"b"], object),
+        }.items()
+    },
+    **{
+        "einsum " + equation: lambda tf, m, np, equation=equation, shapes=shapes: tf.einsum(
+            equation, *[tf.constant(np.arange(float(np.prod(shape))).reshape(shape)) for shape in shapes]
+        )
+        for equation, shapes in {
+            "...ij,...jk->...ik": [(2, 3, 4), (2, 4, 5)],
+            "...jkl,...j->...kl": [(2, 3, 4, 5), (2, 3)],
+            "...ij->...ji": [(2, 3, 4)],
+            "...i,i": [(2, 3), (3,)],
+            "ij...,jk->ik...": [(2, 3, 4), (3, 5)],
+            "...ij,...jk": [(3, 4), (2, 4, 5)],
+            "i...->...": [(2, 3, 4)],
+            "ij,jk->...": [(2, 3), (3, 4)],
+            "ii": [(3, 3)],
+            "...i...j,jk->ik": [(2, 3), (3, 4)],
+            "...ijk,jk->...ik": [(2, 3), (3, 4)],
+            "...i,i->j": [(2, 3), (3,)],
+            "ij...->ji....": [(2, 3, 4)],
+            "ij->ijk": [(2, 3)],
+        }.items()
+    },
+    "einsum, a rank that is not known": lambda tf, m, np: tf.einsum(
+        "...ij,jk->...ik", tf.placeholder("float32"), tf.ones([3, 4])
+    ),
+    "einsum, arguments that there are not": lambda tf, m, np: tf.einsum(
+        "ij->ji", tf.ones([1, 1]), no=1, nor=2
+    ),
+    "raw_ops by position": lambda tf, m, np: tf.raw_ops.Add(1.0, y=2.0),
+    "raw_ops, an argument too many": lambda tf, m, np: tf.raw_ops.Add(x=1.0, y=2.0, z=3.0),
+    "raw_ops, the op's name of an input": lambda tf, m, np: tf.raw_ops.Sum(input=[1], reduction_indices=0),
+    "raw_ops, TensorFlow's names of inputs": lambda tf, m, np: [
+        tf.raw_ops.Sum(input=[1, 2], axis=0),
+        tf.raw_ops.Squeeze(input=[[1]], axis=[0]),
+        tf.raw_ops.Split(axis=0, value=[1, 2], num_split=2),
+        tf.raw_ops.Where(condition=[False, True]),
+        tf.raw_ops.Select(condition=[True], x=[1], y=[2]),
+        tf.raw_ops.ExpandDims(input=1, axis=0),
+    ],
+    "gen_array_ops.squeeze by position": lambda tf, m, np: _of(m, "ops.gen_array_ops.squeeze", [[1, 2]], [0]),
+    "histogram_fixed_width": lambda tf, m, np: [
+        tf.histogram_fixed_width(np.array([-1, 0, 1.5, 2, 5, 15], "f"), [0.0, 5.0], 5, dtype="int64"),
+        tf.histogram_fixed_width_bins(np.array([-1, 0, 1.5, 2, 5, 15], "f"), [0.0, 5.0], 5, dtype="int64"),
+        tf.histogram_fixed_width([1.0], [0.0, 5.0], 5).op.type,
+    ],
+    "histogram_fixed_width, a number for the range": lambda tf, m, np: tf.histogram_fixed_width(
+        [1.0], 5.0, 5
+    ),
+    "histogram_fixed_width, no buckets": lambda tf, m, np: tf.histogram_fixed_width([1.0], [0.0, 5.0], 0),
+    "histogram_fixed_width, a range that falls": lambda tf, m, np: tf.histogram_fixed_width(
+        [1.0], [5.0, 0.0], 5
+    ),
+    "inplace_ops": lambda tf, m, np: [
+        _of(m, "ops.inplace_ops.inplace_update", np.ones([3, 2], "f"), [2], [[7.0, 8.0]]),
+        _of(m, "ops.inplace_ops.inplace_add", np.ones([3, 2], "f"), 1, [7.0, 8.0]),
+        _of(m, "ops.inplace_ops.inplace_sub", np.ones([3, 2], "f"), None, np.full([3, 2], 0.5, "f")),
+    ],
+}
+
+PROGRAMS = {**ARRAYS, **ARITHMETIC, **WINDOWS, **SPARSE, **TABLES, **FUNCTIONS}

@@ -20,7 +20,7 @@ def _plain(np, value):
 def _shown(tf, np, value, session):
     if isinstance(value, dict):
         return {name: _shown(tf, np, item, session) for name, item in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, (list, tuple)):
         return [_shown(tf, np, item, session) for item in value]
     if isinstance(value, (tf.Tensor, tf.SparseTensor)):
         sizes = value.shape.as_list() if value.shape.ndims is not None else None

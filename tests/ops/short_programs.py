@@ -4,6 +4,8 @@ Each takes TensorFlow, a function that imports modules below ``tensorflow.python
 reads this module too. `tests/oracle/record/short_programs.py` records the answers.
 """
 
+import struct
+
 
 def fed(tf, np, value, dtype="float32"):
     """A tensor of which nothing is known while the graph is built."""
@@ -147,6 +149,17 @@ def _initialized(tf, m, *args):
     return tf.tables_initializer()
 
 
+def _times_hessian(tf, m):
+    x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 5.0])
+    product = m("ops.gradients_impl")._hessian_vector_product
+    return product(tf.reduce_sum(x * x * y), [x, y], [tf.constant([1.0, 10.0]), tf.constant([2.0, 1.0])])
+
+
+def _bmp(tf, width, height, bits, start=54, **kwargs):
+    size = struct.pack("<I", start) + struct.pack("<Iii", 40, width, height) + struct.pack("<HH", 1, bits)
+    return tf.image.decode_bmp(b"XX" + bytes(8) + size + bytes(24) + bytes(range(8)), **kwargs)
+
+
 SPARSE = {
     "sparse times dense": lambda tf, m, np: [
         _pairs(tf) * np.array([[1, 2], [3, 4]], "f"),
@@ -266,4 +279,109 @@ FUNCTIONS = {
     ],
 }
 
-PROGRAMS = {**ARRAYS, **ARITHMETIC, **WINDOWS, **SPARSE, **TABLES, **FUNCTIONS}
+PICTURES = {
+    **{
+        "decode_bmp " + name: lambda tf, m, np, given=given, channels=channels: _bmp(
+            tf, *given, channels=channels
+        )
+        for name, (given, channels) in {
+            "of colours": ((2, 1, 24), 3),
+            "of colours and alpha": ((2, -1, 32), 0),
+            "of grays": ((3, 2, 8), 1),
+            "of other channels": ((2, 1, 24), 1),
+            "of two channels": ((2, 1, 16), 0),
+            "of no width": ((0, 1, 24), 0),
+            "of no height": ((1, 0, 24), 0),
+            "that is cut": ((3, 1, 24), 0),
+            "that begins far away": ((2, 1, 24, 1000000), 0),
+        }.items()
+    },
+    "decode_bmp of nothing": lambda tf, m, np: tf.image.decode_bmp(b""),
+}
+
+REFUSED = {
+    "reshape, no elements": lambda tf, m, np: [
+        tf.reshape(fed(tf, np, np.zeros([0, 6])), [0, -1, 3]), tf.reshape(fed(tf, np, np.zeros([0, 6])), [-1, 3]),
+        tf.reshape(fed(tf, np, np.zeros([2, 0, 6])), [0, 4, -1]),
+    ],
+    "reshape, no elements into some": lambda tf, m, np: tf.reshape(fed(tf, np, np.zeros([0, 6])), [2, -1, 3]),
+    "reshape, some elements into none": lambda tf, m, np: tf.reshape(fed(tf, np, np.zeros([2, 6])), [0, -1]),
+    "softmax, an axis too far": lambda tf, m, np: tf.nn.softmax([1.0, 2.0], axis=tf.constant(100)),
+    "random integers, several bounds": lambda tf, m, np: tf.random_uniform([3], [1, 2], 3, "int32"),
+    "bincount, sizes in a vector": lambda tf, m, np: _of(m, "ops.gen_math_ops.bincount", [1, 2], [1], []),
+    "bincount, a negative size": lambda tf, m, np: _of(m, "ops.gen_math_ops.bincount", [1, 2], -5, []),
+    "diag of a number": lambda tf, m, np: tf.diag(0.0),
+    "sparse_concat, two ranks": lambda tf, m, np: tf.sparse_concat(
+        1, [_pairs(tf), tf.SparseTensor([[0, 0, 0]], [1.0], [1, 1, 1])]
+    ),
+    "sparse_reduce_max, too large a shape": lambda tf, m, np: _of(
+        m, "ops.gen_sparse_ops.sparse_reduce_max", [[1, 2], [3, 4]], [1, 3], [2**32, 2**31], [0]
+    ),
+    "gradient of filled rows, too large a number": lambda tf, m, np: tf.raw_ops.SparseFillEmptyRowsGrad(
+        reverse_index_map=[2, 10], grad_values=[0, 1, 2, 3]
+    ),
+    "gradient of filled rows, a negative number": lambda tf, m, np: tf.raw_ops.SparseFillEmptyRowsGrad(
+        reverse_index_map=[2, -1], grad_values=[0, 1, 2, 3]
+    ),
+    "gradient of filled rows, a matrix": lambda tf, m, np: tf.raw_ops.SparseFillEmptyRowsGrad(
+        reverse_index_map=[0, 1], grad_values=[[0, 1], [2, 3]]
+    ),
+    "sparse_eye of sparse_ops": lambda tf, m, np: _of(m, "ops.sparse_ops.sparse_eye", 2, 3),
+    "decode_base64, characters that are none": lambda tf, m, np: tf.decode_base64([b"aa?a"]),
+    "decode_base64, not safe in an address": lambda tf, m, np: tf.decode_base64([b"aa+a"]),
+    "decode_base64, beyond ASCII": lambda tf, m, np: tf.decode_base64([b"aa\x80a"]),
+    "sharded_filename, shards in a vector": lambda tf, m, np: _of(
+        m, "ops.gen_io_ops.sharded_filename", "foo", [1, 2], 3
+    ),
+    "sharded_filespec, shards in a vector": lambda tf, m, np: _of(
+        m, "ops.gen_io_ops.sharded_filespec", "foo", [1, 2]
+    ),
+    "concat of a number and a vector": lambda tf, m, np: tf.concat([fed(tf, np, [1]), fed(tf, np, 2)], 0),
+    "softmax cross entropy, three axes": lambda tf, m, np: _of(
+        m, "ops.gen_nn_ops.softmax_cross_entropy_with_logits", np.ones([1, 1, 1], "f"), np.ones([1, 1, 1], "f")
+    ),
+    "approximate_equal, two ranks": lambda tf, m, np: m("ops.math_ops").approximate_equal(
+        np.array([1.0, 2.0]), np.array([[1.0, 2.0]])
+    ),
+    "adjust_contrast, factors in a vector": lambda tf, m, np: tf.image.adjust_contrast(
+        np.zeros([2, 2, 3], "f"), [2.0, 2.0]
+    ),
+    "reduce_join, an axis too far": lambda tf, m, np: tf.reduce_join(
+        tf.placeholder_with_default(["a"], None), fed(tf, np, 1, "int32")
+    ),
+    "beam search, more paths than beams": lambda tf, m, np: tf.nn.ctc_beam_search_decoder(
+        np.ones([2, 1, 3], "f"), [2], beam_width=2, top_paths=3
+    ),
+    "ctc_loss, no batch": lambda tf, m, np: tf.nn.ctc_loss(
+        tf.SparseTensor(np.zeros([0, 2], "int64"), np.zeros([0], "int32"), [0, 0]), np.zeros([2, 0, 5], "f"),
+        np.zeros([0], "int32"),
+    ),
+    "decode_csv, a matrix for a default": lambda tf, m, np: tf.decode_csv(["1"], [[[0]]]),
+    "max_pool of no strides": lambda tf, m, np: tf.nn.max_pool(
+        np.ones([1, 2, 2, 1], "f"), [1, 1, 1, 1], [1, 0, 1, 1], "SAME"
+    ),
+    "pad, large": lambda tf, m, np: tf.pad(np.ones([2, 2], "f"), [[0, 1], [0, 1], [0, 1]]),
+    "transposed, a rank alone": lambda tf, m, np: tf.transpose(
+        tf.placeholder_with_default(np.ones([3], "f"), [None])
+    ),
+    "convolution of two types": lambda tf, m, np: _of(
+        m, "ops.nn_ops.convolution", np.ones([1, 2, 2, 1]), np.ones([1, 1, 1, 1], "f"), "SAME"
+    ),
+    "data_format_vec_permute, a long format": lambda tf, m, np: _of(
+        m, "ops.gen_nn_ops.data_format_vec_permute", [0, 3, 1, 2], src_format="12345678", dst_format="87654321"
+    ),
+    "check_numerics beside a condition": lambda tf, m, np: [
+        tf.cond(fed(tf, np, True, "bool"), lambda: tf.constant(1.0), lambda: tf.constant(2.0)),
+        tf.add_check_numerics_ops(),
+    ],
+    "a Hessian times a vector": lambda tf, m, np: _times_hessian(tf, m),
+    "a Hessian times no vector": lambda tf, m, np: m("ops.gradients_impl")._hessian_vector_product(
+        tf.constant(1.0), [tf.constant(1.0)], []
+    ),
+    "regex_full_match": lambda tf, m, np: [
+        tf.strings.regex_full_match("foo", "[a-z]*"), tf.strings.regex_full_match("foo", "[a-z]*").op.type,
+        tf.strings.regex_full_match("foo", tf.constant("[a-z]")),
+    ],
+}  # fmt: skip
+
+PROGRAMS = {**ARRAYS, **ARITHMETIC, **WINDOWS, **SPARSE, **TABLES, **FUNCTIONS, **PICTURES, **REFUSED}

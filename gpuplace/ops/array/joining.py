@@ -91,8 +91,9 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
         if value.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
         ):
+            what = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
             raise InvalidArgumentError.of(
-                f"ConcatOp : {'Dimensions' if value.ndim == first.ndim else 'Ranks'} of inputs should match: shape[0] ="
+                f"ConcatOp : {what} should match: shape[0] ="
                 f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
 

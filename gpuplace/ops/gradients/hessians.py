@@ -56,6 +56,36 @@ def hessians(
     ]
 
 
+def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Tensor | None]:
+    """The Hessian of the sum of ``ys`` times a vector, without the Hessian.
+
+    >>> import gpuplace as tf
+    >>> x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(hessian_vector_product(tf.reduce_sum(x * x * x), [x], [[1.0, 10.0]]))[0].tolist()
+    [6.0, 120.0]
+
+    Args:
+        ys: a tensor, or a list of them.
+        xs: a list of tensors or variables.
+        v: a list of tensors of their shapes.
+
+    Returns:
+        One tensor per ``x``, of its shape; None where nothing depends on it.
+
+    Raises:
+        ValueError: there are not as many ``v`` as ``xs``.
+        LookupError: an operation between has no gradient.
+    """
+    if len(xs) != len(v):
+        raise ValueError("xs and v must have the same length.")
+    products = [
+        slope * reshaping.stop_gradient(part)
+        for slope, part in zip(gradients(ys, xs), v, strict=True)
+        if slope is not None
+    ]
+    return gradients(products, xs)
+
+
 def _hessian(slope: Any, x: Any, options: dict[str, Any]) -> Tensor:
     flat = reshaping.reshape(slope, [-1])
     count = reshaping.size(x)

@@ -523,7 +523,9 @@ def as_array(
 
     Raises:
         TypeError: an element does not fit the type.
-        ValueError: the value is ragged, has too many elements for ``shape``, or holds None.
+        ValueError: the value is ragged, has too many elements for ``shape``, holds None, or is a shape with a size that
+            int32 does not hold.
+        OverflowError: an integer takes more than 64 bits; one that its type does not hold keeps its lowest bits.
     """
     if value is None:
         raise ValueError("None values not supported.")
@@ -539,7 +541,12 @@ def as_array(
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
-        given = given or (int64 if any(size is not None and size >= 2**31 for size in value) else int32)
+        large = next((size for size in value if size is not None and size >= 2**31), None)
+        if large is not None and given is int32:
+            raise ValueError(
+                f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({large})"
+            )
+        given = given or (int32 if large is None else int64)
     if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
         return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
     wanted = given or _infer(value)
@@ -552,14 +559,14 @@ def as_array(
             array = _string_array(value)
         else:
             array = np.asarray(value)
+            if wanted.is_integer and not is_array and array.size:
+                array = _wrapped(value, array, wanted)
             if array.dtype == object:
                 raise ValueError
-            if wanted.is_integer and array.dtype.kind in "iu" and array.size and not is_array:
-                low, high = wanted.min, wanted.max
-                if int(array.min()) < int(low) or int(array.max()) > int(high):
-                    raise TypeError(f"Expected {wanted.name}, got a value outside [{low}, {high}].")
             array = array.astype(wanted.numpy_dtype, copy=False)
     except ValueError:
+        if given is not None and given is not string and isinstance(value, (list, tuple)):
+            raise ValueError("setting an array element with a sequence.") from None  # NumPy's words
         raise ValueError(
             f"Argument must be a dense tensor: {value!r} - got shape {_common_sizes(value)}, but wanted"
             f" {list(_outer_shape(value))}."
@@ -567,6 +574,25 @@ def as_array(
     if shape is None:
         return array
     return _fill(array, shapes.as_shape(shape), verify_shape)
+
+
+def _wrapped(value: Any, array: np.ndarray[Any, Any], wanted: DType) -> np.ndarray[Any, Any]:
+    """Python integers as an array of a type, with their lowest bits where one does not fit.
+
+    Source: NumPy 1's conversion of Python integers, which TensorFlow 1 leaves them to; NumPy 2 raises.
+    """
+    if (
+        array.dtype.kind in "iu"
+        and int(wanted.min) <= int(array.min())
+        and int(array.max()) <= int(wanted.max)
+    ):
+        return array
+    exact = np.asarray(value, object)
+    if not all(isinstance(item, (int, np.integer)) for item in exact.flat):
+        return array
+    if min(exact.flat) < -(2**63) or max(exact.flat) >= (2**64 if wanted is uint64 else 2**63):
+        raise OverflowError("Python int too large to convert to C long")
+    return np.asarray(exact & (2**64 - 1), np.uint64).astype(wanted.numpy_dtype)
 
 
 def _common_sizes(value: Any) -> list[int]:

@@ -114,7 +114,7 @@ def test_strings_become_bytes():
         (1.5, "int32", TypeError, "Expected int32, got 1.5 of type 'float' instead"),
         ("a", "float32", TypeError, "Expected float32, got 'a' of type 'str' instead"),
         (True, "float32", TypeError, "Expected float32, got True of type 'bool' instead"),
-        (300, "uint8", TypeError, "Expected uint8"),
+        (2**63, "int64", OverflowError, "Python int too large to convert to C long"),
         (1, "string", TypeError, "Expected string, got 1"),
         (object(), None, TypeError, "Failed to convert object"),
     ],

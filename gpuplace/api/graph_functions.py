@@ -57,7 +57,7 @@ def add_check_numerics_ops() -> Operation:
             if op._get_control_flow_context() is not None:
                 raise ValueError(
                     "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations such as"
-                    " `tf.cond()` or `tf.while_loop()`: check single tensors with tf.check_numerics"
+                    " `tf.cond()` or `tf.while_loop()`.\nCheck single tensors with tf.check_numerics"
                 )
             with graph.control_dependencies(checks):
                 checks = [check_numerics(output, message=f"{op.name}:{output.value_index}")]

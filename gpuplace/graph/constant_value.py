@@ -20,8 +20,8 @@ from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, broadcast_shapes
 
 Array = np.ndarray[Any, Any]
 
-Evaluation = Callable[[Operation], Array | None]
-"""Gives the value of an operation's output, None where it is not known."""
+Evaluation = Callable[[Operation], Array | list[Array] | None]
+"""Gives the value of an operation's output, a list where it has several; None where it is not known."""
 
 _evaluations: dict[str, Evaluation] = {}
 
@@ -88,9 +88,9 @@ def constant_value(tensor: Tensor) -> Array | None:
     if function is None:
         return None
     if tensor.op.type == "Const":
-        return _const(tensor.op)
-    value: Array | None = _search.once(tensor, False, lambda wanted: function(wanted.op), None)
-    return value
+        return _constant(tensor.op)
+    value: Array | list[Array] | None = _search.once(tensor, False, lambda wanted: function(wanted.op), None)
+    return value[tensor.value_index] if isinstance(value, list) else value
 
 
 def static_value(tensor: Any, partial: bool = False) -> Any:
@@ -142,8 +142,7 @@ def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:
     return register
 
 
-@_value_of("Const")
-def _const(op: Operation) -> Array | None:
+def _constant(op: Operation) -> Array | None:
     held = op.attrs["value"]
     if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # a graph that fails when it runs
         return None
@@ -151,6 +150,9 @@ def _const(op: Operation) -> Array | None:
         return None
     value: Array = held.array
     return None if value.size > _MAX_REPEATED and not any(value.strides) else value
+
+
+_value_of("Const")(_constant)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
@@ -303,6 +305,26 @@ def _slice_value(op: Operation) -> Array | None:
             size = sizes[int(bounds[0][0])]  # type: ignore[index]
             return None if size is None else np.asarray(size, source.dtype.as_numpy_dtype)
     return None
+
+
+@_value_of("Unpack")
+def _unpacked(op: Operation) -> list[Array] | None:
+    value, axis = constant_value(op.inputs[0]), op.attrs["axis"]
+    if value is None or value.size > _MAX_ELEMENTS or not -value.ndim <= axis < value.ndim:
+        return None
+    return list(np.moveaxis(value, axis, 0))
+
+
+@_value_from_inputs("ExpandDims")
+def _expanded(op: Operation, value: Array, axis: Array) -> Array | None:
+    fits = axis.size == 1 and -value.ndim - 1 <= axis.item() <= value.ndim
+    return np.expand_dims(value, axis.item()) if fits else None
+
+
+@_value_from_inputs("Squeeze")
+def _squeezed(op: Operation, value: Array) -> Array | None:
+    sizes = op.outputs[0].shape
+    return value.reshape(sizes.as_list()) if sizes.is_fully_defined() else None
 
 
 _value_from_inputs("Cast", "Identity")(lambda op, x: x)

@@ -141,6 +141,8 @@ def convert_to_tensor(
         chosen = wanted or (found if preferred_dtype is None else as_dtype(preferred_dtype))
         parts = value if chosen in (None, found) else _with_casts(value, chosen)
         return _pack(parts, chosen, name or "packed")
+    if isinstance(value, TensorShape):
+        name = name or "shape_as_tensor"
     if wanted is None and preferred_dtype is not None:
         with contextlib.suppress(TypeError, ValueError):
             return make_constant(value, preferred_dtype, name=name)

@@ -12,6 +12,7 @@ from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.op_def import OpDef, op_registry
+from gpuplace.graph.op_sets import ARGUMENTS_RENAMED
 from gpuplace.graph.operation import Operation
 
 
@@ -54,6 +55,24 @@ def parameters(op_def: OpDef) -> list[str]:
     return [*(arg.name for arg in op_def.inputs), *needed, *(attr.name for attr in own if attr.has_default)]
 
 
+def _names(op_type: str) -> dict[str, str]:
+    """The arguments of an op's function in their order, and the inputs and attributes that they are."""
+    own = parameters(op_registry().lookup(op_type))
+    return {ARGUMENTS_RENAMED.get((op_type, name), name): name for name in own} | {"name": "name"}
+
+
+def _called(op_type: str, function: str, names: dict[str, str], arguments: dict[str, Any]) -> Any:
+    """What comes of a call by keyword."""
+    for name in arguments:
+        if name not in names:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return results(apply_op(op_type, **{names[name]: value for name, value in arguments.items()}))
+
+
+def _doc(op_type: str) -> str:
+    return f"Adds a ``{op_type}``: {op_registry().lookup(op_type)}."
+
+
 def results(operation: Operation) -> Any:
     """What an op's function returns: the operation if it has no outputs, its one output, or a named tuple.
 
@@ -81,7 +100,8 @@ def op_function(op_type: str) -> Callable[..., Any]:
     Args:
         op_type: the op's type.
     """
-    order = [*parameters(op_registry().lookup(op_type)), "name"]
+    names = _names(op_type)
+    order = list(names)
 
     def generated(*given: Any, **arguments: Any) -> Any:
         if len(given) > len(order):
@@ -91,9 +111,10 @@ def op_function(op_type: str) -> Callable[..., Any]:
         named = dict(zip(order, given, strict=False))
         if twice := sorted(named.keys() & arguments.keys()):
             raise TypeError(f"{snake_case(op_type)}() got multiple values for argument {twice[0]!r}")
-        return results(apply_op(op_type, **{**named, **arguments}))
+        return _called(op_type, snake_case(op_type), names, {**named, **arguments})
 
     generated.__name__ = generated.__qualname__ = snake_case(op_type)
+    generated.__doc__ = _doc(op_type)
     return generated
 
 
@@ -105,9 +126,16 @@ def keyword_function(op_type: str) -> Callable[..., Any]:
         op_type: the op's type.
     """
 
-    def raw(name: str | None = None, **arguments: Any) -> Any:
-        return results(apply_op(op_type, name, **arguments))
+    names = _names(op_type)
+
+    def raw(*given: Any, **arguments: Any) -> Any:
+        if given:
+            raise TypeError(
+                f"{op_type} only takes keyword args (possible keys: {list(names)}). Please pass these args as kwargs"
+                " instead."
+            )
+        return _called(op_type, op_type, names, arguments)
 
     raw.__name__ = raw.__qualname__ = op_type
-    raw.__doc__ = f"Adds a ``{op_type}``: {op_registry().lookup(op_type)}."
+    raw.__doc__ = _doc(op_type)
     return raw

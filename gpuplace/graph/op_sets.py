@@ -280,3 +280,21 @@ Source: tensorflow/python/framework/tensor_util.py, release 1.15.
 
 EVALUATED_OF_INPUTS = frozenset({"Cast", "Concat", "ConcatV2", "Equal", "Fill", "NotEqual", "Pack", "Range"})
 """Ops whose values it works out where it knows those of the inputs."""
+
+ARGUMENTS_RENAMED = {
+    **{
+        (op_type, "reduction_indices"): "axis"
+        for op_type in ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+    },
+    ("ExpandDims", "dim"): "axis",
+    ("Select", "t"): "x",
+    ("Select", "e"): "y",
+    ("Split", "split_dim"): "axis",
+    ("SplitV", "split_dim"): "axis",
+    ("Squeeze", "squeeze_dims"): "axis",
+    ("Where", "input"): "condition",
+}
+"""Inputs and attributes that TensorFlow's functions of single ops have another name for.
+
+Source: the functions of release 1.15.5 beside its registered ops.
+"""

@@ -54,6 +54,7 @@ import gpuplace.ops.math.special
 import gpuplace.ops.math.tridiagonal
 import gpuplace.ops.math.unary
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.sparse.cwise
 import gpuplace.ops.variables.initialization
 import gpuplace.ops.variables.initialized_value
 import gpuplace.ops.variables.resource_state
@@ -65,6 +66,7 @@ from gpuplace.lazy import wait_for_a_miss
 
 wait_for_a_miss(
     "gpuplace.ops.array.data_formats",
+    "gpuplace.ops.array.inplace",
     "gpuplace.ops.contrib.decoding.gather_tree",
     "gpuplace.ops.contrib.memory_kernels",
     "gpuplace.ops.contrib.nccl",
@@ -103,6 +105,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.queue_runner",
     "gpuplace.ops.input.queues",
     "gpuplace.ops.input.readers",
+    "gpuplace.ops.input.record_input",
     "gpuplace.ops.input.staging",
     "gpuplace.ops.input.tables",
     "gpuplace.ops.input.vocab_remapping",
@@ -140,6 +143,7 @@ wait_for_a_miss(
     "gpuplace.ops.sparse.sparse_spec",
     "gpuplace.ops.sparse.sparse_tensor",
     "gpuplace.ops.summaries",
+    "gpuplace.ops.text.ngrams",
     "gpuplace.ops.text.raw_bytes",
     "gpuplace.ops.text.regex_and_encoding",
     "gpuplace.ops.text.splitting",

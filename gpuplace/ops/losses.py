@@ -20,6 +20,7 @@ from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
 from gpuplace.ops.math import reduction as sums
+from gpuplace.ops.math.confusion_matrix import remove_squeezable_dimensions
 from gpuplace.ops.nn.entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
@@ -659,13 +660,9 @@ def sparse_softmax_cross_entropy(
     """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
-        with name_scope("remove_squeezable_dimensions"):
-            labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
-            ranks = labels.shape.ndims, logits.shape.ndims
-            if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
-                labels = reshaping.squeeze(labels, [-1])
-        weights = _without_last_axis(convert_to_tensor(weights), labels)
-        losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        truth, scores = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
+        weights = _without_last_axis(convert_to_tensor(weights), truth)
+        losses = sparse_softmax_cross_entropy_with_logits(labels=truth, logits=scores, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 

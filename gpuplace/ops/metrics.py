@@ -17,17 +17,16 @@ from typing import Any
 
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.dtypes import float32, float64, int64
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.array.gather import where
-from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.losses import broadcast_weights
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import assert_type
 from gpuplace.ops.math.comparison import equal, greater, logical_and, not_equal
-from gpuplace.ops.math.confusion_matrix import confusion_matrix
+from gpuplace.ops.math.confusion_matrix import confusion_matrix, remove_squeezable_dimensions
 from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import div_no_nan, maximum, multiply, squared_difference
 from gpuplace.ops.math.matrix import diag_part
@@ -61,37 +60,6 @@ def collected(value: Tensor, update: Tensor, metrics_collections: Keys, updates_
         for key in [keys] if isinstance(keys, str) else keys or ():
             get_default_graph().add_to_collection(key, part)
     return value, update
-
-
-def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
-) -> tuple[Any, Any]:
-    """Labels and predictions without a last axis of size 1 that one of them has too many.
-
-    Args:
-        labels: a tensor.
-        predictions: another one.
-        expected_rank_diff: how many axes more the predictions should have.
-        name: name of the scope.
-    """
-    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
-        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        mine, theirs = predictions.shape.ndims, labels.shape.ndims
-        more, fewer = expected_rank_diff + 1, expected_rank_diff - 1
-        if mine is not None and theirs is not None:
-            if mine - theirs == more and predictions.shape[-1].is_compatible_with(1):
-                predictions = reshaping.squeeze(predictions, [-1])
-            elif mine - theirs == fewer and labels.shape[-1].is_compatible_with(1):
-                labels = reshaping.squeeze(labels, [-1])
-            return labels, predictions
-        extra = reshaping.rank(predictions) - reshaping.rank(labels)
-        if mine is None or predictions.shape[-1].is_compatible_with(1):
-            given = predictions
-            predictions = cond(equal(more, extra), lambda: reshaping.squeeze(given, [-1]), lambda: given)
-        if theirs is None or labels.shape[-1].is_compatible_with(1):
-            truth = labels
-            labels = cond(equal(fewer, extra), lambda: reshaping.squeeze(truth, [-1]), lambda: truth)
-        return labels, predictions
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:

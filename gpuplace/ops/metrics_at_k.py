@@ -23,7 +23,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, greater_equal
 from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import add, div_no_nan, minimum, multiply
-from gpuplace.ops.math.reduction import kept_shape, reduce_sum
+from gpuplace.ops.math.reduction import reduce_sum, reduced_shape
 from gpuplace.ops.metrics import Keys, Metric, collected, gathered
 from gpuplace.ops.nn.misc import top_k
 from gpuplace.ops.sparse.sets import set_difference, set_intersection, set_size
@@ -96,7 +96,7 @@ def _of_class(ids: Any, class_id: int) -> SparseTensor:
         return sparse_retain(ids, equal(ids.values, class_id))
     sizes = reshaping.shape(ids, out_type=int64)
     last: Any = reshaping.size(sizes) - 1
-    wanted = fill(kept_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
+    wanted = fill(reduced_shape(sizes, reshaping.reshape(last, [1])), cast(class_id, int64))
     found = set_intersection(wanted, ids)
     return SparseTensor(found.indices, found.values, sizes)
 

@@ -14,6 +14,7 @@ from gpuplace.ops.array.gather import where
 from gpuplace.ops.losses import broadcast_weights
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, less
+from gpuplace.ops.math.confusion_matrix import remove_squeezable_dimensions
 from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import div_no_nan, maximum, multiply, subtract
 from gpuplace.ops.math.reduction import reduce_mean, reduce_sum
@@ -25,7 +26,6 @@ from gpuplace.ops.metrics import (
     collected,
     gathered,
     mean,
-    remove_squeezable_dimensions,
 )
 from gpuplace.ops.variables.state import assign_add, scatter_add
 from gpuplace.ops.variables.variable_scope import variable_scope

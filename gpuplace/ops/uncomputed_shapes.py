@@ -153,8 +153,8 @@ _as_first("RequantizePerChannel", "QuantizedRelu", "QuantizedRelu6", "QuantizedI
 _as_first("QuantizedBatchNormWithGlobalNormalization", "CheckNumericsV2")
 _as_first("BesselI0", "BesselI1", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e")
 _as_first("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence", "Erfinv", "Ndtri")
-_as_first("Bucketize", "PopulationCount", "CholeskyGrad", "DeepCopy")
-_as_first("StatelessShuffle", "Copy", "CopyHost", "InplaceUpdate", "InplaceAdd", "InplaceSub")
+_as_first("Bucketize", "PopulationCount", "CholeskyGrad")
+_as_first("StatelessShuffle", "Copy", "CopyHost")
 _as_first("BatchCholesky", "BatchCholeskyGrad", "BatchMatrixInverse", "BatchFFT")
 _as_first("BatchIFFT", "BatchFFT2D", "BatchIFFT2D", "BatchFFT3D", "BatchIFFT3D", "BatchMatrixBandPart")
 _as_first("FFTND", "IFFTND", "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentityV2")
@@ -503,12 +503,6 @@ def _determinant(op: Operation) -> Any:
 # Counting, sorting, parts of rows
 
 
-@shape_function("HistogramFixedWidth")
-def _histogram(op: Operation) -> Any:
-    bins = constant_value(op.inputs[2])
-    return (_vector(None if bins is None else int(bins)),)
-
-
 @shape_function("DenseBincount")
 def _bincount(op: Operation) -> Any:
     sizes, count = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
@@ -589,11 +583,9 @@ def _unicode(op: Operation) -> Any:
     return (_vector(None if count is None else count + 1), *[_vector()] * (_outputs(op) - 1))
 
 
-@shape_function("UnicodeEncode", "StringNGrams")
+@shape_function("UnicodeEncode")
 def _encoded(op: Operation) -> Any:
     splits = op.inputs[1].shape.sizes
-    if op.type == "StringNGrams":
-        return _vector(), op.inputs[1].shape
     return (_vector(None if not splits or splits[0] is None else splits[0] - 1),)
 
 

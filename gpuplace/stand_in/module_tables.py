@@ -170,7 +170,7 @@ NAMES = {
     "eager.function": ("ops.functions.defun", "ops.functions.concrete"),
     "eager.test": ("api.testing.test",),
     "framework.common_shapes": ("shapes",),
-    "framework.constant_op": (),
+    "framework.constant_op": ("stand_in.v2_names",),
     "framework.device": ("device.spec",),
     "framework.device_spec": ("device.spec",),
     "framework.dtypes": ("dtypes",),
@@ -223,7 +223,7 @@ NAMES = {
     "ops.data_flow_ops": (
         "ops.array.gather",
         "api.contrib.staging",
-        *("ops.input.staging", "ops.input.accumulators"),
+        *("ops.input.staging", "ops.input.accumulators", "ops.input.record_input"),
         "api.training.queue",
     ),
     **{
@@ -258,6 +258,7 @@ NAMES = {
     "ops.gradients_util": ("ops.gradients.gradients",),
     "ops.histogram_ops": (),
     **dict.fromkeys(("ops.image_ops", "ops.image_ops_impl"), ("api.nets.image", "ops.image.geometry")),
+    "ops.inplace_ops": ("ops.array.inplace",),
     "ops.init_ops": (
         *("api.nets.initializers", "ops.variables.convolution_initializers"),
         "ops.variables.init_ops",
@@ -325,7 +326,10 @@ NAMES = {
     "ops.sets_impl": ("api.arithmetic.sets",),
     "ops.signal.fft_ops": ("api.arithmetic.signal",),
     "ops.sort_ops": (),
-    "ops.sparse_ops": ("ops.sparse.sparse_spec", "ops.sparse.crossing", "api.arithmetic.sparse"),
+    "ops.sparse_ops": (
+        *("ops.sparse.sparse_spec", "ops.sparse.crossing", "ops.sparse.sparse_ops", "ops.sparse.cwise"),
+        *("ops.sparse.tensors_map", "api.arithmetic.sparse"),
+    ),
     "ops.special_math_ops": (),
     "ops.standard_ops": (),
     "ops.stateless_random_ops": ("ops.random.stateless",),
@@ -450,6 +454,7 @@ ALIASES = {
     ("ops.variable_scope", "variable"): "Variable",
     ("ops.variable_scope", "_PartitionInfo"): "PartitionInfo",
     ("ops.image_ops", "resize_image_with_pad_v1"): "resize_image_with_pad",
+    ("framework.constant_op", "constant"): "constant_v2",
     ("framework.constant_op", "constant_v1"): "constant",
     ("ops.control_flow_ops", "_Identity"): "identity",
     ("framework.tensor_util", "constant_value"): "get_static_value",
@@ -470,6 +475,13 @@ ALIASES = {
         for version in ("V1", "V2")
     },
     ("layers.normalization", "batch_norm"): "batch_normalization",
+    **{
+        ("ops.sparse_ops", f"_{name}"): name
+        for name in (
+            *("add_sparse_to_tensors_map", "add_many_sparse_to_tensors_map"),
+            "take_many_sparse_from_tensors_map",
+        )
+    },
     ("ops.array_ops", "rank_internal"): "rank",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
@@ -480,6 +492,7 @@ ALIASES = {
     ("ops.lookup_ops", "StaticVocabularyTableV1"): "StaticVocabularyTable",
     ("ops.nn_ops", "conv2d_transpose_v2"): "conv2d_transpose",
     ("ops.nn_ops", "conv3d_transpose_v2"): "conv3d_transpose",
+    ("ops.gradients_impl", "_hessian_vector_product"): "hessian_vector_product",
     ("ops.nn_impl", "_compute_sampled_logits"): "compute_sampled_logits",
     ("ops.nn_ops", "softmax_v2"): "softmax",
     ("ops.nn_ops", "log_softmax_v2"): "log_softmax",

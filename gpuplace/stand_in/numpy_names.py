@@ -3,7 +3,8 @@
 gpuplace needs NumPy 2, which such a script would not have chosen: where ``gpuplace run`` runs it, it gets them back,
 for its process only. What NumPy still has stays as it is.
 
-Source: NumPy's release notes, 1.24 (aliases of Python's types), 2.0 (members of the main namespace) and 2.4.
+Source: NumPy's release notes, 1.16 (iterables of arrays), 1.24 (aliases of Python's types), 2.0 (members of the main
+namespace) and 2.4.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,12 +46,35 @@ def _asscalar(a: Any) -> Any:
     return a.item()
 
 
+def _asfarray(a: Any, dtype: Any = np.float64) -> Any:
+    return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else np.float64)
+
+
+def _msort(a: Any) -> Any:
+    return np.sort(a, axis=0)
+
+
+_OF_SEQUENCES = ("concatenate", "dstack", "hstack", "stack", "vstack")
+"""Functions of several arrays, which NumPy 1 takes from any iterable, also from what ``map`` gives."""
+
+
+def _of_iterables(function: Any) -> Any:
+    @functools.wraps(function)
+    def joined(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(list(arrays) if isinstance(arrays, Iterator) else arrays, *args, **kwargs)
+
+    joined.__wrapped_for_scripts__ = True  # type: ignore[attr-defined]
+    return joined
+
+
 def give_back(numpy: Any = np) -> None:
-    """Adds the names that are missing, and the argument ``newshape`` of ``reshape``.
+    """Adds the names that are missing, the argument ``newshape`` of ``reshape``, and iterators of arrays to be joined.
 
     >>> give_back()
     >>> np.float is float, np.product([2, 3]).item(), np.reshape([1, 2], newshape=(2, 1)).shape
     (True, 6, (2, 1))
+    >>> np.hstack(np.asfarray([part]) for part in (1, 2)).tolist()
+    [1.0, 2.0]
 
     Args:
         numpy: the module.
@@ -59,6 +84,11 @@ def give_back(numpy: Any = np) -> None:
         there.setdefault(name, kind)
     there.setdefault("unicode", str)
     there.setdefault("asscalar", _asscalar)
+    there.setdefault("asfarray", _asfarray)
+    there.setdefault("msort", _msort)
+    for name in _OF_SEQUENCES:
+        if not hasattr(there[name], "__wrapped_for_scripts__"):
+            there[name] = _of_iterables(there[name])
     for old, name in _RENAMED.items():
         there.setdefault(old, there[name] if name else -there["inf"])
     reshape = there["reshape"]

@@ -1,23 +1,47 @@
 """Functions of TensorFlow 2 that lie below ``tensorflow.python`` in release 1.15 too, without a public name there.
 
-Source: tensorflow/python/ops/nn_ops.py, nn_impl.py, embedding_ops.py and parsing_ops.py, release 1.15.
+Source: tensorflow/python/ops/nn_ops.py, nn_impl.py, embedding_ops.py, parsing_ops.py and
+framework/constant_op.py, release 1.15.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from gpuplace.dtypes import as_array
+from gpuplace.ops.array.constant import constant
 from gpuplace.ops.nn.misc import dropout, embedding_lookup
 from gpuplace.ops.nn.sampling import nce_loss, sampled_softmax_loss
 from gpuplace.ops.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from gpuplace.ops.support import new
 from gpuplace.ops.text.regex_and_encoding import decode_raw
+from gpuplace.shapes import as_shape
 
 __all__ = [
-    "decode_raw_v2", "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2",
+    "constant_v2", "decode_raw_v2", "dropout_v2", "embedding_lookup_sparse_v2", "embedding_lookup_v2", "nce_loss_v2",
     "safe_embedding_lookup_sparse_v2",
     "sampled_softmax_loss_v2",
 ]  # fmt: skip
+
+
+def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Any:
+    """``tf.constant`` that repeats one element alone, and does not fill up a shape with the last of several.
+
+    Args:
+        value: as for ``tf.constant``.
+        dtype: the same.
+        shape: its shape, of as many elements as the value has; None: the value's.
+        name: name of the op.
+
+    Raises:
+        TypeError: the value has another number of elements than ``shape``.
+    """
+    if shape is not None:
+        array, sizes = as_array(value, dtype), tuple(as_shape(shape).known_sizes)
+        if array.shape not in ((), (1,)) and array.size != math.prod(sizes):
+            raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
+    return constant(value, dtype, shape, name)
 
 
 def decode_raw_v2(

@@ -63,6 +63,47 @@ CASES += [
     Case("Bucketize", [f32([[-5, 10000], [150, 10]])], {"boundaries": [0.0, 10.0, 100.0]}),
     Case("Bucketize", [i64([0, 3, 8])], {"boundaries": [3.0]}, label="int64"),
     Case("Bucketize", [i32([1, 2])], {"boundaries": []}, label="none"),
+    Case("HistogramFixedWidth", [f32([-1, 0, 1.5, 2, 5, 15]), f32([0, 5]), i32(5)]),
+    Case(
+        "HistogramFixedWidth", [i32([[0, 3], [7, 7]]), i32([0, 7]), i32(3)], {"dtype": "int64"}, label="int32"
+    ),
+    Case("HistogramFixedWidth", [f64([]), f64([0, 1]), i32(2)], label="empty"),
+    Case("HistogramFixedWidth", [f32([1]), f32([5, 5]), i32(5)], label="range", only_class=True),
+    Case("HistogramFixedWidth", [f32([1]), f32([5, 6]), i32(0)], label="bins", only_class=True),
+    Case("InplaceUpdate", [ramp(3, 2), i32([2, -3]), ramp(2, 2) + 10]),
+    Case("InplaceAdd", [ramp(3, 2), i32([1, 1]), ramp(2, 2)], label="twice"),
+    Case("InplaceSub", [i32([5, 6]), i32([4]), i32([2])], label="far"),
+    Case("InplaceAdd", [ramp(3, 2), i32([1]), ramp(2, 2)], label="rows", only_class=True),
+    Case("InplaceAdd", [ramp(3, 2), i32([[1]]), ramp(1, 2)], label="matrix", only_class=True),
+    Case("InplaceSub", [ramp(3, 2), i32([1]), ramp(1, 3)], label="width", only_class=True),
+    Case("DeepCopy", [ramp(3, 2)]),
+    *(
+        Case(
+            "StringNGrams",
+            [s(["a", "b", "c", "d", "e"]), i64(splits)],
+            {
+                "separator": "|",
+                "ngram_widths": widths,
+                "left_pad": "<",
+                "right_pad": ">",
+                "pad_width": pad,
+                "preserve_short_sequences": preserve,
+            },
+            label=label,
+            only_class=label.startswith("wrong"),
+        )
+        for label, splits, widths, pad, preserve in (
+            ("plain", [0, 3, 5], [2], 0, False),
+            ("padded", [0, 3, 3, 5], [1, 3], -1, False),
+            ("some-padding", [0, 1, 5], [4, 2], 2, False),
+            ("short", [0, 1, 5], [3], 0, True),
+            ("short-padded", [0, 1, 1, 5], [6], 1, True),
+            ("wrong-start", [1, 5], [2], 0, False),
+            ("wrong-order", [0, 4, 2, 5], [2], 0, False),
+            ("wrong-end", [0, 8], [2], 0, False),
+        )
+    ),
+    Case("UnravelIndex", [i64(5), i64([2**62, 2**62])], label="overflow", only_class=True),
     Case("NthElement", [f32([[3, 1, 2], [6, 5, 4]]), i32(1)]),
     Case("NthElement", [i32([4, 9, 7, 9]), i32(0)], {"reverse": True}, label="reverse"),
     Case("NthElement", [f16([[3, 1]]), i32(0)], label="half"),

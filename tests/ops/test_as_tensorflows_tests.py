@@ -245,7 +245,7 @@ def test_raw_ops():
         values, indices = session.run(tf.raw_ops.TopKV2(input=[1.0, 3.0], k=1))
         assert (values.tolist(), indices.tolist()) == ([3.0], [1])
         assert isinstance(tf.raw_ops.NoOp(), tf.Operation)
-        parts = tf.raw_ops.Split(split_dim=0, value=[1, 2], num_split=2)
+        parts = tf.raw_ops.Split(axis=0, value=[1, 2], num_split=2)
         assert [part.tolist() for part in session.run(parts)] == [[1], [2]]
     with pytest.raises(AttributeError):
         tf.raw_ops.NoSuchOp  # noqa: B018

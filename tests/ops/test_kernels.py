@@ -212,7 +212,7 @@ INPUT_OPS = frozenset(
         "PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 "
         "QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 ReadFile "
         "ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompletedV2 ReaderReadUpToV2 ReaderReadV2 "
-        "ReaderResetV2 ReaderRestoreStateV2 ReaderSerializeStateV2 SerializeTensor Stage StageClear "
+        "ReaderResetV2 ReaderRestoreStateV2 ReaderSerializeStateV2 RecordInput SerializeTensor Stage StageClear "
         "StagePeek StageSize StringSplit StringSplitV2 StringToHashBucket StringToHashBucketFast "
         "StringToHashBucketStrong TFRecordReaderV2 TextLineReaderV2 Unstage WholeFileReaderV2 WriteFile "
     ).split()

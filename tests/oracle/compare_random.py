@@ -231,7 +231,9 @@ def run(side: Any, case: Case, known_shapes: bool, gradients: list[Any] | None) 
                 return handle
             dtype = tf.string if value.dtype == object else tf.as_dtype(value.dtype)
             made = tf.placeholder(dtype, value.shape if known_shapes else None)
-            feeds[made] = value
+            feeds[made] = (
+                value.copy() if isinstance(value, np.ndarray) else value
+            )  # InplaceAdd writes into it
             return made
 
         arguments = [tensor(value) for value in case.inputs]

@@ -97,6 +97,41 @@ def _nth(d: Draw) -> Case:
     return Case(d.op, [d.values(d.dtype(), shape), i32(d.int(0, shape[-1] - 1))], {"reverse": d.chance(2)})
 
 
+def _histogram(d: Draw) -> Case:
+    dtype = d.dtype()
+    low = int(d.rng.integers(-3, 4))
+    ends = np.asarray([low, low + d.int(1, 8) - d.chance(20) * 8]).astype(dtype)
+    attrs = {"dtype": d.pick("int32", "int64")}
+    return Case(d.op, [d.values(dtype, d.shape(0, 3)), ends, i32(d.int(1, 9) - d.chance(20) * 9)], attrs)
+
+
+def _inplace(d: Draw) -> Case:
+    dtype, shape = d.dtype(), d.shape(1, 3, zero=0)
+    count = d.int(1, 4)
+    rows = d.rng.integers(-shape[0], 2 * shape[0], count + d.chance(20))
+    if d.op == "InplaceUpdate":
+        rows = np.unique(rows % shape[0])  # of two updates of a row TensorFlow takes either
+        count = len(rows)
+    return Case(d.op, [d.values(dtype, shape), i32(rows), d.values(dtype, [count, *shape[1:]])])
+
+
+def _copied(d: Draw) -> Case:
+    return Case(d.op, [d.values(d.dtype(), d.shape(0, 3))])
+
+
+def _ngrams(d: Draw) -> Case:
+    count, kind = d.int(1, 6), d.pick(i32, i64)
+    inner = sorted(d.rng.integers(0, count + 1, d.int(0, 3)).tolist())
+    attrs = {
+        "separator": d.pick("", " ", "|"), "ngram_widths": [d.int(1, 4) for _ in range(d.int(1, 2))],
+        "left_pad": d.pick("", "<"), "right_pad": d.pick("", ">"), "pad_width": d.int(-1, 3),
+        "preserve_short_sequences": d.chance(2),
+    }  # fmt: skip
+    return Case(
+        d.op, [d.values(object, [count]), kind([int(d.chance(20)), *inner, count + d.chance(20)])], attrs
+    )
+
+
 def _texts(d: Draw) -> Case:
     shape = d.shape(1, 3, zero=0)
     count, kind = d.int(1, 4), d.pick(i32, i64)
@@ -171,7 +206,11 @@ CASES_OF: dict[str, Callable[[Draw], Case]] = {
     "NextAfter": _next,
     "PopulationCount": _bits,
     "Bucketize": _buckets,
+    "DeepCopy": _copied,
+    "HistogramFixedWidth": _histogram,
+    **dict.fromkeys(("InplaceAdd", "InplaceSub", "InplaceUpdate"), _inplace),
     "NthElement": _nth,
+    "StringNGrams": _ngrams,
     "UnsortedSegmentJoin": _texts,
     "SparseCross": _crossed,
     "UnicodeTranscode": _transcoded,

@@ -356,6 +356,9 @@ class TestCase(absltest.TestCase):
             value = self.evaluate(value)
         return value if isinstance(value, np.ndarray) else np.array(value)
 
+    _GetNdArray = _array
+    """TensorFlow's name, which test cases of others call."""
+
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless two numbers differ by ``err`` at most.
 

@@ -164,7 +164,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
                 # As in release 1.15, the shape that a bare integer means is filled however small it is.
                 if math.prod(sizes) < _SMALL and not isinstance(shape, (int, np.integer)):  # type: ignore[arg-type]
                     return make_constant(value, dtype, sizes, scope)
-                shape = make_constant(sizes, int32, name="shape_as_tensor")
+                shape = convert_to_tensor(as_shape(shape))
         if shape.shape.sizes == ():
             shape = new("Reshape", tensor=shape, shape=[-1])
         return new("Fill", scope, dims=shape, value=make_constant(value, dtype))
@@ -551,7 +551,7 @@ def one_hot(
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else as_dtype(dtype).base_dtype
         types = [
-            None if value is None else convert_to_tensor(value, dtype_hint=wanted).dtype.base_dtype
+            None if value is None else convert_to_tensor(value).dtype.base_dtype
             for value in (on_value, off_value)
         ]
         if wanted is None:
@@ -560,7 +560,7 @@ def one_hot(
             raise TypeError(f"dtype {types[0]} of on_value does not match dtype {types[1]} of off_value")
         for label, kind in zip(("on_value", "off_value"), types, strict=True):
             if kind is not None and kind is not wanted:
-                raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {wanted}")
+                raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {dtype}")
         if on_value is None:
             on_value = convert_to_tensor(1, wanted, name="on_value")
         if off_value is None:

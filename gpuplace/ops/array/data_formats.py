@@ -18,6 +18,11 @@ from gpuplace.shapes import TensorShape, brackets
 def _formats(src_format: bytes, dst_format: bytes) -> tuple[str, str]:
     """Both formats; InvalidArgumentError where one is no permutation of the other."""
     source, destination = src_format.decode(), dst_format.decode()
+    for which, name, given in (("Source", "src", source), ("Destination", "dst", destination)):
+        if len(given) not in (4, 5):
+            raise InvalidArgumentError.of(
+                f"{which} format must be of length 4 or 5, received {name}_format = {given}"
+            )
     if sorted(source) != sorted(destination) or len(set(source)) != len(source):
         raise InvalidArgumentError.of(
             f"Destination and source format must determine a permutation, got {source} and {destination}"

@@ -8,7 +8,6 @@ scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from gpuplace.dtypes import int32, int64
@@ -52,7 +51,7 @@ def gather(
     validate_indices: Any = None,
     name: str | None = None,
     axis: TensorLike | None = None,
-    batch_dims: int = 0,
+    batch_dims: int | None = 0,
 ) -> Tensor:
     """Returns the slices of ``params`` at ``indices`` along ``axis``.
 
@@ -66,7 +65,7 @@ def gather(
         validate_indices: ignored; deprecated.
         name: name of the op.
         axis: the dimension that the indices count, a scalar integer. None: the first after the batch dimensions.
-        batch_dims: how many leading dimensions ``params`` and ``indices`` share.
+        batch_dims: how many leading dimensions ``params`` and ``indices`` share; None: none.
 
     Returns:
         ``params``' type, ``[*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]``.
@@ -76,6 +75,12 @@ def gather(
         ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
+    if batch_dims is None:
+        if axis is None:
+            raise ValueError(
+                "Tried to convert 'axis' to a tensor and failed. Error: None values not supported."
+            )
+        batch_dims = 0
     if batch_dims < 0 and (rank := convert_to_tensor(indices).shape.ndims) is not None:
         batch_dims += rank
     axis = batch_dims if axis is None else axis
@@ -296,14 +301,14 @@ def gather_nd(
         ``params``' type, ``[*indices.shape[:-1], *params.shape[batch_dims + depth:]]``.
 
     Raises:
-        TypeError: ``batch_dims`` is no number.
+        TypeError: ``batch_dims`` is no number, or not known while the graph is built.
         ValueError: ``batch_dims`` is negative or not below the rank of ``indices`` or ``params``, or ``depth`` is known
             to exceed the rank of ``params``.
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
     known = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
     try:
-        count = operator.index(known)
+        count = int(known.item() if hasattr(known, "item") else known)
     except TypeError:
         raise TypeError(f"batch_dims must be an int; got {batch_dims!r}") from None
     if count:

@@ -91,8 +91,9 @@ def _check_join(values: Sequence[Any], axis: int) -> None:
         if value.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
         ):
+            what = "Dimensions of inputs" if value.ndim == first.ndim else "Ranks of all input tensors"
             raise InvalidArgumentError.of(
-                f"ConcatOp : {'Dimensions' if value.ndim == first.ndim else 'Ranks'} of inputs should match: shape[0] ="
+                f"ConcatOp : {what} should match: shape[0] ="
                 f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
 
@@ -473,20 +474,25 @@ def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
 
 @compute("SplitV")
 def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split: int) -> Any:
+    if split_dim.size != 1:
+        raise InvalidArgumentError.of("split_dim_tensor must have exactly one element.")
     axis = _axis_in(
-        int(split_dim),
+        split_dim.item(),
         value.ndim,
-        f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {int(split_dim)}",
+        f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {split_dim.item()}",
     )
     lengths, total = size_splits.tolist(), value.shape[axis]
     known = sum(length for length in lengths if length != -1)
     if lengths.count(-1) > 1:
         raise InvalidArgumentError.of("There can only be one -1 in the input.")
     if (-1 in lengths and known > total) or (-1 not in lengths and known != total):
-        what = "must exactly sum" if -1 not in lengths else "must sum to at most"
         raise InvalidArgumentError.of(
-            f"Determined shape {what} the dimension: sizes {lengths} and a dimension of size {total}"
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than"
+            f" the size of the input along split_dim if not fully specified.  Got: {known}"
         )
+    for at, length in enumerate(lengths):
+        if length < -1:
+            raise InvalidArgumentError.of(f"Split size at index {at} must be >= 0. Got: {length}")
     return _cut(xp, value, axis, [total - known if length == -1 else length for length in lengths])
 
 
@@ -520,7 +526,9 @@ def _split_v_shape(op: Operation) -> Any:
         return (UNKNOWN_SHAPE,) * count
     if axis is None:
         return (TensorShape.of((None,) * len(sizes)),) * count
-    at = int(axis) % len(sizes)
+    if axis.size != 1:
+        raise ValueError("split_dim_tensor must have exactly one element.")
+    at = axis.item() % len(sizes)
     if lengths is None:
         parts: list[int | None] = [None] * count
     else:
@@ -529,12 +537,12 @@ def _split_v_shape(op: Operation) -> Any:
             raise ValueError(
                 f"Length of size_splits should be equal to num_outputs, got {len(given)} and {count}"
             )
+        if min(given, default=0) < -1:
+            raise ValueError(f"Dimension {min(given)} must be >= 0")
         known = sum(length for length in given if length != -1)
         if total is not None and (known > total or (-1 not in given and known != total)):
-            raise ValueError(
-                f"Sum of output sizes must match the size of the original Tensor along the split dimension or the sum"
-                f" of the positive sizes must be less if it contains a -1: {given} and {total}"
-            )
+            pieces = ",".join(map(str, given))
+            raise ValueError(f"can't split axis of size {total} into pieces of size [{pieces}]")
         parts = [(None if total is None else total - known) if length == -1 else length for length in given]
     return tuple(TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])) for part in parts)
 

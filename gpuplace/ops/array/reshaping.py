@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/op
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gpuplace.dtypes import int32
@@ -177,18 +178,18 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         if length < -1:
             raise InvalidArgumentError.of(f"Size {axis} must be non-negative, not {length}")
         known *= 1 if length == -1 else length
+    has_none = 0 in sizes
     if len(free) > 1:
         raise InvalidArgumentError.of(f"Only one input size may be -1, not both {free[0]} and {free[1]}")
     if free:
-        if known == 0:
-            if tensor.size:
-                raise _multiple_error(tensor.size, known)
-            sizes[free[0]] = 0
-        elif tensor.size % known:
+        # Sizes of 0 on both sides are left out, and what is left of the others is the one that is free.
+        counted = math.prod(size for size in tensor.shape if size or not has_none)
+        product = math.prod(size for size in sizes if size > 0)
+        if counted % product and not (has_none and 0 in tensor.shape):
             raise _multiple_error(tensor.size, known)
-        else:
-            sizes[free[0]] = tensor.size // known
-    elif known != tensor.size:
+        sizes[free[0]] = counted // product
+        known = math.prod(sizes)
+    if known != tensor.size:
         raise InvalidArgumentError.of(
             f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}"
         )

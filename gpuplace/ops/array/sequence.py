@@ -957,5 +957,8 @@ def _bincount(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
 
 @shape_function("Bincount")
 def _bincount_shape(op: Operation) -> Any:
+    require_rank(op.inputs[1].shape, 0)
     size = constant_value(op.inputs[1])
+    if size is not None and size < 0:
+        raise ValueError(f"size ({int(size)}) must be non-negative")
     return (TensorShape.of((None if size is None else int(size),)),)

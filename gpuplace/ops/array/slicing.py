@@ -397,11 +397,12 @@ def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
     for position, entry in enumerate(entries):
         bit = 1 << position
         if isinstance(entry, _slice):
-            begin.append(0 if entry.start is None else entry.start)
-            masks["begin_mask"] |= bit if entry.start is None else 0
-            end.append(0 if entry.stop is None else entry.stop)
-            masks["end_mask"] |= bit if entry.stop is None else 0
-            strides.append(1 if entry.step is None else entry.step)
+            start, stop, step = (_bound(part) for part in (entry.start, entry.stop, entry.step))
+            begin.append(0 if start is None else start)
+            masks["begin_mask"] |= bit if start is None else 0
+            end.append(0 if stop is None else stop)
+            masks["end_mask"] |= bit if stop is None else 0
+            strides.append(1 if step is None else step)
         elif entry is Ellipsis or entry is newaxis:
             masks["ellipsis_mask" if entry is Ellipsis else "new_axis_mask"] |= bit
             begin.append(0)
@@ -502,25 +503,31 @@ shape_function("StridedSliceAssign")(same_shape)
 shape_function("ResourceStridedSliceAssign")(no_outputs)
 
 
-def _check_index(entry: Any) -> None:
-    fits = isinstance(entry, (int, np.integer, Dimension)) and not isinstance(entry, bool)
-    if isinstance(entry, Tensor):
-        fits = entry.dtype.base_dtype.name in (
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "int8",
-        ) and entry.shape.ndims in (0, None)
-    elif isinstance(entry, np.ndarray):
-        fits = entry.ndim == 0 and as_dtype(entry.dtype).is_integer
-    elif hasattr(entry, "_as_graph_element"):
-        fits = as_dtype(entry.dtype).is_integer
+_SLICE_TYPE_ERROR = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors"
+    " are valid indices"
+)
+
+
+def _bound(part: Any) -> Any:
+    """What a slice begins at, ends at or steps by; None where it says nothing."""
+    if part is None or isinstance(part, Dimension) and part.value is None:
+        return None
+    _check_index(part, accepted=(int, bool))
+    return part
+
+
+def _check_index(entry: Any, accepted: tuple[type, ...] = (int,)) -> None:
+    """Raises TypeError for what does not count elements.
+
+    Source: tensorflow/python/ops/array_ops.py, release 1.15.
+    """
+    fits = isinstance(entry, (*accepted, Dimension)) and (bool in accepted or not isinstance(entry, bool))
+    if isinstance(entry, (Tensor, np.ndarray, np.generic)) or hasattr(entry, "_as_graph_element"):
+        rank = entry.shape.ndims if isinstance(entry.shape, TensorShape) else len(entry.shape)
+        fits = as_dtype(entry.dtype).base_dtype in (int32, int64) and not rank
     if not fits:
-        raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors"
-            f" are valid indices, got {entry!r}"
-        )
+        raise TypeError(f"{_SLICE_TYPE_ERROR}, got {entry!r}")
 
 
 Tensor._override_operator("__getitem__", slice_of)

@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/sort_ops.py, histogram_ops.py and core/kernels/unr
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
@@ -16,7 +17,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
-from gpuplace.ops.shape_rules import require_rank_at_least
+from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -104,11 +105,11 @@ def histogram_fixed_width_bins(
         values: numbers of any shape.
         value_range: least and largest value, ``[2]``, of the same type.
         nbins: how many buckets.
-        dtype: int32 or int64.
+        dtype: ignored, as in release 1.15.
         name: name of the scope.
 
     Returns:
-        That type, in the shape of ``values``.
+        int32, in the shape of ``values``.
     """
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         given = convert_to_tensor(values, name="values")
@@ -120,7 +121,7 @@ def histogram_fixed_width_bins(
         share = new("RealDiv", x=flat - low, y=high - low)
         bins = new("Cast", x=new("Floor", x=wide * share), DstT="int32")
         kept = new("Minimum", x=new("Maximum", x=bins, y=0), y=count - 1)
-        return new("Reshape", tensor=new("Cast", x=kept, DstT=dtype), shape=shape_tensor(given))
+        return new("Reshape", tensor=kept, shape=shape_tensor(given))
 
 
 def histogram_fixed_width(
@@ -138,12 +139,49 @@ def histogram_fixed_width(
 
     Returns:
         ``[nbins]`` of that type.
+
+    Raises:
+        ValueError: a shape is known not to fit, or ``nbins`` not to be above 0.
+        InvalidArgumentError: when it runs: likewise, or the values of ``value_range`` do not grow.
     """
-    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]):
-        places = histogram_fixed_width_bins(values, value_range, nbins)
-        flat = new("Reshape", tensor=places, shape=[-1])
-        ones = new("Cast", x=new("OnesLike", x=flat), DstT=dtype)
-        return new("UnsortedSegmentSum", data=ones, segment_ids=flat, num_segments=nbins)
+    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
+        return new(
+            "HistogramFixedWidth", scope, values=values, value_range=value_range, nbins=nbins, dtype=dtype
+        )
+
+
+@compute("HistogramFixedWidth", fresh=True, slow=True)
+def _histogram(xp: Any, values: Any, value_range: Any, nbins: Any, *, dtype: Any) -> Any:
+    if value_range.shape != (2,):
+        raise InvalidArgumentError.of("value_range should be a vector of 2 elements.")
+    if nbins.ndim:
+        raise InvalidArgumentError.of("nbins should be a scalar.")
+    low, high = value_range.tolist()
+    if not low < high:
+        raise InvalidArgumentError.of(
+            f"value_range should satisfy value_range[0] < value_range[1], but got '[{low:g}, {high:g}]'"
+        )
+    count = int(nbins)
+    if count <= 0:
+        raise InvalidArgumentError.of(f"nbins should be a positive number, but got '{count}'")
+    above = (xp.fmax(values, value_range[0]) - value_range[0]).astype(xp.float64).reshape(-1)
+    places = xp.minimum(above / ((high - low) / count), count - 1).astype(xp.int32)
+    return xp.bincount(places, minlength=count).astype(dtype.as_numpy_dtype)
+
+
+@shape_function("HistogramFixedWidth")
+def _histogram_shape(op: Operation) -> Any:
+    ends = require_rank(op.inputs[1].shape, 1)[0].value
+    if ends not in (2, None):
+        raise ValueError(f"Dimension must be 2 but is {ends}")
+    require_rank(op.inputs[2].shape, 0)
+    known = constant_value(op.inputs[2])
+    if known is not None and known <= 0:
+        raise ValueError(f"Requires nbins > 0: {known}")
+    return (TensorShape.of((None if known is None else int(known),)),)
+
+
+not_differentiable("HistogramFixedWidth")
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
@@ -175,6 +213,8 @@ def _unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
         raise InvalidArgumentError.of("The indices can only be 1-D")
     if (dims == 0).any():
         raise InvalidArgumentError.of("Input dims cannot contain a dim of zero")
+    if math.prod(dims.tolist()) > xp.iinfo(dims.dtype).max:
+        raise InvalidArgumentError.of("Input dims product is causing integer overflow")
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < int(dims.prod()):
         raise InvalidArgumentError.of("index is out of bound as with dims")
     found = xp.unravel_index(indices, tuple(int(size) for size in dims))

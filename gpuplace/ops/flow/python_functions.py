@@ -16,6 +16,7 @@ import numpy as np
 
 from gpuplace.dtypes import as_dtype, own_array
 from gpuplace.errors import (
+    InternalError,
     InvalidArgumentError,
     OpError,
     OutOfRangeError,
@@ -165,7 +166,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
         raise InvalidArgumentError.of(
             f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
-    arrays = [own_array(np.asarray(value)) for value in values]  # Python numbers: float64, int64
+    arrays = [_result(value) for value in values]
     for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
         if as_dtype(array.dtype) is not wanted:
             raise InvalidArgumentError.of(
@@ -173,6 +174,27 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
                 f" {wanted.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
+
+
+def _result(value: Any) -> np.ndarray[Any, Any]:
+    """What a function has returned, as an array of its own; of Python numbers float64 and int64.
+
+    Raises:
+        InternalError: there is no such tensor.
+    """
+    array = np.asarray(value)
+    if array.dtype == object:
+        for item in array.flat:
+            if not isinstance(item, str | bytes):
+                raise InternalError.of(f"Unsupported object type {type(item).__name__}")
+    elif array.dtype.kind == "V" and array.dtype.names is not None:
+        raise InternalError.of("Unsupported numpy data type")
+    elif array.dtype.kind in _DATES:
+        raise InternalError.of(f"Unsupported numpy type: {_DATES[array.dtype.kind]}")
+    return own_array(array)
+
+
+_DATES = {"M": "NPY_DATETIME", "m": "NPY_TIMEDELTA"}
 
 
 _ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (

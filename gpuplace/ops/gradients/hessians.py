@@ -57,18 +57,27 @@ def hessians(
     ]
 
 
-def _hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Any]:
-    """The Hessians of the sum of ``ys``, times vectors, without the Hessians themselves.
+def hessian_vector_product(ys: Any, xs: Any, v: Any) -> list[Tensor | None]:
+    """The Hessian of the sum of ``ys`` times a vector, without the Hessian.
+
+    >>> import gpuplace as tf
+    >>> x = tf.constant([1.0, 2.0])
+    >>> tf.Session().run(hessian_vector_product(tf.reduce_sum(x * x * x), [x], [[1.0, 10.0]]))[0].tolist()
+    [6.0, 120.0]
 
     Args:
         ys: a tensor, or a list of them.
-        xs: a list of tensors.
-        v: as many tensors of their shapes.
+        xs: a list of tensors or variables.
+        v: a list of tensors of their shapes.
+
+    Returns:
+        One tensor per ``x``, of its shape; None where nothing depends on it.
 
     Raises:
-        ValueError: another number of tensors.
+        ValueError: there are not as many ``v`` as ``xs``.
+        LookupError: an operation between has no gradient.
     """
-    if len(v) != len(xs):
+    if len(xs) != len(v):
         raise ValueError("xs and v must have the same length.")
     products = [
         new("Mul", x=slope, y=new("StopGradient", input=vector))

@@ -519,16 +519,45 @@ def _gif(xp: Any, contents: Any) -> Any:
 
 @compute("DecodeBmp")
 def _bmp(xp: Any, contents: Any, *, channels: int) -> Any:
+    """The bytes of the pixels as they are in the file: colour tables and compression are not looked at.
+
+    Source: tensorflow/core/kernels/decode_bmp_op.cc, release 1.15.
+    """
     _check_channels(channels, (0, 1, 3, 4))
-    image = _opened(contents, ["BMP"], "Invalid BMP data")
-    if image.mode not in ("L", "RGB", "RGBA"):
-        image = image.convert("L" if image.mode in ("1", "P") and channels == 1 else "RGB")
-    array = _pixels(image, "Invalid BMP data")
-    if channels not in (0, array.shape[2]):
+    if contents.ndim:
+        raise InvalidArgumentError.of(f"contents must be scalar, got shape {brackets(contents.shape)}")
+    data: bytes = contents[()]
+    if len(data) < 32:
         raise InvalidArgumentError.of(
-            f"channels attribute {channels} does not match bits per pixel from file {array.shape[2]}"
+            "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, got"
+            f" {len(data)} bytes"
         )
-    return array
+    (start,), (width, height), (bits,) = (
+        struct.unpack_from(form, data, at) for form, at in (("<i", 10), ("<ii", 18), ("<H", 28))
+    )
+    own = bits // 8
+    if channels not in (0, own):
+        raise InvalidArgumentError.of(
+            f"channels attribute {channels} does not match bits per pixel from file {own}"
+        )
+    if own not in (1, 3, 4):
+        raise InvalidArgumentError.of(f"Number of channels must be 1, 3 or 4, was {own}")
+    if width <= 0:
+        raise InvalidArgumentError.of("Width must be positive")
+    if not height or start < 0:
+        raise InvalidArgumentError.of("Height must be nonzero" if not height else "header size must be >= 0")
+    rows, used = abs(height), width * own
+    row = -(-used // 4) * 4
+    needed = start + (rows - 1) * row + used
+    if len(data) < needed:
+        raise InvalidArgumentError.of(
+            f"Incomplete bmp content, requires at least {needed} bytes, got {len(data)} bytes"
+        )
+    padded = np.zeros(rows * row, np.uint8)
+    padded[: needed - start] = np.frombuffer(data, np.uint8, needed - start, start)
+    image = padded.reshape(rows, row)[:, :used].reshape(rows, width, own)
+    order = [[0], [], [2, 1, 0], [2, 1, 0, 3]][own - 1]
+    return np.ascontiguousarray(image[::-1] if height > 0 else image)[:, :, order]
 
 
 # Writing

@@ -17,7 +17,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.math.unary import square
-from gpuplace.ops.shape_rules import require_rank_at_least
+from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
@@ -152,6 +152,7 @@ def _colours_shape(op: Operation) -> Sequence[Any]:
 
 @shape_function("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
 def _adjusted_shape(op: Operation) -> Sequence[Any]:
+    require_rank(op.inputs[1].shape, 0)
     return [require_rank_at_least(op.inputs[0].shape, 3)]
 
 

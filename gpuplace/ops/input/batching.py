@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.dtypes import DType, float32, int32, int64
-from gpuplace.graph.apply_op import apply_op
+from gpuplace.dtypes import float32, int32, int64
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import constant, ones
 from gpuplace.ops.array.gather import gather
@@ -26,6 +25,12 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import maximum
 from gpuplace.ops.sparse.sparse_ops import sparse_retain
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, parts_of
+from gpuplace.ops.sparse.tensors_map import (
+    add_many_sparse_to_tensors_map,
+    add_sparse_to_tensors_map,
+    shared_name_of,
+    take_many_sparse_from_tensors_map,
+)
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -118,33 +123,17 @@ class _Map:
 
     Args:
         op: the operation that puts them there.
-        dtype: the type of their values.
         rank: their rank; None: not known.
     """
 
-    def __init__(self, op: Operation, dtype: DType, rank: int | None) -> None:
-        self.op, self._dtype, self._rank = op, dtype, rank
-
-    @property
-    def shared_name(self) -> str:
-        """The name that other operations find it by."""
-        return self.op.get_attr("shared_name").decode() or self.op.name
+    def __init__(self, op: Operation, rank: int | None) -> None:
+        self.op, self._rank = op, rank
 
     def take(self, numbers: Tensor) -> SparseTensor:
         """The sparse tensors of a column of numbers, one after the other along a new first axis."""
-        column = squeeze(numbers, [1])
-        with get_default_graph().colocate_with(self.op):
-            made = apply_op(
-                "TakeManySparseFromTensorsMap",
-                sparse_handles=column,
-                dtype=self._dtype,
-                shared_name=self.shared_name,
-            )
-        indices, values, shape = made.outputs
-        if self._rank is not None:
-            indices.set_shape([None, self._rank + 1])
-            shape.set_shape([self._rank + 1])
-        return SparseTensor(indices, values, shape)
+        return take_many_sparse_from_tensors_map(
+            self.op, squeeze(numbers, [1]), None if self._rank is None else self._rank + 1
+        )
 
 
 def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | None) -> tuple[Tensor, _Map]:
@@ -153,12 +142,11 @@ def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | No
     Raises:
         TypeError: it is never kept.
     """
-    shared_name = None if known is None else known.shared_name
+    shared_name = None if known is None else shared_name_of(known.op)
 
     def store(one: SparseTensor) -> Tensor:
-        op_type = "AddManySparseToTensorsMap" if many else "AddSparseToTensorsMap"
-        parts = dict(zip(("sparse_indices", "sparse_values", "sparse_shape"), parts_of(one), strict=True))
-        return apply_op(op_type, shared_name=shared_name, **parts).outputs[0]
+        add = add_many_sparse_to_tensors_map if many else add_sparse_to_tensors_map
+        return add(one, shared_name=shared_name)
 
     def none() -> Any:
         if not many:
@@ -180,7 +168,7 @@ def _numbers_of(sparse: SparseTensor, many: bool, keep: Tensor, known: _Map | No
     numbers.set_shape([None] if many else [])
     rank = sparse.dense_shape.shape.with_rank(1)[0].value
     maker = numbers.op.inputs[1].op if numbers.op.type == "Merge" else numbers.op
-    found = _Map(maker, sparse.dtype, None if rank is None else rank - 1 if many else rank)
+    found = _Map(maker, None if rank is None else rank - 1 if many else rank)
     return expand_dims(numbers, [-1]), found
 
 

@@ -16,6 +16,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.typing import TensorLike, TensorsLike
 
 __all__ = ["decode_csv"]
@@ -181,7 +182,7 @@ def _decode_csv(
 @shape_function("DecodeCSV")
 def _shape(op: Operation) -> Any:
     for tensor in op.inputs[1:]:
-        sizes = tensor.shape.sizes
-        if sizes and (len(sizes) > 1 or (sizes[0] or 0) > 1):
+        sizes = require_rank_at_most(tensor.shape, 1).sizes
+        if sizes and (sizes[0] or 0) > 1:
             raise ValueError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
     return (op.inputs[0].shape,) * len(op.attrs["OUT_TYPE"])

@@ -282,9 +282,13 @@ def _take_many_sparse(xp: Any, sparse_handles: Any, *, dtype: Any, ctx: KernelCo
         )
     held = _sparse_tensors(ctx)
     taken = [held.take(number) for number in sparse_handles.tolist()]
-    ranks = {len(shape) for _, _, shape in taken}
-    if len(ranks) > 1:
-        raise InvalidArgumentError.of(f"Inconsistent rank across SparseTensors: {sorted(ranks)}")
+    ranks = [len(shape) + 1 for _, _, shape in taken]
+    for index, rank in enumerate(ranks):
+        if rank != ranks[0]:
+            raise InvalidArgumentError.of(
+                f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{index}] was: {ranks[0]} but rank"
+                f" of SparseTensor[{index}] is: {rank}"
+            )
     found = {values.dtype for _, values, _ in taken}
     wanted = np.dtype(object if dtype is string else dtype.as_numpy_dtype)
     if found != {wanted}:

@@ -17,6 +17,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels import staging
 from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import not_differentiable
@@ -442,15 +443,19 @@ def _clear(xp: Any, *, ctx: KernelContext) -> tuple[()]:
     return ()
 
 
+def _key(key: Any) -> int:
+    return int_of(key, "key must be an int64 scalar, not of shape")
+
+
 @compute("MapStage", "OrderedMapStage", waits=True)
 def _map_stage(xp: Any, key: Any, indices: Any, values: list[Any], *, ctx: KernelContext) -> tuple[()]:
-    _area(ctx).put(int(key), indices.tolist(), values, ctx.session.cancellation)
+    _area(ctx).put(_key(key), indices.tolist(), values, ctx.session.cancellation)
     return ()
 
 
 @compute("MapUnstage", "OrderedMapUnstage", waits=True)
 def _map_unstage(xp: Any, key: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
-    return list(_area(ctx).get(int(key), indices.tolist(), ctx.session.cancellation)[1])
+    return list(_area(ctx).get(_key(key), indices.tolist(), ctx.session.cancellation)[1])
 
 
 @compute("MapUnstageNoKey", "OrderedMapUnstageNoKey", waits=True)
@@ -461,7 +466,7 @@ def _map_unstage_any(xp: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
 
 @compute("MapPeek", "OrderedMapPeek", waits=True)
 def _map_peek(xp: Any, key: Any, indices: Any, *, ctx: KernelContext) -> list[Any]:
-    return list(_area(ctx).peek(int(key), indices.tolist(), ctx.session.cancellation))
+    return list(_area(ctx).peek(_key(key), indices.tolist(), ctx.session.cancellation))
 
 
 @compute("MapIncompleteSize", "OrderedMapIncompleteSize")

@@ -6,12 +6,14 @@ Source: tensorflow/python/ops/lookup_ops.py and tensorflow/contrib/lookup/lookup
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.display import above
 from gpuplace.dtypes import DType, as_dtype, int64, string
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -19,6 +21,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import TABLE_MAKERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.graph.traced_graph import init_scope
 from gpuplace.kernels import tables
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
@@ -31,13 +34,13 @@ from gpuplace.ops.input.queue_kernels import own_resource, resource_of
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import not_equal
 from gpuplace.ops.math.elementwise import add
-from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import no_outputs, scalar_shape
 from gpuplace.ops.text.splitting import string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from gpuplace.ops.text.strings import as_string
 from gpuplace.ops.tracking.base import Trackable
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
@@ -137,6 +140,11 @@ class TableInitializerBase:
         raise NotImplementedError
 
 
+def _outside_loops() -> Any:
+    """A context in which what is made belongs to no control flow, where there is one."""
+    return init_scope() if get_default_graph()._get_control_flow_context() is not None else nullcontext()
+
+
 class KeyValueTensorInitializer(TableInitializerBase):
     """Fills a table with keys and values that are given.
 
@@ -152,8 +160,9 @@ class KeyValueTensorInitializer(TableInitializerBase):
         self, keys: TensorLike, values: TensorLike, key_dtype: DTypeLike | None = None,
         value_dtype: DTypeLike | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
-        self._keys = convert_to_tensor(keys, dtype=key_dtype, name="keys")
-        self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
+        with _outside_loops():
+            self._keys = convert_to_tensor(keys, dtype=key_dtype, name="keys")
+            self._values = convert_to_tensor(values, dtype=value_dtype, name="values")
         self._name = "key_value_init" if name is None else name
         super().__init__(self._keys.dtype.base_dtype, self._values.dtype.base_dtype)
 
@@ -362,11 +371,12 @@ class StaticHashTable(LookupInterface):
         self._initializer = initializer
         self._default_value = convert_to_tensor(default_value, dtype=self._value_dtype)
         self._default_value.shape.merge_with(SCALAR_SHAPE)
-        self._resource_handle = apply_op(
-            "HashTableV2", name or "hash_table", key_dtype=self._key_dtype, value_dtype=self._value_dtype,
-            shared_name=_shared_name or initializer._shared_name,
-        ).outputs[0]  # fmt: skip
-        self._init_op = initializer.initialize(self)
+        with init_scope():
+            self._resource_handle = apply_op(
+                "HashTableV2", name or "hash_table", key_dtype=self._key_dtype, value_dtype=self._value_dtype,
+                shared_name=_shared_name or initializer._shared_name,
+            ).outputs[0]  # fmt: skip
+            self._init_op = initializer.initialize(self)
 
     @property
     def resource_handle(self) -> Tensor:
@@ -467,6 +477,8 @@ class HashTable(StaticHashTable):
 
 
 def _hashed(spec: HasherSpec, texts: Tensor, count: int) -> Tensor:
+    if spec.hasher not in ("fasthash", "stronghash"):
+        raise ValueError(f"Unknown hasher {spec.hasher}")
     if spec.hasher == "fasthash":
         return string_to_hash_bucket_fast(texts, count, name="hash_bucket")
     return string_to_hash_bucket_strong(texts, count, spec.key, name="hash_bucket")
@@ -500,7 +512,7 @@ class IdTableWithHashBuckets(LookupInterface):
         dtype = string if key_dtype is None else as_dtype(key_dtype)
         if not (dtype.is_integer or dtype is string):
             raise TypeError(f"Invalid key_dtype, expected integer or string, but got {dtype}.")
-        if not isinstance(hasher_spec, HasherSpec) or hasher_spec.hasher not in ("fasthash", "stronghash"):
+        if not isinstance(hasher_spec, HasherSpec):
             raise TypeError(f"hasher_spec must be of type HasherSpec, got {hasher_spec}")
         super().__init__(dtype, int64)
         self._table = table
@@ -861,8 +873,10 @@ def _check_file(vocabulary_file: Any, vocab_size: int | None) -> None:
     if vocabulary_file is None or (isinstance(vocabulary_file, str | bytes) and not vocabulary_file):
         raise ValueError("vocabulary_file must be specified and must not be empty.")
     if vocab_size is not None and vocab_size < 1:
+        known = constant_value(vocabulary_file) if isinstance(vocabulary_file, Tensor) else vocabulary_file
         raise ValueError(
-            f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {vocabulary_file}"
+            f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file:"
+            f" {vocabulary_file if known is None else known}"
         )
 
 
@@ -937,6 +951,8 @@ def _make(xp: Any, *, ctx: KernelContext) -> ResourceHandle:
     attrs = ctx.op.attrs
     shape = attrs.get("value_shape", SCALAR_SHAPE)
     is_mutable = ctx.op.type.startswith("Mutable")
+    if ctx.op.type == "MutableHashTableOfTensorsV2" and shape.ndims != 1:
+        raise InvalidArgumentError.of(f"Default value must be a vector, got shape {brackets(shape)}")
     table, container, name = own_resource(
         ctx,
         attrs,
@@ -980,6 +996,8 @@ def _import(xp: Any, table_handle: Any, keys: Any, values: Any) -> tuple[()]:
     table = _table_of(table_handle)
     if table.is_mutable:
         table.replace(keys, values)
+    elif not keys.size or not values.size:
+        raise InvalidArgumentError.of("keys and values cannot be empty tensors.")
     else:
         table.initialize(keys.tolist(), values.tolist())
     return ()
@@ -1045,7 +1063,13 @@ def _imported(op: Operation) -> Any:
     return ()
 
 
-shape_function("InitializeTableFromTextFileV2", "LookupTableInsertV2", "LookupTableRemoveV2")(no_outputs)
+@shape_function("InitializeTableFromTextFileV2")
+def _imported_file(op: Operation) -> Any:
+    require_rank(op.inputs[1].shape, 0)
+    return ()
+
+
+shape_function("LookupTableInsertV2", "LookupTableRemoveV2")(no_outputs)
 
 
 not_differentiable(

@@ -14,7 +14,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_shapes, require_rank, require_rank_at_least
 from gpuplace.ops.support import binary_ufunc, broadcast, broadcast_shape, new, unary_ufunc
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
@@ -198,7 +198,7 @@ def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
 
 @shape_function("ApproximateEqual")
 def _approximate_equal_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape.merge_with(op.inputs[1].shape),)
+    return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
 
 
 # Logic

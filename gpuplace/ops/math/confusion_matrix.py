@@ -16,10 +16,13 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import ones_like, zeros
 from gpuplace.ops.array.gather import gather_nd
 from gpuplace.ops.array.joining import stack
+from gpuplace.ops.array.reshaping import rank, squeeze
+from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import assert_less, assert_non_negative
+from gpuplace.ops.math.comparison import equal
 from gpuplace.ops.math.reduction import reduce_max
 from gpuplace.ops.support import new
 from gpuplace.typing import DTypeLike, TensorLike
@@ -57,9 +60,9 @@ def confusion_matrix(
         InvalidArgumentError: when it runs: a number is negative or not below ``num_classes``.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
-        labels = convert_to_tensor(labels, name="labels")
-        predictions = convert_to_tensor(predictions, name="predictions")
-        labels.shape.assert_is_compatible_with(predictions.shape)
+        labels, predictions = remove_squeezable_dimensions(
+            convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
+        )
         predictions, labels = cast(predictions, int64), cast(labels, int64)
         sign = assert_non_negative(labels, message="`labels` contains negative values")
         labels = with_dependencies([sign], labels)
@@ -83,6 +86,37 @@ def confusion_matrix(
         sizes = cast(shape, int64)
         start = zeros(cast(shape, int32), kind)
         return new("SparseTensorDenseAdd", a_indices=indices, a_values=values, a_shape=sizes, b=start)
+
+
+def remove_squeezable_dimensions(
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+) -> tuple[Any, Any]:
+    """Labels and predictions without a last axis of size 1 that one of them has too many.
+
+    Args:
+        labels: a tensor.
+        predictions: another one.
+        expected_rank_diff: how many axes more the predictions should have.
+        name: name of the scope.
+    """
+    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
+        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        mine, theirs = predictions.shape.ndims, labels.shape.ndims
+        more, fewer = expected_rank_diff + 1, expected_rank_diff - 1
+        if mine is not None and theirs is not None:
+            if mine - theirs == more:
+                predictions = squeeze(predictions, [-1])
+            elif mine - theirs == fewer:
+                labels = squeeze(labels, [-1])
+            return labels, predictions
+        extra = rank(predictions) - rank(labels)
+        if mine is None or predictions.shape[-1].is_compatible_with(1):
+            given = predictions
+            predictions = cond(equal(more, extra), lambda: squeeze(given, [-1]), lambda: given)
+        if theirs is None or labels.shape[-1].is_compatible_with(1):
+            truth = labels
+            labels = cond(equal(fewer, extra), lambda: squeeze(truth, [-1]), lambda: truth)
+        return labels, predictions
 
 
 @compute("SparseTensorDenseAdd")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.matrix import matmul, trace
 from gpuplace.ops.math.reduction import reduce_prod, reduce_sum
 from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
@@ -123,7 +124,9 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any, lis
     return reshape(transpose(x, order), shape), sizes_of[0], known
 
 
-_EQUATION = re.compile(r"^([a-zA-Z]+)(,[a-zA-Z]+)*(->[a-zA-Z]*)?$")
+_EQUATION = re.compile(r"^[a-zA-Z.]+(,[a-zA-Z.]+)*(->[a-zA-Z.]*)?$")
+
+_DOTS = "..."
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
@@ -135,7 +138,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
     Args:
         equation: a letter per dimension, terms between commas; letters not on the right are summed over. Without ``->``
-            the result has the letters that appear once, in alphabetical order.
+            the result has the letters that appear once, in alphabetical order. Three dots stand for the dimensions
+            that have no letters, which broadcast; the ranks have to be known then.
         *inputs: a tensor for each term on the left, all of one type that ``matmul`` takes.
         **kwargs: only ``name``, the name of the scope.
 
@@ -148,26 +152,15 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """
     name = kwargs.pop("name", None)
     if kwargs:
-        raise TypeError(
-            f"invalid keyword arguments for this function: {', '.join(map(repr, sorted(kwargs)))}"
-        )
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
     equation = equation.replace(" ", "")
-    if not _EQUATION.match(equation):
-        raise ValueError(f"Indices have incorrect format: {equation}")
-    left, _, right = equation.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(inputs):
-        raise ValueError(f'Got {len(inputs)} arguments for equation "{equation}", expecting {len(terms)}')
-    letters = "".join(terms)
-    if "->" not in equation:
-        right = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    for letter in right:
-        if letter not in letters or right.count(letter) > 1:
-            raise ValueError(
-                f"Output subscripts contain the label {letter} not found once in the input subscripts"
-            )
     with name_scope(name, "einsum", list(inputs)):
         tensors = [convert_to_tensor(value, name=f"inputs_{index}") for index, value in enumerate(inputs)]
+        terms, right = _terms(equation, [tensor.shape.ndims for tensor in tensors])
+        if len(terms) == 1 and "->" not in equation and _is_trace(terms[0]):
+            return trace(tensors[0])
+        if not set(right) <= set("".join(terms)) or len(set(right)) < len(right):
+            raise ValueError(f"Invalid equation: {equation}")
         for term, tensor in zip(terms, tensors, strict=True):
             if len(set(term)) != len(term):
                 raise ValueError(f"Subscript not supported: an axis appears more than once: {term}")
@@ -183,6 +176,53 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             labels = "".join(letter for letter in labels if letter in right)
         order = [labels.index(letter) for letter in right]
         return result if order == sorted(order) else transpose(result, order)
+
+
+def _terms(equation: str, ranks: list[int | None]) -> tuple[list[str], str]:
+    """The letters of each tensor and of the result, with some for what three dots stand for.
+
+    Raises:
+        ValueError: the equation is malformed, or it is not known how many dimensions dots stand for.
+    """
+    if not _EQUATION.match(equation):
+        raise ValueError(f"Indices have incorrect format: {equation}")
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f'Got {len(ranks)} arguments for equation "{equation}", expecting {len(terms)}')
+    counts = [
+        _count_of_dots(term, rank) if _DOTS in term else 0 for term, rank in zip(terms, ranks, strict=True)
+    ]
+    unused = [letter for letter in string.ascii_letters if letter not in left]
+    most = max(counts)
+    if most > len(unused):
+        raise ValueError("Unable to resolve ellipsis, too many distinct labels.")
+    dots = "".join(unused[:most])
+    terms = [term.replace(_DOTS, dots[most - count :]) for term, count in zip(terms, counts, strict=True)]
+    if "->" in equation:
+        right = right.replace(_DOTS, dots)
+        if "." in right:
+            raise ValueError('period "." found outside of ellipsis')
+        return terms, right
+    named = "".join(terms)
+    alone = sorted(letter for letter in set(named) - set(dots) if named.count(letter) == 1)
+    return terms, dots + "".join(alone)
+
+
+def _count_of_dots(term: str, rank: int | None) -> int:
+    if term.count(_DOTS) > 1:
+        raise ValueError("Unable to resolve ellipsis. Excess number found.")
+    if rank is None:
+        raise ValueError("Unable to statically infer ellipsis axes.")
+    count = rank - len(term) + len(_DOTS)
+    if count < 0:
+        raise ValueError("Ellipses lengths do not match.")
+    return count
+
+
+def _is_trace(term: str) -> bool:
+    """Whether a term reads the same both ways, with every letter twice, one of them at least."""
+    return term == term[::-1] and any(term.count(letter) == 2 for letter in term)
 
 
 def _product(a: Tensor, la: str, b: Tensor, lb: str, later: set[str]) -> tuple[Tensor, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpuplace.dtypes import float32, float64
+from gpuplace.dtypes import DType, float32, float64
 from gpuplace.errors import InternalError, InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
@@ -321,6 +321,17 @@ _FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int1
                      "complex64": None, "complex128": None}  # fmt: skip
 
 
+def float_for_division(kind: DType) -> Any:
+    """The type that a type's numbers are divided in; None where it is the type itself.
+
+    Raises:
+        TypeError: they cannot be divided.
+    """
+    if kind.name not in _FLOAT_OF_INTEGER:
+        raise TypeError(f"Invalid dtype {kind!r} in __truediv__")
+    return _FLOAT_OF_INTEGER[kind.name]
+
+
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y``, integers made floating first.
 
@@ -346,9 +357,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         one, other = x.dtype.base_dtype, y.dtype.base_dtype
         if one is not other:
             raise TypeError(f"x and y must have the same dtype, got {one!r} != {other!r}")
-        if one.name not in _FLOAT_OF_INTEGER:
-            raise TypeError(f"Invalid dtype {one!r} in __truediv__")
-        wanted = _FLOAT_OF_INTEGER[one.name]
+        wanted = float_for_division(one)
         if wanted is not None:
             x, y = new("Cast", x=x, DstT=wanted), new("Cast", x=y, DstT=wanted)
         return new("RealDiv", scope, x=x, y=y)

@@ -733,6 +733,9 @@ def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
     def forward(x: Tensor, y: Any) -> Any:
         with name_scope(None, name, [x, y]) as scope:
             if not isinstance(y, Tensor):
+                by_right = getattr(type(y), f"_{name}_to_tensor", None)  # of sparse tensors
+                if by_right is not None:
+                    return by_right(y, x, scope)
                 try:
                     y = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y")
                 except (TypeError, ValueError):

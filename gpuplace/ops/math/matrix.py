@@ -613,7 +613,8 @@ def _diag(xp: Any, diagonal: Any) -> Any:
 
 @shape_function("Diag")
 def _diag_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape.concatenate(op.inputs[0].shape),)
+    shape = require_rank_at_least(op.inputs[0].shape, 1)
+    return (shape.concatenate(shape),)
 
 
 @gradient("Diag")

@@ -217,7 +217,7 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
             )
     given = shape_of(x)
     with graph_for(grad).colocate_with(given.op):
-        kept = kept_shape(given, op.inputs[1])
+        kept = reduced_shape(given, op.inputs[1])
         repeats = _divided(given, kept)
     return new("Tile", input=reshape(grad, kept), multiples=repeats)
 
@@ -232,13 +232,18 @@ def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) ->
     if key in known:
         return
     known.add(key)
-    kept_shape(list(key[0]), list(key[1]))
+    reduced_shape(list(key[0]), list(key[1]))
     _divided(sizes, [1 if d in gone else size for d, size in enumerate(sizes)])
 
 
-def kept_shape(given: Any, axes: Any) -> Tensor:
-    """The shape with 1 for the reduced dimensions."""
-    given = cast(given, int32)
+def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
+    """Returns a shape with 1 for the dimensions that a reduction takes away.
+
+    Args:
+        input_shape: sizes, a vector of integers.
+        axes: which dimensions of it; negative ones count from the end.
+    """
+    given = cast(input_shape, int32)
     count = (
         new("Size", input=given)
         if given.shape.num_elements() is None
@@ -461,7 +466,7 @@ def _extreme(
 def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Shared equally by all elements that are the extreme one."""
     x = op.inputs[0]
-    kept = kept_shape(shape_of(x), op.inputs[1])
+    kept = reduced_shape(shape_of(x), op.inputs[1])
     chosen = cast(new("Equal", x=reshape(op.outputs[0], kept), y=x), grad.dtype.base_dtype)
     count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
     return chosen / count * reshape(grad, kept), None
@@ -561,7 +566,7 @@ def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: b
 @gradient("EuclideanNorm")
 def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x = op.inputs[0]
-    kept = kept_shape(shape_of(x), op.inputs[1])
+    kept = reduced_shape(shape_of(x), op.inputs[1])
     scaled = reshape(grad, kept) / reshape(op.outputs[0], kept)
     return x * scaled, None
 

@@ -157,7 +157,7 @@ def check_sorted_ids(xp: Any, ids: Any, count: int) -> None:
         ids: a vector.
         count: number of rows of the result.
     """
-    if count < 0:
+    if count < 0 or ids.size and int(ids[-1]) < 0:
         raise InvalidArgumentError.of("segment ids must be >= 0")
     if not ids.size or int(ids[0]) >= 0 and int(ids[-1]) < count and not (ids[1:] < ids[:-1]).any():
         return

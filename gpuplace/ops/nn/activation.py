@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -444,6 +445,8 @@ def log_softmax(
 
 
 def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
+    if isinstance(axis, Tensor) and (known := constant_value(axis)) is not None:
+        axis = int(known)
     axis = -1 if axis is None else axis
     logits = convert_to_tensor(logits)
     rank = logits.shape.ndims

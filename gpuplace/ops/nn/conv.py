@@ -8,7 +8,9 @@ tensorflow/python/ops/nn_ops.py, nn_impl.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
@@ -17,7 +19,7 @@ from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.kernels.compute import KernelContext, binder
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv_arithmetic import convolve, filter_gradient, images_gradient
 from gpuplace.ops.nn.windows import (
@@ -25,6 +27,7 @@ from gpuplace.ops.nn.windows import (
     format_of,
     from_nhwc,
     image_shape,
+    other_axes,
     require_nhwc_on_cpu,
     to_nhwc,
     window_of,
@@ -155,10 +158,19 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     channels = channels_of(images, format_of(op.attrs))
     if channels is not None and deep is not None and (deep == 0 or channels % deep):
         raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
+    _check_paddings(op.attrs)
     return [image_shape(op, images, rows, columns, filters)]
 
 
-@compute("Conv2D", fresh=True)
+def _check_paddings(attrs: Mapping[str, Any]) -> None:
+    given, data_format = attrs.get("explicit_paddings") or [0] * 8, format_of(attrs)
+    pairs = [tuple(given[at : at + 2]) for at in range(0, 8, 2)]
+    if min(given) < 0:
+        raise ValueError("All elements of explicit_paddings must be nonnegative")
+    if other_axes(pairs, data_format) != ((0, 0), (0, 0)):
+        raise ValueError("Nonzero explicit padding in the batch or depth dimensions is not supported")
+
+
 def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2D")
     data_format = format_of(ctx.op.attrs)
@@ -299,7 +311,6 @@ def _backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[0]), 4)]
 
 
-@compute("Conv2DBackpropInput", fresh=True)
 def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropInput")
     data_format = format_of(ctx.op.attrs)
@@ -397,7 +408,6 @@ def _backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [require_rank(constant_value_as_shape(op.inputs[1]), 4)]
 
 
-@compute("Conv2DBackpropFilter", fresh=True)
 def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropFilter")
     data_format = format_of(ctx.op.attrs)
@@ -405,6 +415,8 @@ def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx:
     shape = tuple(int(size) for size in filter_sizes)
     window = window_of(ctx.op.attrs, shape[0], shape[1])
     _check_gradient(ctx, window, images.shape, grad)
+    if not math.prod(shape):
+        return xp.empty(shape, grad.dtype)
     return filter_gradient(xp, images, shape, grad, window)
 
 
@@ -418,3 +430,37 @@ def _backprop_filter_gradient(op: Operation, grad: Tensor) -> list[Any]:
         None,
         new("Conv2D", input=images, filter=grad, **attrs),
     ]
+
+
+def _refuse_others(op: Operation) -> None:
+    """InvalidArgumentError for attributes that no kernel takes."""
+    if other_axes(op.attrs["strides"], format_of(op.attrs)) != (1, 1):
+        raise InvalidArgumentError.of(
+            "Current implementation does not yet support strides in the batch and depth dimensions.", op=op
+        )
+    try:
+        _check_paddings(op.attrs)
+    except ValueError as error:
+        raise InvalidArgumentError.of(str(error), op=op) from None
+
+
+@binder("Conv2D", fresh=True)
+def _bind_conv(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
+    _refuse_others(op)
+    return functools.partial(_conv, xp, ctx=ctx)
+
+
+@binder("Conv2DBackpropInput", fresh=True)
+def _bind_backprop_input(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
+    _refuse_others(op)
+    return functools.partial(_backprop_input, xp, ctx=ctx)
+
+
+@binder("Conv2DBackpropFilter", fresh=True)
+def _bind_backprop_filter(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
+    _refuse_others(op)
+    return functools.partial(_backprop_filter, xp, ctx=ctx)

@@ -204,7 +204,7 @@ def convolution(
     dilations = _one(dilations, dilation_rate, ("dilation_rate", "dilations"))
     if not isinstance(input, Tensor):
         input = convert_to_tensor(input)
-    window: Any = filter if isinstance(filter, Tensor) else convert_to_tensor(filter)
+    window: Any = filter if isinstance(filter, Tensor) else convert_to_tensor(filter, dtype_hint=input.dtype)
     rank = window.shape.ndims if input.shape.ndims is None else input.shape.ndims
     if rank is None:
         raise ValueError("rank of input or filter must be known")

@@ -408,6 +408,8 @@ def _ctc_loss(
     ctc_merge_repeated: bool,
     ignore_longer_outputs_than_inputs: bool,
 ) -> tuple[Any, Any]:
+    if not inputs.shape[1]:
+        raise InvalidArgumentError.of("batch_size must not be 0")
     lengths = _lengths(inputs, sequence_length, InvalidArgumentError)
     if labels_indices.ndim != 2:
         raise InvalidArgumentError.of("labels_indices is not a matrix")
@@ -538,7 +540,7 @@ def _beam_search(
 ) -> tuple[Any, ...]:
     lengths = _lengths(inputs, sequence_length)
     if top_paths > beam_width:
-        raise InvalidArgumentError.of(f"top_paths ({top_paths}) must be <= beam_width ({beam_width})")
+        raise InvalidArgumentError.of("requested more paths than the beam width.")
     probable = _log_softmax(np.asarray(inputs, np.float64)) if inputs.size else inputs
     paths: list[list[list[int]]] = [[] for _ in range(top_paths)]
     scores = np.zeros((len(lengths), top_paths), inputs.dtype)

@@ -164,7 +164,10 @@ def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
     try:
         both = merge_shapes(require_rank(logits, 2), labels)
     except ValueError:  # one is repeated along an axis
-        both = require_rank(broadcast(logits, labels), 2)
+        both = broadcast(logits, labels)
+        if both.ndims not in (2, None):
+            raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {both.ndims}") from None
+        both = require_rank(both, 2)
     return [both[:1], both]
 
 

@@ -254,24 +254,22 @@ class _Axes:
 
     Args:
         attrs: of the node.
+
+    Raises:
+        UnimplementedError: a window or stride over the batch.
     """
 
     def __init__(self, attrs: Mapping[str, Any]) -> None:
         data_format = format_of(attrs)
         batch, self.depth = other_axes(attrs["ksize"], data_format)
         batch_stride, self.stride = other_axes(attrs["strides"], data_format)
-        self._has_batch = (batch, batch_stride) != (1, 1)
+        if (batch, batch_stride) != (1, 1):
+            raise _unimplemented("Pooling is not yet supported on the batch dimension.", "1 along the batch")
         self._is_deep = (self.depth, self.stride) != (1, 1)
         self._is_wide = self.depth > 1 and spatial(attrs["ksize"], data_format) != (1, 1)
 
-    def check_batch(self) -> None:
-        """UnimplementedError for a window or stride over the batch."""
-        if self._has_batch:
-            raise _unimplemented("Pooling is not yet supported on the batch dimension.", "1 along the batch")
-
     def check_gradient(self, name: str, channels: int, device_type: str) -> None:
         """UnimplementedError for what the gradients of a device type cannot do with so many channels."""
-        self.check_batch()
         if device_type != "CPU":
             self.check(channels, device_type)
         elif self._is_deep:
@@ -281,7 +279,6 @@ class _Axes:
 
     def check(self, channels: int, device_type: str) -> None:
         """UnimplementedError for what the pooling kernels of a device type cannot do with so many channels."""
-        self.check_batch()
         if self._is_wide:
             raise _unimplemented(
                 "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",

@@ -38,8 +38,10 @@ def output_size(
     """Size of the output along one axis, and the padding before and after; 0 where the window is not known.
 
     Raises:
-        ValueError: the window does not fit.
+        ValueError: the window does not fit, or does not move.
     """
+    if stride <= 0:
+        raise ValueError(f"Stride must be > 0, but got {stride}")
     if size is None or (window is None and padding != "SAME"):
         return None, 0, 0
     if window is None:

@@ -28,6 +28,7 @@ from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox
+from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import TensorShape, as_shape
@@ -96,6 +97,8 @@ def sizes_of(shape: Any) -> tuple[int, ...]:
 
 @shape_function("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
 def _random_shape(op: Operation) -> Any:
+    for bound in op.inputs[1:]:
+        require_rank(bound.shape, 0)
     return (constant_value_as_shape(op.inputs[0]),)
 
 

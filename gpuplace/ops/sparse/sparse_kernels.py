@@ -524,7 +524,7 @@ def _sparse_concat_shape(op: Operation) -> Any:
     rows, rank = [tensor.shape for tensor in op.inputs[:count]], None
     for shape in (*rows, *[tensor.shape for tensor in op.inputs[2 * count :]]):
         found = shape[-1].value if shape.ndims else None
-        rank = found if rank is None else rank
+        rank = merge_sizes(rank, found)
     known = [
         merge_sizes(
             shape[0].value if shape.ndims else None, values.shape[0].value if values.shape.ndims else None
@@ -796,13 +796,20 @@ def _fill_empty_rows_gradient(op: Operation, *grads: Tensor) -> list[Any]:
 
 @compute("SparseFillEmptyRowsGrad", fresh=True)
 def _fill_empty_rows_grad(xp: Any, reverse_index_map: Any, grad_values: Any) -> Any:
-    rest = xp.ones(len(grad_values), bool)
+    count = len(grad_values)
+    wrong = (reverse_index_map < 0) | (reverse_index_map >= count)
+    if wrong.any():
+        raise InvalidArgumentError.of(
+            f"Elements in reverse index must be in [0, {count}) but got {int(reverse_index_map[wrong][0])}"
+        )
+    rest = xp.ones(count, bool)
     rest[reverse_index_map] = False
     return grad_values[reverse_index_map], xp.sum(grad_values[rest], dtype=grad_values.dtype)
 
 
 @shape_function("SparseFillEmptyRowsGrad")
 def _fill_empty_rows_grad_shape(op: Operation) -> Any:
+    require_rank(op.inputs[1].shape, 1)
     return require_rank(op.inputs[0].shape, 1), _ranked()
 
 

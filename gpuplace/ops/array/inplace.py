@@ -1,0 +1,148 @@
+"""Tensors with some rows replaced, added to or subtracted from.
+
+TensorFlow writes into the memory of the input of an ``alias_`` function, so that what else reads it may see either.
+Here the input stays as it is.
+
+Source: tensorflow/python/ops/inplace_ops.py and core/kernels/inplace_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.reshaping import expand_dims, reshape
+from gpuplace.ops.support import new, same_shape
+from gpuplace.ops.variables.scatter import apply_at
+from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import TensorLike
+
+
+def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    x, v = convert_to_tensor(x), None if v is None else convert_to_tensor(v, convert_to_tensor(x).dtype)
+    if i is None:  # one row, which is all of it
+        whole = new(op_type, x=reshape(x, [1, -1]), i=[0], v=reshape(v, [1, -1]))
+        return reshape(whole, new("Shape", input=x))
+    i = convert_to_tensor(i)
+    if i.shape.ndims == 0:
+        return new(op_type, x=x, i=reshape(i, [1]), v=expand_dims(v, 0))
+    return new(op_type, x=x, i=i, v=v)
+
+
+def alias_inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns ``x`` with ``v`` in place of rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return _changed("InplaceUpdate", x, i, v)
+
+
+def alias_inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns ``x`` with ``v`` added to rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return _changed("InplaceAdd", x, i, v)
+
+
+def alias_inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns ``x`` with ``v`` subtracted from rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return _changed("InplaceSub", x, i, v)
+
+
+def inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns a copy of ``x`` with ``v`` in place of rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return alias_inplace_update(new("DeepCopy", x=x), i, v)
+
+
+def inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns a copy of ``x`` with ``v`` added to rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return alias_inplace_add(new("DeepCopy", x=x), i, v)
+
+
+def inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
+    """Returns a copy of ``x`` with ``v`` subtracted from rows.
+
+    Args:
+        x: a tensor, of one row or more.
+        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        v: the rows, of the type of ``x``.
+    """
+    return alias_inplace_sub(new("DeepCopy", x=x), i, v)
+
+
+def _rows(xp: Any, x: Any, i: Any, v: Any) -> Any:
+    """The rows, counted from the front; a number out of range is taken modulo their number."""
+    if i.ndim != 1:
+        raise InvalidArgumentError.of(f"i must be a vector. {brackets(TensorShape(i.shape))}")
+    if x.ndim != v.ndim:
+        raise InvalidArgumentError.of(f"x and v shape doesn't match (ranks differ): {x.ndim} vs {v.ndim}")
+    for axis in range(1, x.ndim):
+        if x.shape[axis] != v.shape[axis]:
+            raise InvalidArgumentError.of(
+                f"x and v shape doesn't match at index {axis} : {x.shape} vs {v.shape}"
+            )
+    if len(i) != v.shape[0]:
+        raise InvalidArgumentError.of(f"i and x shape doesn't match at index 0: {len(i)} vs {v.shape[0]}")
+    return i % x.shape[0]
+
+
+def _require_numbers(x: Any) -> None:
+    if x.dtype.kind in "bO":
+        name = "bool" if x.dtype.kind == "b" else "string"
+        raise InvalidArgumentError.of(f"Unsupported data type: {name}")
+
+
+@compute("InplaceUpdate", fresh=True)
+def _inplace_update(xp: Any, x: Any, i: Any, v: Any) -> Any:
+    found = xp.array(x)
+    found[_rows(xp, x, i, v)] = v
+    return found
+
+
+@compute("InplaceAdd", fresh=True)
+def _inplace_add(xp: Any, x: Any, i: Any, v: Any) -> Any:
+    _require_numbers(x)
+    return apply_at(xp, "add", xp.array(x), _rows(xp, x, i, v), v)
+
+
+@compute("InplaceSub", fresh=True)
+def _inplace_sub(xp: Any, x: Any, i: Any, v: Any) -> Any:
+    _require_numbers(x)
+    return apply_at(xp, "add", xp.array(x), _rows(xp, x, i, v), -v)
+
+
+@compute("DeepCopy", fresh=True)
+def _deep_copy(xp: Any, x: Any) -> Any:
+    return xp.array(x)
+
+
+shape_function("InplaceUpdate", "InplaceAdd", "InplaceSub", "DeepCopy")(same_shape)

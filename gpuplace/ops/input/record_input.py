@@ -1,0 +1,156 @@
+"""Records of many files in a random order, epoch after epoch.
+
+TensorFlow reads the files with several threads, so the order that a seed gives is not one to count on; here one thread
+reads them when they are needed, and a seed gives one order.
+
+Source: tensorflow/python/ops/data_flow_ops.py, core/kernels/record_input_op.cc and record_yielder.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import NotFoundError
+from gpuplace.files.file_system import glob
+from gpuplace.files.records import read_records
+from gpuplace.files.tfrecord import TFRecordCompressionType, TFRecordOptions
+from gpuplace.graph.convert import name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.array.joining import split
+from gpuplace.ops.array.reshaping import reshape
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import new
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+
+class RecordInput:
+    """Yields records of TFRecord files in a random order, each once an epoch, for ever.
+
+    Args:
+        file_pattern: what the names of the files match.
+        batch_size: how many records are yielded at a time.
+        buffer_size: how many records the next one is drawn from.
+        parallelism: with how many threads TensorFlow reads; kept in the graph.
+        shift_ratio: what share of the files is left for the end of an epoch, more in each one.
+        seed: of the order.
+        name: name of the op.
+        batches: how many batches are made of what is yielded; None: one tensor of all records.
+        compression_type: of the files, of ``tf.python_io.TFRecordCompressionType``; None: they are not compressed.
+    """
+
+    def __init__(
+        self, file_pattern: str, batch_size: int = 1, buffer_size: int = 1, parallelism: int = 1,
+        shift_ratio: float = 0, seed: int = 0, name: str | None = None, batches: int | None = None,
+        compression_type: Any = None,
+    ) -> None:  # fmt: skip
+        self._pattern = file_pattern
+        self._batches = batches
+        self._count = batch_size if batches is None else batch_size * batches
+        self._name = name
+        self._attrs = {
+            "file_buffer_size": buffer_size,
+            "file_parallelism": parallelism,
+            "file_shuffle_shift_ratio": shift_ratio,
+            "file_random_seed": seed,
+        }
+        self._compression = TFRecordCompressionType.NONE if compression_type is None else compression_type
+
+    def get_yield_op(self) -> Tensor | list[list[Tensor]]:
+        """Returns what yields the next records: ``[batch_size]`` texts, or a list of scalars for each batch.
+
+        Raises:
+            NotFoundError: when it runs: there are no such files.
+            DataLossError: when it runs: a file is damaged.
+        """
+        records = new(
+            "RecordInput", self._name, file_pattern=self._pattern, batch_size=self._count,
+            compression_type=TFRecordOptions.get_compression_type_string(self._compression),
+            **self._attrs,
+        )  # fmt: skip
+        if self._batches is None:
+            return records
+        with name_scope(self._name):
+            found: list[list[Tensor]] = [[] for _ in range(self._batches)]
+            for index, record in enumerate(split(records, self._count, 0)):
+                found[index % self._batches].append(reshape(record, []))
+            return found
+
+
+class _Yielder:
+    """The records of a kernel that are still to come."""
+
+    def __init__(self, pattern: str, kind: str, buffer_size: int, shift_ratio: float, seed: int) -> None:
+        self._files = glob(pattern)
+        if not self._files:
+            raise NotFoundError.of(f"Found no files at {pattern}")
+        self._kind, self._buffer_size, self._shift_ratio = kind, max(1, buffer_size), shift_ratio
+        self._random = np.random.default_rng(seed or None)
+        self._lock = threading.Lock()
+        self._records = self._all()
+
+    def next(self, count: int) -> list[bytes]:
+        with self._lock:
+            return [next(self._records) for _ in range(count)]
+
+    def _all(self) -> Iterator[bytes]:
+        epoch = 0
+        while True:
+            yielded = False
+            for record in self._epoch(epoch):
+                yielded = True
+                yield record
+            if not yielded:
+                raise NotFoundError.of(f"Found no records in the {len(self._files)} files")
+            epoch += 1
+
+    def _epoch(self, number: int) -> Iterator[bytes]:
+        order = self._random.permutation(len(self._files)).tolist()
+        first = int(number * self._shift_ratio * len(order)) % len(order)
+        waiting: list[bytes] = []
+        for at in order[first:] + order[:first]:
+            for record in read_records(self._files[at], self._kind):
+                waiting.append(record)
+                if len(waiting) == self._buffer_size:
+                    yield self._drawn(waiting)
+        while waiting:
+            yield self._drawn(waiting)
+
+    def _drawn(self, waiting: list[bytes]) -> bytes:
+        """One of the records, in whose place the last one is put."""
+        at = int(self._random.integers(len(waiting)))
+        waiting[at], waiting[-1] = waiting[-1], waiting[at]
+        return waiting.pop()
+
+
+@compute("RecordInput", own_state=True, reads_outside=True)
+def _record_input(
+    xp: Any, *, file_pattern: bytes, file_random_seed: int, file_shuffle_shift_ratio: float, file_buffer_size: int,
+    batch_size: int, compression_type: bytes, ctx: KernelContext,
+) -> Any:  # fmt: skip
+    yielder: _Yielder = ctx.session.kernel_state(
+        ctx.op.name,
+        lambda: _Yielder(
+            file_pattern.decode(),
+            compression_type.decode(),
+            file_buffer_size,
+            file_shuffle_shift_ratio,
+            file_random_seed,
+        ),
+    )
+    records = np.empty(batch_size, object)
+    records[:] = yielder.next(batch_size)
+    return records
+
+
+@shape_function("RecordInput")
+def _record_input_shape(op: Any) -> Any:
+    return (UNKNOWN_SHAPE,)
+
+
+not_differentiable("RecordInput")

@@ -1,0 +1,70 @@
+"""Sparse tensors with dense ones, element by element: the dense one may be smaller, and broadcasts.
+
+Source: tensorflow/python/ops/sparse_ops.py and math_ops.py (``_OverrideBinaryOperatorHelper``), release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.division import float_for_division
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
+
+
+def _combined(op_type: str, x: SparseTensor, y: Tensor, name: str | None) -> SparseTensor:
+    values = new(op_type, name, sp_indices=x.indices, sp_values=x.values, sp_shape=x.dense_shape, dense=y)
+    return SparseTensor(x.indices, values, x.dense_shape)
+
+
+def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: TensorLike) -> SparseTensor:
+    """The sum of a sparse tensor and a dense one, at the positions of the sparse one alone.
+
+    Args:
+        sp_t: the sparse tensor.
+        dense_t: of its type, in a shape that broadcasts to its shape.
+
+    Returns:
+        A sparse tensor with the positions of ``sp_t``.
+
+    Raises:
+        InvalidArgumentError: when it runs: the shapes do not fit.
+    """
+    return _combined("SparseDenseCwiseAdd", sp_t, dense_t, None)  # type: ignore[arg-type]
+
+
+def _truediv(x: SparseTensor, y: Tensor, name: str | None) -> SparseTensor:
+    kind = x.dtype.base_dtype
+    if kind is not y.dtype.base_dtype:
+        raise TypeError(f"x and y must have the same dtype, got {x.dtype!r} != {y.dtype!r}")
+    wanted = float_for_division(kind)
+    if wanted is not None:
+        x = SparseTensor(x.indices, cast(x.values, wanted), x.dense_shape)
+        y = cast(y, wanted)
+    return _combined("SparseDenseCwiseDiv", x, y, name)
+
+
+def _install(operator: str, function: Any) -> None:
+    def forward(x: SparseTensor, y: Any) -> SparseTensor:
+        with name_scope(None, operator, [x, y]) as scope:
+            found: SparseTensor = function(x, convert_to_tensor(y, x.dtype.base_dtype, name="y"), scope)
+            return found
+
+    SparseTensor._override_operator(f"__{operator}__", forward)
+
+
+_install("div", lambda x, y, scope: _combined("SparseDenseCwiseDiv", x, y, scope))
+_install("truediv", _truediv)
+_install("mul", lambda x, y, scope: _combined("SparseDenseCwiseMul", x, y, scope))
+
+
+def _multiplied_to(y: SparseTensor, x: Tensor, scope: str) -> SparseTensor:
+    """What a tensor times a sparse one on its right is."""
+    return _combined("SparseDenseCwiseMul", y, x, scope)
+
+
+SparseTensor._override_operator("_mul_to_tensor", _multiplied_to)

@@ -1,0 +1,78 @@
+"""Groups of words that follow each other, in rows that a vector of their ends cuts.
+
+``tf.strings.ngrams`` gives ragged tensors, which gpuplace has not: this is the op beneath it.
+
+Source: tensorflow/core/kernels/string_ngrams_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.shapes import TensorShape
+
+
+def _checked_splits(splits: list[int], count: int) -> None:
+    """InvalidArgumentError where they do not cut so many words into rows."""
+    if splits and splits[0] != 0:
+        raise InvalidArgumentError.of(f"First split value must be 0, got {splits[0]}")
+    for before, split in zip(splits, splits[1:], strict=False):
+        if not before <= split <= count:
+            raise InvalidArgumentError.of(f"Invalid split value {split}, must be in [{before}, {count}]")
+    if splits and splits[-1] != count:
+        raise InvalidArgumentError.of(
+            f"Last split value must be data size. Expected {count}, got {splits[-1]}"
+        )
+
+
+def _of_row(
+    words: list[bytes], width: int, pad: int, ends: tuple[bytes, bytes], between: bytes
+) -> list[bytes]:
+    """The groups of so many words in a row, with that many words of padding beyond each end."""
+    whole = [ends[0]] * pad + words + [ends[1]] * pad
+    return [between.join(whole[at : at + width]) for at in range(len(whole) - width + 1)]
+
+
+@compute("StringNGrams", fresh=True)
+def _string_ngrams(
+    xp: Any, data: Any, data_splits: Any, *, separator: bytes, ngram_widths: list[int], left_pad: bytes,
+    right_pad: bytes, pad_width: int, preserve_short_sequences: bool,
+) -> Any:  # fmt: skip
+    if data.ndim != 1:
+        raise InvalidArgumentError.of(f"expected 'data' to be a vector, got shape {list(data.shape)}")
+    if min(ngram_widths, default=1) <= 0:
+        raise InvalidArgumentError.of("ngram_widths must contain positive values")
+    splits, words = data_splits.tolist(), data.tolist()
+    _checked_splits(splits, len(words))
+    found: list[bytes] = []
+    ends = [0]
+    for start, end in zip(splits, splits[1:], strict=False):
+        row, before = words[start:end], len(found)
+        for width in ngram_widths:
+            pad = width - 1 if pad_width < 0 else min(pad_width, width - 1)
+            found += _of_row(row, width, pad, (left_pad, right_pad), separator)
+        if preserve_short_sequences and len(found) == before and row:
+            found.append(
+                separator.join([left_pad] * max(pad_width, 0) + row + [right_pad] * max(pad_width, 0))
+            )
+        ends.append(len(found))
+    texts = np.empty(len(found), object)
+    texts[:] = found
+    return texts, np.asarray(ends if splits else [], data_splits.dtype)
+
+
+@shape_function("StringNGrams")
+def _string_ngrams_shape(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 1)
+    return TensorShape.of((None,)), require_rank(op.inputs[1].shape, 1)
+
+
+not_differentiable("StringNGrams")

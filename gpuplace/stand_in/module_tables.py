@@ -434,8 +434,6 @@ CONTRIB_MODULES = {
 CONTRIB_PACKAGES = {f"{ROOT}.contrib.{package}": space for package, (space, *_) in CONTRIB.items()}
 
 ALIASES = {
-    ("ops.variables", "VariableV1"): "Variable",
-    ("ops.variables", "RefVariable"): "Variable",
     ("ops.variable_scope", "VariableV1"): "Variable",
     ("ops.variable_scope", "variable"): "Variable",
     ("ops.variable_scope", "_PartitionInfo"): "PartitionInfo",

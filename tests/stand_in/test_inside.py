@@ -6,6 +6,7 @@ from absl.testing import parameterized
 
 import gpuplace as tf
 from gpuplace.errors import UnimplementedError
+from gpuplace.stand_in import names
 from gpuplace.stand_in.autograph.core import ag_ctx
 from gpuplace.stand_in.data.kernel_tests import test_base
 from gpuplace.stand_in.data.util import convert, nest, structure, traverse
@@ -194,3 +195,32 @@ def test_messages_in_event_files(tmp_path):
     assert [one.log_message.message for one in tf.train.summary_iterator(str(path))][1:] == ["format"]
     with pytest.raises(ValueError, match="Invalid log level"):
         tensorboard_logging.set_verbosity("loud")
+
+
+def test_the_variable_of_the_inner_module_is_a_resource():
+    inner = resolve("tensorflow.python.ops.variables")
+    made, plain = inner.Variable(1.0, name="inner"), tf.Variable(1.0)
+    assert (made.op.type, made.op.name, plain.op.type) == ("VarHandleOp", "inner", "VariableV2")
+    assert made in tf.global_variables()
+    assert made in tf.trainable_variables()
+    assert isinstance(made, inner.Variable)
+    assert isinstance(plain, inner.Variable)
+    assert not isinstance(1.0, inner.Variable)
+    assert issubclass(tf.Variable, inner.Variable)
+    assert not issubclass(int, inner.Variable)
+    assert inner.VariableV1(1.0).op.type == "VariableV2"
+
+
+@pytest.fixture
+def tensorflow():
+    names.install()
+    yield
+    names.uninstall()
+
+
+def test_modules_have_those_that_they_import_among_their_names(tensorflow):
+    rnn = resolve("tensorflow.python.ops.rnn")
+    assert rnn.rnn_cell_impl.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+    assert resolve("tensorflow.python.ops.math_ops").dtypes.float32 is tf.float32
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = rnn.nothing_like_it

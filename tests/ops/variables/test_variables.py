@@ -174,3 +174,16 @@ def test_an_assignment_is_placed_with_its_variable():
     placement = tf.place(tf.get_default_graph(), machine="2x Tesla K40c")
     assert placement["set"] == placement["v"] == "/job:localhost/replica:0/task:0/device:GPU:1"
     assert placement["set/value"].endswith("CPU:0")
+
+
+def test_counting_a_resource_up_to_a_limit():
+    variable = tf.get_variable("v", initializer=0, use_resource=True)
+    counts = variable.count_up_to(2), tf.count_up_to(variable, 2)
+    assert {one.op.type for one in counts} == {"ResourceCountUpTo"}
+    assert counts[0].op.node_def.input == ["v"]
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert [session.run(one) for one in counts] == [0, 1]
+        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+            session.run(counts[0])
+        assert session.run(variable) == 2

@@ -215,6 +215,27 @@ class TracedGraph(Graph):
         return FunctionBody(self, (*self.args, *given), tuple(results), tuple(targets))
 
 
+def as_seen_here(tensor: Tensor) -> Tensor:
+    """What a tensor stands for in the default graph or one around it, which is where a function can be called.
+
+    A function that was traced inside another has what it captured from that one's arguments.
+
+    Args:
+        tensor: a tensor that a function captured.
+    """
+    around: set[Graph] = set()
+    graph: Graph | None = get_default_graph()
+    while graph is not None:
+        around.add(graph)
+        graph = graph.outer if isinstance(graph, TracedGraph) else None
+    while tensor.op.graph not in around and isinstance(tensor.op.graph, TracedGraph):
+        origin = tensor.op.graph.origin_of(tensor.op)
+        if origin is None:
+            break
+        tensor = origin
+    return tensor
+
+
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Operations made in the ``with`` block belong to no function and no control flow, and wait for nothing.

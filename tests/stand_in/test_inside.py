@@ -9,7 +9,7 @@ from gpuplace.errors import UnimplementedError
 from gpuplace.stand_in import names
 from gpuplace.stand_in.autograph.core import ag_ctx
 from gpuplace.stand_in.data.kernel_tests import test_base
-from gpuplace.stand_in.data.util import convert, nest, structure, traverse
+from gpuplace.stand_in.data.util import convert, nest, sparse, structure, traverse
 from gpuplace.stand_in.framework import combinations, common_shapes, ops, registry, traceable_stack
 from gpuplace.stand_in.framework.smart_cond import smart_case, smart_cond, smart_constant_value
 from gpuplace.stand_in.names import resolve
@@ -224,3 +224,32 @@ def test_modules_have_those_that_they_import_among_their_names(tensorflow):
     assert resolve("tensorflow.python.ops.math_ops").dtypes.float32 is tf.float32
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = rnn.nothing_like_it
+
+
+def test_sparse_tensors_in_forms_are_packed_and_unpacked():
+    part = tf.SparseTensor([[0, 0], [1, 2]], [3, 4], [2, 3])
+    element = (part, {"dense": tf.constant([1.0, 2.0])})
+    classes = sparse.get_classes(element)
+    assert classes == (tf.SparseTensor, {"dense": tf.Tensor})
+    assert sparse.any_sparse(classes)
+    assert not sparse.any_sparse((tf.Tensor, tf.Tensor))
+    types, shapes = (
+        (tf.int32, {"dense": tf.float32}),
+        (tf.TensorShape([2, 3]), {"dense": tf.TensorShape([2])}),
+    )
+    assert sparse.as_dense_types(types, classes) == (tf.variant, {"dense": tf.float32})
+    known = sparse.as_dense_shapes(shapes, classes)
+    assert (known[0].ndims, known[1]["dense"].as_list()) == (None, [2])
+    packed = sparse.serialize_sparse_tensors(element)
+    rows = sparse.serialize_many_sparse_tensors(element)
+    assert [packed[0].shape.as_list(), rows[0].shape.as_list()[1:], packed[0].dtype] == [[3], [3], tf.variant]
+    assert packed[1]["dense"] is element[1]["dense"]
+    again = sparse.deserialize_sparse_tensors(packed, types, shapes, classes)
+    with tf.Session() as session:
+        found, dense = session.run([again[0], again[1]["dense"]])
+    assert (found.indices.tolist(), found.values.tolist(), found.dense_shape.tolist()) == (
+        [[0, 0], [1, 2]],
+        [3, 4],
+        [2, 3],
+    )
+    assert dense.tolist() == [1.0, 2.0]

@@ -38,7 +38,7 @@ from gpuplace.ops.flow.context import (
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
 from gpuplace.ops.math import comparison, elementwise
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.resource_state import variable_shape
+from gpuplace.ops.variables.resource_state import handle_dtype, variable_shape
 
 _PASSING = SWITCHES | IDENTITY_OPS
 
@@ -453,7 +453,7 @@ def zeros_of(op: Operation, index: int) -> Tensor:
     context = op._get_control_flow_context()
     if op.type not in SWITCHES or context is None:
         if value.dtype.base_dtype.name == "resource":
-            return constant.zeros(new("VariableShape", input=value))
+            return constant.zeros(new("VariableShape", input=value), handle_dtype(value))
         return new("ZerosLike", "zeros_like", x=value)
     return zeros_of_switch(op, value, context)
 
@@ -465,7 +465,7 @@ def zeros_of_switch(op: Operation, value: Tensor, context: Any) -> Tensor:
     pivot = new("Identity", input=other)
     if value.dtype.base_dtype.name == "resource":
         with graph.control_dependencies([pivot]):
-            return constant.zeros(new("VariableShape", input=other))
+            return constant.zeros(new("VariableShape", input=other), handle_dtype(value))
     shape = shape_of(other)
     with graph.control_dependencies([pivot]):
         return constant.zeros(shape, value.dtype.base_dtype)

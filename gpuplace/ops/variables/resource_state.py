@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.dtypes import DType, float32
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
@@ -62,8 +63,8 @@ _PASSING = SWITCHES | {"Identity", "Enter"}
 """Ops through which handles come."""
 
 
-def handle_shape(handle: Tensor) -> TensorShape:
-    """What is known of the shape of the variable that a handle points at."""
+def _handle_op(handle: Tensor) -> Operation | None:
+    """The operation that a handle comes from, also around a function; None for one that is no variable's."""
     op = handle.op
     while True:
         if op.type in _PASSING:
@@ -71,9 +72,22 @@ def handle_shape(handle: Tensor) -> TensorShape:
         elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
             op = outer.op
         else:
-            break
-    shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
+            return op if op.type == "VarHandleOp" else None
+
+
+def handle_shape(handle: Tensor) -> TensorShape:
+    """What is known of the shape of the variable that a handle points at."""
+    op = _handle_op(handle)
+    shape = None if op is None else op.attrs.get("shape")
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+
+
+def handle_dtype(handle: Tensor) -> DType:
+    """The type of the variable that a handle points at; ``float32`` where it is not known."""
+    op = _handle_op(handle)
+    dtype = float32 if op is None else op.attrs["dtype"]
+    assert isinstance(dtype, DType)
+    return dtype
 
 
 # ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp

@@ -97,13 +97,13 @@ class TracedGraph(Graph):
         """What stands here for a tensor, which may be of the graph around this one.
 
         Raises:
-            ValueError: it is of another graph, or cannot be copied.
+            ValueError: it is of another graph and would not be copied, or cannot be copied.
         """
         if tensor.op.graph is self:
             return tensor
         known = self.captured.get(tensor)
         if known is None:
-            if tensor.op.graph is not self.outer:
+            if tensor.op.graph is not self.outer and not self.by_value:
                 if not isinstance(self.outer, TracedGraph):
                     raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
                 tensor = self.outer.capture(tensor)

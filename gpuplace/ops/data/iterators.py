@@ -18,6 +18,7 @@ import warnings
 from typing import Any
 
 from gpuplace import tf_logging
+from gpuplace.display import above
 from gpuplace.dtypes import string, variant
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -191,6 +192,11 @@ class Iterator(Trackable):
         if name is None:
             return self._string_handle
         return new("IteratorToStringHandle", name, resource_handle=self._iterator_resource)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What a checkpoint of objects keeps of it: how far it is."""
+        make = above("gpuplace.saving.iterators", "IteratorSaveable")
+        return {"ITERATOR": lambda name: make(self._iterator_resource, name)}
 
     @property
     def element_spec(self) -> Any:

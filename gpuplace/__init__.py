@@ -183,8 +183,8 @@ __all__ = [
     "unravel_index", "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "function", "group", "map_fn", "no_op", "numpy_function", "print",
-    "CriticalSection", "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "tuple", "while_loop",
-    "with_dependencies", "wrap_function",
+    "CriticalSection", "Print", "py_func", "py_function", "scan", "switch_case", "TensorArray", "TensorArraySpec",
+    "tuple", "while_loop", "with_dependencies", "wrap_function",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
     "GradientTape", "hessians", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue", "no_gradient", "NoGradient",
@@ -334,6 +334,7 @@ if TYPE_CHECKING:
     from gpuplace.ops import losses
     from gpuplace.ops.data.optional import OptionalSpec
     from gpuplace.ops.flow.immediate_functions import py_function
+    from gpuplace.ops.flow.list_arrays import *
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
@@ -406,6 +407,7 @@ else:
             """,
             "gpuplace.ops.data.optional": "OptionalSpec",
             "gpuplace.ops.flow.immediate_functions": "py_function",
+            "gpuplace.ops.flow.list_arrays": "TensorArraySpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,

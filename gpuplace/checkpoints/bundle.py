@@ -32,7 +32,8 @@ from gpuplace.checkpoints.slices import (
     slice_key,
 )
 from gpuplace.checkpoints.table import damaged, read_table, read_varint, varint, write_table
-from gpuplace.dtypes import DType, dtype_of_number
+from gpuplace.checkpoints.variants import EncodedVariant, decoded_variants, encoded_variants
+from gpuplace.dtypes import DType, dtype_of_number, variant
 from gpuplace.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -124,6 +125,8 @@ def write_bundle(prefix: str, tensors: Sequence[SavedTensor]) -> None:
             checksum = crc32c(piece, checksum)
         if tensor.dtype.name == "string":
             checksum = _string_checksum(tensor.array, content)
+        elif tensor.dtype is variant:
+            checksum = encoded_variants(_variants(tensor))[1]
         entry = entries[key] = _entry(tensor.dtype, tensor.array.shape)
         entry.offset, entry.size, entry.crc32c = offset, size, mask(checksum)
         pieces += content
@@ -201,6 +204,8 @@ def _content(tensor: SavedTensor) -> list[Any]:
         lengths = b"".join([varint(len(text)) for text in texts])
         checksum = struct.pack("<I", mask(_checksum_of_lengths(texts)))
         return [lengths + checksum, b"".join(texts)]
+    if dtype is variant:
+        return [encoded_variants(_variants(tensor))[0]]
     if not dtype.is_numpy_compatible:
         raise UnimplementedError.of(
             f"A tensor of type {dtype.short_name} cannot be saved: {tensor.name}",
@@ -209,6 +214,17 @@ def _content(tensor: SavedTensor) -> list[Any]:
     array = np.ascontiguousarray(tensor.array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return [array.reshape(-1).view(np.uint8).data]
+
+
+def _variants(tensor: SavedTensor) -> list[EncodedVariant]:
+    values = np.asarray(tensor.array, object).reshape(-1).tolist()
+    for value in values:
+        if not isinstance(value, EncodedVariant):
+            raise UnimplementedError.of(
+                f"A tensor of type variant cannot be saved: {tensor.name} is {type(value).__name__}",
+                hint="save the variables that it is made from",
+            )
+    return values
 
 
 def _checksum_of_lengths(texts: list[bytes]) -> int:
@@ -352,9 +368,11 @@ class Bundle:
     def _values(self, name: str, entry: Any) -> Any:
         """The values of an entry that says where they are."""
         dtype, shape = dtype_of_number(entry.dtype), _sizes(entry)
-        if not dtype.is_numpy_compatible:
+        if not (dtype.is_numpy_compatible or dtype is variant):
             raise UnimplementedError.of(f"A tensor of type {dtype.short_name} cannot be restored: {name}")
         data = self._bytes(entry)
+        if dtype is variant:
+            return self._variants(entry, data)
         if dtype.name == "string":
             return self._texts(name, entry, data)
         count = int(np.prod(shape, dtype=np.int64))
@@ -392,6 +410,18 @@ class Bundle:
                 f"Checksum does not match: stored {stored} vs. calculated on the restored bytes {checksum}",
                 path,
             )
+
+    def _variants(self, entry: Any, data: bytes) -> Any:
+        shape = _sizes(entry)
+        flat = np.empty(int(np.prod(shape, dtype=np.int64)), object)
+        try:
+            values, checksum = decoded_variants(data, len(flat))
+        except ValueError as error:
+            raise damaged(str(error), data_file(self.prefix, entry.shard_id, self.num_shards)) from None
+        self._check(entry, checksum)
+        for index, value in enumerate(values):
+            flat[index] = value
+        return flat.reshape(shape)
 
     def _texts(self, name: str, entry: Any, data: bytes) -> Any:
         shape = _sizes(entry)

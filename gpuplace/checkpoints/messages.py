@@ -13,13 +13,21 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
 from gpuplace.proto import FIELD, MANY, ONE, message_classes
 
-__all__ = ["BundleEntry", "BundleHeader", "DecodeError", "SavedTensorSlices", "TensorProto", "TensorSlice"]
+__all__ = [
+    "BundleEntry",
+    "BundleHeader",
+    "DecodeError",
+    "SavedTensorSlices",
+    "TensorProto",
+    "TensorSlice",
+    "VariantTensorDataProto",
+]
 
 _SHAPE = TensorShapeProto.DESCRIPTOR.full_name
 _MESSAGES: dict[str, Any] = {

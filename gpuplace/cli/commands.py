@@ -10,7 +10,7 @@ import sys
 
 from gpuplace import release as releases
 from gpuplace.cli.output import render, terminal_width
-from gpuplace.cli.run_script import run_script
+from gpuplace.cli.run_script import run_module, run_script
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
 from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
@@ -48,6 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_script(arguments: argparse.Namespace) -> int:
+    if arguments.is_module:
+        try:
+            return run_module(arguments.script, arguments.script_arguments)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{arguments.script}.".startswith(f"{error.name}."):
+                raise  # a package above it needs something that is not there
+            raise UsageError(f"No module named {arguments.script}") from None
     try:
         if (why := no_program(arguments.script)) is not None:
             raise UsageError(why)

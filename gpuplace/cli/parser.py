@@ -66,10 +66,13 @@ def build_parser() -> argparse.ArgumentParser:
     run = _command(commands, "run")
     run.usage = (
         "gpuplace run [--machine MACHINE] [--release RELEASE] [--trace FILE [--trace-step N]] "
-        "SCRIPT [ARGUMENT ...]"
+        "(SCRIPT | -m MODULE) [ARGUMENT ...]"
     )
     run.epilog = "Options may also follow SCRIPT; everything after -- belongs to the script."
     run.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
+    run.add_argument(
+        "-m", dest="is_module", action="store_true", help="SCRIPT is a module's name, as for python -m"
+    )
     _add_machine(run)
     _add_release(run)
     run.add_argument(

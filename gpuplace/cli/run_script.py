@@ -1,4 +1,4 @@
-"""``gpuplace run SCRIPT``: a TensorFlow 1 script as Python itself would run it, with `tensorflow` meaning gpuplace.
+"""``gpuplace run SCRIPT`` and ``gpuplace run -m MODULE``: as Python itself would, with ``tensorflow`` meaning gpuplace.
 
 The script is ``__main__``, sees its own ``sys.argv`` and finds modules beside itself; its exit code and its traceback
 are its own: no frame of this package stands above the script's first one, and none below its last where a call refused
@@ -8,11 +8,13 @@ what it was given.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 import tokenize
 import types
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from types import TracebackType
 
 from gpuplace.callers import RUNNER, hide_own_frames
@@ -69,16 +71,46 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
     with tokenize.open(path) as stream:
         source = stream.read()
     sys.argv = [path, *arguments]
+    _stand_in(os.path.dirname(os.path.realpath(path)))
+    return _run(source, os.path.abspath(path))
+
+
+def run_module(name: str, arguments: Sequence[str]) -> int:
+    """Runs a module, or the ``__main__`` of a package, as ``python -m`` does; returns 1 when it raised, else 0.
+
+    Raises:
+        ModuleNotFoundError: there is no such module, or it has no source.
+        SystemExit: whatever the module exits with.
+    """
+    sys.argv = ["-m", *arguments]
+    _stand_in(os.getcwd())
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{name}.__main__")
+    if spec is None or spec.origin is None or not spec.has_location:
+        raise ModuleNotFoundError(f"No module named {name}", name=name)
+    with tokenize.open(spec.origin) as stream:
+        source = stream.read()
+    sys.argv[0] = spec.origin
+    return _run(source, spec.origin, spec)
+
+
+def _stand_in(folder: str) -> None:
+    """Lets ``tensorflow`` mean gpuplace, and modules of a folder be found."""
     if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
+        sys.path[0] = folder
     names.install()
     numpy_names.give_back()
     importlib.import_module(
         "urllib.request"
     )  # comes with TensorFlow: programs that import urllib alone use it
-    path = os.path.abspath(path)
+
+
+def _run(source: str, path: str, spec: ModuleSpec | None = None) -> int:
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    if spec is not None:
+        module.__dict__.update(__spec__=spec, __loader__=spec.loader, __package__=spec.parent)
     sys.modules["__main__"] = module
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)

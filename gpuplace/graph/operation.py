@@ -130,7 +130,17 @@ class Tensor:
         shape: what is known of the shape.
     """
 
-    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "assign", "aliases", "__weakref__")
+    __slots__ = (
+        "op",
+        "value_index",
+        "dtype",
+        "_shape",
+        "_consumers",
+        "assign",
+        "aliases",
+        "__weakref__",
+        "__dict__",
+    )
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = frozenset(
         f"__{name}__"
@@ -381,7 +391,7 @@ class Operation:
 
     __slots__ = (
         "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "_control_inputs",
-        "_control_outputs", "_device", "_stack", "extra_fields", "__weakref__",
+        "_control_outputs", "_device", "_stack", "extra_fields", "__weakref__", "__dict__",
     )  # fmt: skip
 
     def __init__(

@@ -104,17 +104,15 @@ class TracedGraph(Graph):
             name: the name of its placeholder; None: that of its operation.
 
         Raises:
-            ValueError: it is of another graph, or of a function within this one, or cannot be copied.
+            ValueError: it would not be copied and is of another graph or of a function within this one, or cannot be
+                copied.
         """
         if tensor.op.graph is self:
             return tensor
         known = self.captured.get(tensor)
         if known is None:
-            if self.by_value and tensor.op.graph is not self.outer:
-                if not isinstance(self.outer, TracedGraph):
-                    raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
-                return self.capture(self.outer.capture(tensor))
-            self._check_accessible(tensor)
+            if not self.by_value:
+                self._check_accessible(tensor)
             context, self._of_thread.context = self._of_thread.context, None
             try:  # it belongs to no branch or loop, but to all of the function
                 with self.control_dependencies(None):
@@ -256,6 +254,27 @@ class TracedGraph(Graph):
         """
         given = [] if self.by_value else self.captured.values()
         return FunctionBody(self, (*self.args, *given), tuple(results), tuple(targets))
+
+
+def as_seen_here(tensor: Tensor) -> Tensor:
+    """What a tensor stands for in the default graph or one around it, which is where a function can be called.
+
+    A function that was traced inside another has what it captured from that one's arguments.
+
+    Args:
+        tensor: a tensor that a function captured.
+    """
+    around: set[Graph] = set()
+    graph: Graph | None = get_default_graph()
+    while graph is not None:
+        around.add(graph)
+        graph = graph.outer if isinstance(graph, TracedGraph) else None
+    while tensor.op.graph not in around and isinstance(tensor.op.graph, TracedGraph):
+        origin = tensor.op.graph.origin_of(tensor.op)
+        if origin is None:
+            break
+        tensor = origin
+    return tensor
 
 
 @contextmanager

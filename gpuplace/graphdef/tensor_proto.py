@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_array, as_dtype, count_of, string
-from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.checkpoints.variants import EncodedVariant
+from gpuplace.dtypes import DType, as_array, as_dtype, count_of, string, variant
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import DecodeError, TensorProto
 from gpuplace.shapes import TensorShape
@@ -257,9 +258,19 @@ def array_of_bytes(text: bytes) -> tuple[np.ndarray[Any, Any], DType]:
     """
     try:
         message = TensorProto.FromString(text)
-        return decode_tensor(message), as_dtype(message.dtype)
+        dtype = as_dtype(message.dtype)
+        return _variants_of(message) if dtype is variant else decode_tensor(message), dtype
     except (DecodeError, TypeError) as error:
         raise ValueError(str(error)) from None
+
+
+def _variants_of(message: Any) -> np.ndarray[Any, Any]:
+    """The elements of a ``TensorProto`` of type ``variant``; ValueError for another number of them."""
+    sizes = [dim.size for dim in message.tensor_shape.dim]
+    flat = np.empty(len(message.variant_val), object)
+    for number, one in enumerate(message.variant_val):
+        flat[number] = EncodedVariant(one.type_name, one.metadata)
+    return flat.reshape(sizes)
 
 
 def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
@@ -268,12 +279,23 @@ def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
     Args:
         value: its elements.
         dtype: its type.
+
+    Raises:
+        UnimplementedError: an element of type ``variant`` that is nothing that can be kept.
     """
     message = TensorProto(dtype=dtype.as_datatype_enum)
     message.tensor_shape.SetInParent()
+    value = np.asarray(value)
     for size in value.shape:
         message.tensor_shape.dim.add(size=size)
-    if dtype is string:
+    if dtype is variant:
+        for one in value.reshape(-1).tolist():
+            if not isinstance(one, EncodedVariant):
+                raise UnimplementedError.of(
+                    f"A value of type variant has no place in a TensorProto: {type(one).__name__}"
+                )
+            message.variant_val.add(type_name=one.type_name, metadata=one.metadata)
+    elif dtype is string:
         message.string_val.extend(value.reshape(-1).tolist())
     else:
         message.tensor_content = np.ascontiguousarray(value).tobytes()

@@ -76,6 +76,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.readers",
     "gpuplace.ops.data.runtime.batching",
     "gpuplace.ops.data.runtime.files",
+    "gpuplace.ops.data.runtime.iterator_states",
     "gpuplace.ops.data.runtime.iterators",
     "gpuplace.ops.data.runtime.mapping",
     "gpuplace.ops.data.runtime.optionals",

@@ -345,7 +345,6 @@ def _key_and_counter(op: Operation) -> Any:
 @shape_function(
     "TensorArrayUnpack",
     "MutexV2",
-    "ResourceCountUpTo",
     "IteratorGetDevice",
     "QueueIsClosed",
     "ReaderSerializeState",

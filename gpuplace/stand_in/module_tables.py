@@ -130,10 +130,8 @@ NAMES = {
         "api.training.data_experimental",
         "stand_in.data.pipelines",
     ),
-    **dict.fromkeys(
-        ("data.ops.iterator_ops", "data.ops.readers"),
-        ("api.training.data", "api.training.data_experimental"),
-    ),
+    "data.ops.iterator_ops": ("api.training.data", "api.training.data_experimental", "ops.data.iterators"),
+    "data.ops.readers": ("api.training.data", "api.training.data_experimental"),
     "data.ops.multi_device_iterator_ops": (),
     "data.ops.optional_ops": ("api.training.data_experimental", "ops.data.optional"),
     **{

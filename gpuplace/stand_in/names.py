@@ -95,7 +95,28 @@ class _Names(ModuleType):
             return _generated(op_type)
         if name.endswith("_ref") and self.__name__.endswith(".dtypes"):
             return importlib.import_module("gpuplace.dtypes").as_dtype(name)
-        return getattr(package, name)
+        try:
+            return getattr(package, name)
+        except AttributeError:
+            beside = _imported_there(self.__name__, name)
+            if beside is None:
+                raise
+            return beside
+
+
+def _imported_there(module: str, name: str) -> ModuleType | None:
+    """The module that one of TensorFlow's has under the last part of its name, as it imports it; None for no such name.
+
+    Looked for are those beside it, and those of ``framework`` and ``ops``, which most of them import.
+    """
+    if not module.startswith(f"{ROOT}.python."):
+        return None
+    for folder in (module.rpartition(".")[0], f"{ROOT}.python.framework", f"{ROOT}.python.ops"):
+        fullname = f"{folder}.{name}"
+        inner = fullname.removeprefix(f"{ROOT}.python.")
+        if fullname in MODULES or fullname in PACKAGES or inner in NAMES or _own(inner):
+            return importlib.import_module(fullname)
+    return None
 
 
 def _op_type(name: str) -> str | None:

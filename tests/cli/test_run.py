@@ -57,6 +57,26 @@ def test_the_script_is_main_and_has_its_own_arguments(gpuplace, script):
     ]
 
 
+def test_modules_run_as_with_python_m(gpuplace, script):
+    source = """
+        import sys
+        import tensorflow as tf
+        from . import helper
+        print(__name__, __package__, __spec__.name, helper.NAME, sys.argv[1:], tf.constant(1).dtype.name)
+    """
+    script(source, "folder/main.py")
+    script("print(__name__, __package__)", "folder/__main__.py")
+    script("NAME = 'beside'", "folder/helper.py")
+    result = gpuplace("run", "--machine", "cpu", "-m", "folder.main", "x", "--release", "1.4", "-m", "y")
+    assert result.stdout == "__main__ folder folder.main beside ['x', '-m', 'y'] int32\n", result.stderr
+    assert gpuplace("run", "-m", "folder").stdout == "__main__ folder\n"
+    script("import not_there", "other/__init__.py")
+    missing = [gpuplace("run", "-m", name) for name in ("folder.nothing", "nothing.at_all", "other.main")]
+    assert [one.returncode for one in missing] == [2, 2, 1]
+    assert missing[0].stderr.splitlines()[-1] == "gpuplace run: No module named folder.nothing"
+    assert "No module named 'not_there'" in missing[2].stderr
+
+
 @pytest.mark.parametrize(
     ("source", "code"), [("import sys; sys.exit(7)", 7), ("raise SystemExit", 0), ("pass", 0), ("1/0", 1)]
 )

@@ -408,6 +408,13 @@ class TestApplyOp:
 
 
 class TestTensor:
+    def test_programs_keep_notes_on_it(self, graph):
+        with graph.as_default():
+            tensor = make_constant(1.0)
+        tensor.scope, tensor.op.layer = "dense", 3
+        assert (tensor.scope, tensor.op.layer) == ("dense", 3)
+        assert not hasattr(tensor, "layer")
+
     def test_text(self, graph):
         with graph.device("/cpu:0"):
             tensor = make_constant([1.0, 2.0], name="t")

@@ -82,6 +82,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.sparse.sparse_tensor": {"gpuplace.ops.sparse.sparse_spec"},
     "gpuplace.ops.train.device_setter": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
+    "gpuplace.ops.data.iterators": {"gpuplace.saving.iterators"},
     "gpuplace.ops.input.tables": {"gpuplace.saving.saveables"},
     "gpuplace.ops.sparse.sparse_spec": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.ops.input.parsing_kernels": {

@@ -6,9 +6,10 @@ from absl.testing import parameterized
 
 import gpuplace as tf
 from gpuplace.errors import UnimplementedError
+from gpuplace.stand_in import names
 from gpuplace.stand_in.autograph.core import ag_ctx
 from gpuplace.stand_in.data.kernel_tests import test_base
-from gpuplace.stand_in.data.util import convert, nest, structure, traverse
+from gpuplace.stand_in.data.util import convert, nest, sparse, structure, traverse
 from gpuplace.stand_in.framework import combinations, common_shapes, ops, registry, traceable_stack
 from gpuplace.stand_in.framework.smart_cond import smart_case, smart_cond, smart_constant_value
 from gpuplace.stand_in.names import resolve
@@ -194,3 +195,61 @@ def test_messages_in_event_files(tmp_path):
     assert [one.log_message.message for one in tf.train.summary_iterator(str(path))][1:] == ["format"]
     with pytest.raises(ValueError, match="Invalid log level"):
         tensorboard_logging.set_verbosity("loud")
+
+
+def test_the_variable_of_the_inner_module_is_a_resource():
+    inner = resolve("tensorflow.python.ops.variables")
+    made, plain = inner.Variable(1.0, name="inner"), tf.Variable(1.0)
+    assert (made.op.type, made.op.name, plain.op.type) == ("VarHandleOp", "inner", "VariableV2")
+    assert made in tf.global_variables()
+    assert made in tf.trainable_variables()
+    assert isinstance(made, inner.Variable)
+    assert isinstance(plain, inner.Variable)
+    assert not isinstance(1.0, inner.Variable)
+    assert issubclass(tf.Variable, inner.Variable)
+    assert not issubclass(int, inner.Variable)
+    assert inner.VariableV1(1.0).op.type == "VariableV2"
+
+
+@pytest.fixture
+def tensorflow():
+    names.install()
+    yield
+    names.uninstall()
+
+
+def test_modules_have_those_that_they_import_among_their_names(tensorflow):
+    rnn = resolve("tensorflow.python.ops.rnn")
+    assert rnn.rnn_cell_impl.BasicLSTMCell is tf.nn.rnn_cell.BasicLSTMCell
+    assert resolve("tensorflow.python.ops.math_ops").dtypes.float32 is tf.float32
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = rnn.nothing_like_it
+
+
+def test_sparse_tensors_in_forms_are_packed_and_unpacked():
+    part = tf.SparseTensor([[0, 0], [1, 2]], [3, 4], [2, 3])
+    element = (part, {"dense": tf.constant([1.0, 2.0])})
+    classes = sparse.get_classes(element)
+    assert classes == (tf.SparseTensor, {"dense": tf.Tensor})
+    assert sparse.any_sparse(classes)
+    assert not sparse.any_sparse((tf.Tensor, tf.Tensor))
+    types, shapes = (
+        (tf.int32, {"dense": tf.float32}),
+        (tf.TensorShape([2, 3]), {"dense": tf.TensorShape([2])}),
+    )
+    assert sparse.as_dense_types(types, classes) == (tf.variant, {"dense": tf.float32})
+    known = sparse.as_dense_shapes(shapes, classes)
+    assert (known[0].ndims, known[1]["dense"].as_list()) == (None, [2])
+    packed = sparse.serialize_sparse_tensors(element)
+    rows = sparse.serialize_many_sparse_tensors(element)
+    assert [packed[0].shape.as_list(), rows[0].shape.as_list()[1:], packed[0].dtype] == [[3], [3], tf.variant]
+    assert packed[1]["dense"] is element[1]["dense"]
+    again = sparse.deserialize_sparse_tensors(packed, types, shapes, classes)
+    with tf.Session() as session:
+        found, dense = session.run([again[0], again[1]["dense"]])
+    assert (found.indices.tolist(), found.values.tolist(), found.dense_shape.tolist()) == (
+        [[0, 0], [1, 2]],
+        [3, 4],
+        [2, 3],
+    )
+    assert dense.tolist() == [1.0, 2.0]

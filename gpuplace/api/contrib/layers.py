@@ -8,6 +8,7 @@ from gpuplace.ops.contrib.layers import *
 from gpuplace.ops.contrib.optimizers import *
 from gpuplace.ops.contrib.regularizers import *
 from gpuplace.ops.contrib.summaries import *
+from gpuplace.ops.sparse.embedding import safe_embedding_lookup_sparse
 
 # fmt: off
 __all__ = [
@@ -15,7 +16,8 @@ __all__ = [
     "batch_norm", "conv1d", "conv2d", "conv2d_transpose", "convolution", "convolution1d", "convolution2d",
     "convolution2d_transpose", "dropout", "embed_sequence", "flatten", "fully_connected", "l1_l2_regularizer",
     "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d", "one_hot_encoding", "optimize_loss",
-    "relu_layer", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "sum_regularizer",
+    "relu_layer", "repeat", "safe_embedding_lookup_sparse",
+    "separable_conv2d", "separable_convolution2d", "softmax", "stack", "sum_regularizer",
     "summarize_activation", "summarize_activations", "summarize_biases", "summarize_collection", "summarize_tensor",
     "summarize_tensors", "summarize_variables", "summarize_weights", "utils", "variance_scaling_initializer",
     "xavier_initializer", "xavier_initializer_conv2d",

@@ -21,6 +21,7 @@ from gpuplace.ops.data.sparse_elements import dense_to_sparse_batch
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.type_spec import TypeSpec as Structure
+from gpuplace.saving.iterators import make_saveable_from_iterator
 from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "get_next_as_optional",
     "make_batched_features_dataset",
     "make_csv_dataset",
+    "make_saveable_from_iterator",
     "map_and_batch_with_legacy_function",
     "parse_example_dataset",
     "prefetch_to_device",

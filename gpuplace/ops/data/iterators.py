@@ -17,6 +17,8 @@ import contextlib
 import warnings
 from typing import Any
 
+from gpuplace import tf_logging
+from gpuplace.display import above
 from gpuplace.dtypes import string, variant
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -31,13 +33,15 @@ from gpuplace.typing import TensorLike
 ITERATORS = "iterators"
 """The collection of all iterators of a graph."""
 
-_MANY_CALLS = 32
-_MANY_CALLS_WARNING = (
+GET_NEXT_CALL_WARNING_THRESHOLD = 32
+"""So many calls of ``get_next`` of one iterator are taken without a warning."""
+GET_NEXT_CALL_WARNING_MESSAGE = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that"
     " `Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and eventual"
     " resource exhaustion. If this is the case, restructure your code to call `next_element = iterator.get_next()` once"
     " outside the loop, and use `next_element` as the input to some computation that is invoked inside the loop."
 )
+"""The warning."""
 
 
 class Iterator(Trackable):
@@ -171,8 +175,8 @@ class Iterator(Trackable):
             FailedPreconditionError: at run time, it was not initialised.
         """
         self._calls += 1
-        if self._calls > _MANY_CALLS:
-            warnings.warn(_MANY_CALLS_WARNING, stacklevel=2)
+        if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
+            warnings.warn(GET_NEXT_CALL_WARNING_MESSAGE, stacklevel=2)
         tensors = new_list("IteratorGetNext", name, iterator=self._iterator_resource, **_attrs(self._spec))
         return structure.from_tensors(self._spec, tensors)
 
@@ -188,6 +192,11 @@ class Iterator(Trackable):
         if name is None:
             return self._string_handle
         return new("IteratorToStringHandle", name, resource_handle=self._iterator_resource)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What a checkpoint of objects keeps of it: how far it is."""
+        make = above("gpuplace.saving.iterators", "IteratorSaveable")
+        return {"ITERATOR": lambda name: make(self._iterator_resource, name)}
 
     @property
     def element_spec(self) -> Any:
@@ -246,6 +255,7 @@ def initializable(dataset: Any, shared_name: str | None) -> Iterator:
         dataset: the dataset.
         shared_name: a name under which sessions share it; None: its own.
     """
+    _warn_of_other_graphs(dataset)
     applied = dataset._with_options_applied()
     spec = applied.element_spec
     resource = new("IteratorV2", container="", shared_name=shared_name or "", **_attrs(spec))
@@ -261,6 +271,7 @@ def one_shot(dataset: Any) -> Iterator:
     Raises:
         ValueError: the dataset uses a placeholder or other state of the graph.
     """
+    _warn_of_other_graphs(dataset)
     spec = dataset.element_spec
     copied = _dataset_operations(dataset._variant_tensor)
     try:
@@ -280,6 +291,26 @@ def one_shot(dataset: Any) -> Iterator:
         raise
     resource = new("OneShotIterator", dataset_factory=factory, container="", shared_name="", **_attrs(spec))
     return _iterator(resource, None, spec)
+
+
+def _warn_of_other_graphs(dataset: Any) -> None:
+    """Says so where a dataset, or one that it takes from, is of another graph than its iterator."""
+    graph, pending, seen = get_default_graph(), [dataset], set[int]()
+    while pending:
+        one = pending.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        pending.extend(one._inputs())
+        tensor = one._variant_tensor
+        if tensor.graph is not graph:
+            tf_logging.warning(
+                f"The graph ({graph}) of the iterator is different from the graph ({tensor.graph}) the dataset:"
+                f" {tensor} was created in. If you are using the Estimator API, make sure that no part of the dataset"
+                " returned by the `input_fn` function is defined outside the `input_fn` function. Please ensure that"
+                " all datasets in the pipeline are created in the same graph as the iterator. NOTE: This warning will"
+                " become an error in future versions of TensorFlow."
+            )
 
 
 def _dataset_operations(tensor: Tensor) -> set[Operation]:

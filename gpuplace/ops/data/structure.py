@@ -20,6 +20,8 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
+from gpuplace.ops.flow.list_arrays import TensorArraySpec
+from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, known_type_spec, type_spec_from_value
@@ -166,6 +168,8 @@ def _leaf_of_class(value: Any, shape: TensorShape, dtype: DType) -> TypeSpec:
         return value
     if value is SparseTensor:
         return SparseTensorSpec(shape, dtype)
+    if value is TensorArray:
+        return TensorArraySpec.of_legacy(dtype, shape)
     if value is not Tensor:
         raise TypeError(f"Could not build a structure for output class {value!r}")
     return TensorSpec(shape, dtype)

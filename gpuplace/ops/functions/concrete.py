@@ -22,7 +22,7 @@ from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.traced_graph import FunctionBody, add_called_functions
+from gpuplace.graph.traced_graph import FunctionBody, add_called_functions, as_seen_here
 from gpuplace.ops import nest
 from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.flow.calls import (
@@ -241,8 +241,9 @@ class ConcreteFunction:
         Args:
             tensors: the arguments.
         """
+        captured = [as_seen_here(tensor) for tensor in self._captured]
         with get_default_graph().control_dependencies(list(self._func_graph.control_captures)):
-            made = partitioned_call([*tensors, *self._captured], self._function, config=b"")
+            made = partitioned_call([*tensors, *captured], self._function, config=b"")
         op = made if isinstance(made, Operation) else made[0].op
         op._set_attr(GRADIENT_ATTR, self._gradient_name)
         set_python_gradient(op, self.gradient_of)

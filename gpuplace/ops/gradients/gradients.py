@@ -117,7 +117,10 @@ def gradients(
         ]
         walk.start(_initial_gradients(given, outputs, walk))
         walk.run()
-        return [walk.result(x, unconnected_gradients == UnconnectedGradients.ZERO) for x in targets]
+        found = [walk.result(x) for x in targets]
+    if unconnected_gradients == UnconnectedGradients.ZERO:
+        return [_zeros_like(x) if one is None else one for x, one in zip(targets, found, strict=True)]
+    return found
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -447,13 +450,13 @@ class _Walk:
                 sums.append(_add_n(tensors))
         return _add_n(sums)
 
-    def result(self, x: Tensor, zeros: bool) -> Any:
-        """The gradient of ``x``."""
+    def result(self, x: Tensor) -> Any:
+        """The gradient of ``x``; None where nothing depends on it."""
         slots = self.grads.get(x.op)
         found = None if slots is None else slots[x.value_index]
         if isinstance(found, list):  # x.op itself had no turn: nothing before a y leads through it
             found = None if not found else found[0] if len(found) == 1 else self._add_n(found)
-        return _zeros_like(x) if found is None and zeros else found
+        return found
 
 
 def _unique(ops: Iterable[Operation]) -> list[Operation]:
@@ -500,7 +503,7 @@ def _count_pending(between: Mapping[Operation, None], captures: _Captures) -> di
 def _zeros_like(tensor: Tensor) -> Tensor:
     if tensor.dtype.base_dtype.name == "resource":
         return constant.zeros(variable_shape(tensor), zeros_dtype(tensor))
-    return new("ZerosLike", "zeros_like", x=tensor)
+    return constant.zeros_like(tensor)
 
 
 def _check_types(op: Operation, found: Sequence[Any]) -> None:

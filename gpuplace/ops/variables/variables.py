@@ -528,7 +528,7 @@ class Variable(Trackable, metaclass=_VariableType):
             The value before, a scalar of the variable's type.
 
         Raises:
-            TypeError: it is no reference variable of int32 or int64.
+            TypeError: it is no variable of int32 or int64.
             OutOfRangeError: at run time, the value is ``limit`` already.
         """
         return state.count_up_to(self, limit)

@@ -1,30 +1,21 @@
-"""``tensorflow.python.ops.variables``, whose ``Variable`` is not the public one: it makes resource variables.
+"""``tensorflow.python.ops.variables``: its ``Variable`` is that of TensorFlow 2, ``VariableV1`` that of ``tf``.
 
-Source: tensorflow/python/ops/variables.py, release 1.15 (names, arguments).
+Source: tensorflow/python/ops/variables.py, release 1.15.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.ops.variables.variables import Variable as VariableV1
+from gpuplace.ops.variables import variables
 
 __all__ = ["RefVariable", "Variable", "VariableV1"]
 
-RefVariable = VariableV1
+RefVariable = VariableV1 = variables.Variable
 
 
-class _Constructor(type):
-    """The class of `Variable`, which all variables are instances of."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, VariableV1)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, VariableV1)
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(VariableV1, name)
+class _AlwaysResource(type(variables.Variable)):  # type: ignore[misc]
+    """Makes resource variables; every variable is one of the class."""
 
     def __call__(
         cls,
@@ -37,28 +28,11 @@ class _Constructor(type):
         dtype: Any = None,
         import_scope: str | None = None,
         constraint: Any = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        synchronization: Any = variables.VariableSynchronization.AUTO,
+        aggregation: Any = variables.VariableAggregation.NONE,
         shape: Any = None,
-    ) -> VariableV1:
-        """A resource variable; arguments are those of ``tf.Variable`` as TensorFlow 2 has it.
-
-        Args:
-            initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
-            trainable: collect it among the trainable variables; None: True.
-            validate_shape: require a known shape of the initial value, and keep it.
-            caching_device: where to read it for its consumers.
-            name: its name.
-            variable_def: a ``VariableDef`` of a variable whose operations are in the graph.
-            dtype: element type.
-            import_scope: the scope that the operations of ``variable_def`` are in.
-            constraint: a function from the value to a value, applied by optimizers after an update.
-            synchronization: kept.
-            aggregation: kept.
-            shape: its shape.
-        """
-        given = {"synchronization": synchronization, "aggregation": aggregation}
-        return VariableV1(
+    ) -> Any:
+        return variables.Variable(
             initial_value,
             trainable=trainable,
             validate_shape=validate_shape,
@@ -69,10 +43,36 @@ class _Constructor(type):
             import_scope=import_scope,
             constraint=constraint,
             use_resource=True,
+            synchronization=synchronization,
+            aggregation=aggregation,
             shape=shape,
-            **{key: value for key, value in given.items() if value is not None},
         )
 
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, variables.Variable)
 
-class Variable(metaclass=_Constructor):
-    """A variable, made as TensorFlow 2 does: by a handle, whose value operations read."""
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, variables.Variable)
+
+
+class Variable(variables.Variable, metaclass=_AlwaysResource):
+    """``tf.Variable`` that is a resource variable whatever the scope says.
+
+    Args:
+        initial_value: as for ``tf.Variable``, and so are the others; there are fewer of them.
+        trainable: the same.
+        validate_shape: the same.
+        caching_device: the same.
+        name: the same.
+        variable_def: the same.
+        dtype: the same.
+        import_scope: the same.
+        constraint: the same.
+        synchronization: the same.
+        aggregation: the same.
+        shape: the same.
+
+    Raises:
+        ValueError: as for ``tf.Variable``.
+        TypeError: the same.
+    """

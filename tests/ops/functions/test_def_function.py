@@ -208,3 +208,25 @@ def test_conditions_in_functions():
         session.run(v.initializer)
         large, small = step(tf.constant(True)), step(tf.constant(False))
         assert [float(session.run(one)) for one in (large, small, large)] == [11.0, 12.0, 22.0]
+
+
+def test_a_function_that_another_traced_first_is_called_outside_too():
+    v = tf.get_variable("v", initializer=[[1.0, 2.0], [3.0, 4.0]], use_resource=True)
+
+    @tf.function
+    def step(x):
+        y = tf.matmul(x, v)
+        v.assign_add(y)
+        return tf.nn.relu(y)
+
+    @tf.function
+    def twice(x):
+        return step(x) + step(2.0 * x)
+
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    slopes = tf.gradients(step(twice(x)), [x, v])
+    with tf.Session() as session:
+        session.run(v.initializer)
+        by_x, by_v = session.run(slopes)
+    assert by_x.tolist() == [[17428.0, 38100.0], [17428.0, 38100.0]]  # TensorFlow 1.15.5's
+    assert by_v.tolist() == [[3134.0, 6494.0], [4688.0, 9728.0]]

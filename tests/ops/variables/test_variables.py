@@ -199,3 +199,16 @@ def test_the_initial_value_of_a_message_without_its_name_is_not_known():
     assert again.to_proto() == message
     with pytest.raises(ValueError, match="false_fn must have a return value"):
         again.initialized_value()
+
+
+def test_counting_a_resource_up_to_a_limit():
+    variable = tf.get_variable("v", initializer=0, use_resource=True)
+    counts = variable.count_up_to(2), tf.count_up_to(variable, 2)
+    assert {one.op.type for one in counts} == {"ResourceCountUpTo"}
+    assert counts[0].op.node_def.input == ["v"]
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert [session.run(one) for one in counts] == [0, 1]
+        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+            session.run(counts[0])
+        assert session.run(variable) == 2

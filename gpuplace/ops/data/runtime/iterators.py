@@ -49,13 +49,45 @@ class RunningIterator:
         self.types, self.shapes = tuple(types), tuple(shapes)
         self._factory = factory
         self._following: Following | None = None
+        self._stage: Stage | None = None
+        self._taken = 0
         self._lock = threading.Lock()
 
     def start(self, stage: Stage, run: Run) -> None:
         """Sets it to the beginning of a dataset."""
         following = stage.begin(run)
         with self._lock:
+            self._stage, self._following, self._taken = stage, following, 0
+
+    @property
+    def taken(self) -> int | None:
+        """How many elements were taken since the beginning; None where it has no dataset yet."""
+        with self._lock:
+            return None if self._following is None and self._factory is None else self._taken
+
+    def go_to(self, taken: int, run: Run) -> bool:
+        """Begins anew and goes over so many elements.
+
+        Args:
+            taken: how many.
+            run: what the functions of its dataset run in.
+
+        Returns:
+            Whether it has a dataset.
+        """
+        with self._lock:
+            if self._stage is None:
+                if self._factory is None:
+                    return False
+                self._stage, run = self._factory()
+            following, self._taken = self._stage.begin(run), taken
+            for _ in range(taken):
+                if following() is END:
+                    following = _ended
+                    break
+                run.check()
             self._following = following
+        return True
 
     def take(self) -> Any:
         """The next element.
@@ -73,9 +105,10 @@ class RunningIterator:
                         " initializer operation for this iterator before getting the next element.",
                         hint="session.run(iterator.initializer)",
                     )
-                stage, run = self._factory()
-                following = self._following = stage.begin(run)
+                self._stage, run = self._factory()
+                following = self._following = self._stage.begin(run)
             element = following()
+            self._taken += 1
             if element is END:
                 self._following = _ended
         if element is END:
@@ -84,7 +117,7 @@ class RunningIterator:
 
     def end_session(self) -> None:
         """Gives up its dataset."""
-        self._following = None
+        self._following = self._stage = None
 
 
 def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIterator) -> ResourceHandle:

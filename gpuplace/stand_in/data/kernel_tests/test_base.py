@@ -15,6 +15,7 @@ import gpuplace
 from gpuplace.api.testing.test_case import TestCase
 from gpuplace.errors import CancelledError, OpError, OutOfRangeError
 from gpuplace.ops.data import structure
+from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 from gpuplace.stand_in.framework import combinations
 
@@ -52,7 +53,7 @@ class DatasetTestBase(TestCase):
     def getNext(  # noqa: N802
         self, dataset: Any, requires_initialization: bool = False, shared_name: str | None = None
     ) -> Callable[[], Any]:
-        """A function that gives the next element each time it is called.
+        """A function that gives the next element each time it is called; a ``TensorArray`` as one tensor.
 
         Args:
             dataset: the dataset.
@@ -65,7 +66,7 @@ class DatasetTestBase(TestCase):
         else:
             iterator = dataset.make_one_shot_iterator()
         element = iterator.get_next()
-        return lambda: element
+        return lambda: element.stack() if isinstance(element, TensorArray) else element
 
     def assertDatasetProduces(  # noqa: N802
         self,

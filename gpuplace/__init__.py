@@ -79,13 +79,13 @@ from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
 from gpuplace.ops.array.sorting import *
+from gpuplace.ops.flow.arrays.tensor_arrays import *
 from gpuplace.ops.flow.assert_and_print import *
 from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
 from gpuplace.ops.flow.control import *
 from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
-from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.functions.def_function import function
 from gpuplace.ops.gradients.custom_gradient import *
@@ -333,8 +333,8 @@ if TYPE_CHECKING:
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.data.optional import OptionalSpec
+    from gpuplace.ops.flow.arrays.tensor_array_spec import *
     from gpuplace.ops.flow.immediate_functions import py_function
-    from gpuplace.ops.flow.list_arrays import *
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
     from gpuplace.ops.input.accumulators import (
@@ -407,7 +407,7 @@ else:
             """,
             "gpuplace.ops.data.optional": "OptionalSpec",
             "gpuplace.ops.flow.immediate_functions": "py_function",
-            "gpuplace.ops.flow.list_arrays": "TensorArraySpec",
+            "gpuplace.ops.flow.arrays.tensor_array_spec": "TensorArraySpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,

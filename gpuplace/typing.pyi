@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation, Tensor
     from gpuplace.graphdef import messages
     from gpuplace.graphdef.model import Model
-    from gpuplace.ops.flow.tensor_arrays import TensorArray
+    from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
     from gpuplace.ops.gradients.indexed_slices import IndexedSlices
     from gpuplace.ops.variables.variables import Variable
     from gpuplace.placer.placement_graph import PlacementGraph

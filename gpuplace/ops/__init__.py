@@ -13,6 +13,7 @@ import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
 import gpuplace.ops.array.sorting
+import gpuplace.ops.flow.arrays.tensor_arrays
 import gpuplace.ops.flow.assert_and_print
 import gpuplace.ops.flow.calls
 import gpuplace.ops.flow.case
@@ -26,7 +27,6 @@ import gpuplace.ops.flow.python_functions
 import gpuplace.ops.flow.sending
 import gpuplace.ops.flow.stacks
 import gpuplace.ops.flow.tensor_array_kernels
-import gpuplace.ops.flow.tensor_arrays
 import gpuplace.ops.flow.tensor_list_kernels
 import gpuplace.ops.flow.tensor_lists
 import gpuplace.ops.flow.while_loops

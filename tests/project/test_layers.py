@@ -96,7 +96,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
     "gpuplace.ops.flow.case": {"gpuplace.ops.functions.flow.cond_v2"},
     "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2"},
-    "gpuplace.ops.flow.tensor_arrays": {"gpuplace.ops.flow.tensor_arrays_v2"},
+    "gpuplace.ops.flow.arrays.tensor_arrays": {"gpuplace.ops.flow.arrays.tensor_arrays_v2"},
     "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2"},
     "gpuplace.ops.functions.flow.graphs": {
         "gpuplace.graphdef.function_def",

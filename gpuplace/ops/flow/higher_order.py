@@ -15,7 +15,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, reshaping
-from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.variables.variable_scope import get_variable_scope
 from gpuplace.ops.variants import variant_of

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, joining, reshaping
-from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.support import new

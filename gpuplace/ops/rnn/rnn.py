@@ -18,9 +18,9 @@ from gpuplace.ops import nest
 from gpuplace.ops.array import constant, joining, reshaping, sequence
 from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.gather import where
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, logical_not, logical_or

@@ -14,7 +14,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import joining
-from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.math import unary
 from gpuplace.ops.math.division import div
 from gpuplace.ops.nn.misc import dropout

@@ -22,8 +22,8 @@ from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.reshaping import expand_dims, identity, rank, reshape, size, squeeze
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.contrib.decoding.attention import AttentionMechanism
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.assert_and_print import Assert
-from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.layers.core import Dense
 from gpuplace.ops.math.check_ops import assert_equal
 from gpuplace.ops.math.comparison import equal, logical_and, logical_or

@@ -33,9 +33,9 @@ from gpuplace.ops.contrib.decoding.attention_wrapper import AttentionWrapperStat
 from gpuplace.ops.contrib.decoding.basic_decoder import output_size_of, require_layer
 from gpuplace.ops.contrib.decoding.decoder import Decoder
 from gpuplace.ops.contrib.decoding.helpers import embedding_function
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.math.cast import cast, to_int64
 from gpuplace.ops.math.comparison import equal, logical_and, logical_not, logical_or
 from gpuplace.ops.math.division import div, mod

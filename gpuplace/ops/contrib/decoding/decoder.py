@@ -18,7 +18,7 @@ from gpuplace.ops import nest
 from gpuplace.ops.array.constant import constant, fill, zeros_like
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.math.comparison import logical_not, logical_or
 from gpuplace.ops.math.reduction import reduce_all

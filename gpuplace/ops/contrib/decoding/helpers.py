@@ -26,8 +26,8 @@ from gpuplace.ops.array.padding import pad, tile
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, less, logical_not, logical_or
 from gpuplace.ops.math.reduction import reduce_all, reduce_any, reduce_prod

@@ -15,7 +15,7 @@ import gpuplace
 from gpuplace.api.testing.test_case import TestCase
 from gpuplace.errors import CancelledError, OpError, OutOfRangeError
 from gpuplace.ops.data import structure
-from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 from gpuplace.stand_in.framework import combinations
 

@@ -68,7 +68,7 @@ class TensorArray:
         if cls is TensorArray and not _has_handle(args, kwargs):
             if control_flow_util.EnableControlFlowV2(get_default_graph()):
                 made: TensorArray = object.__new__(
-                    above("gpuplace.ops.flow.tensor_arrays_v2", "ListTensorArray")  # type: ignore[arg-type]
+                    above("gpuplace.ops.flow.arrays.tensor_arrays_v2", "ListTensorArray")  # type: ignore[arg-type]
                 )
                 return made
         return object.__new__(cls)

@@ -3,7 +3,7 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.flow.list_arrays import ListArray
+from gpuplace.ops.flow.arrays.tensor_arrays_v2 import ListTensorArray
 
 
 def array_of(number):
@@ -61,7 +61,7 @@ def test_split_and_close_and_loops():
     )
     iterator = source.make_initializable_iterator()
     array = iterator.get_next()
-    pieces = ListArray(tf.float32, array.flow, element_shape=[1, 1]).split([[3.0], [4.0]], [1, 1])
+    pieces = ListTensorArray(tf.float32, flow=array.flow).split([[3.0], [4.0]], [1, 1])
 
     def doubled(i, left):
         return i + 1, left.write(i, 2.0 * left.read(i))
@@ -100,4 +100,4 @@ def test_specs():
         tf.TensorArraySpec.from_value([1.0])
     assert spec.value_type is tf.TensorArray
     with pytest.raises(TypeError, match="flow must be a variant tensor"):
-        ListArray(tf.float32, tf.constant(1.0))
+        ListTensorArray(tf.float32, flow=tf.constant(1.0))

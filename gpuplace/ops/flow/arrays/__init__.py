@@ -1,0 +1,1 @@
+"""Arrays of tensors: ``TensorArray`` with a handle, as a list, and what is known of one."""

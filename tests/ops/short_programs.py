@@ -275,6 +275,7 @@ FUNCTIONS = {
     "inplace_ops": lambda tf, m, np: [
         _of(m, "ops.inplace_ops.inplace_update", np.ones([3, 2], "f"), [2], [[7.0, 8.0]]),
         _of(m, "ops.inplace_ops.inplace_add", np.ones([3, 2], "f"), 1, [7.0, 8.0]),
+        _of(m, "ops.inplace_ops.inplace_add", np.ones([3, 2], "f"), np.array([0]), np.array([[7, 8]])),
         _of(m, "ops.inplace_ops.inplace_sub", np.ones([3, 2], "f"), None, np.full([3, 2], 0.5, "f")),
     ],
 }

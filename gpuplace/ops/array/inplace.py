@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import expand_dims, reshape
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape, brackets
@@ -27,7 +29,7 @@ def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -
     if i is None:  # one row, which is all of it
         whole = new(op_type, x=reshape(x, [1, -1]), i=[0], v=reshape(v, [1, -1]))
         return reshape(whole, new("Shape", input=x))
-    i = convert_to_tensor(i)
+    i = cast(i, int32)
     if i.shape.ndims == 0:
         return new(op_type, x=x, i=reshape(i, [1]), v=expand_dims(v, 0))
     return new(op_type, x=x, i=i, v=v)
@@ -38,7 +40,7 @@ def alias_inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> 
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return _changed("InplaceUpdate", x, i, v)
@@ -49,7 +51,7 @@ def alias_inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Ten
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return _changed("InplaceAdd", x, i, v)
@@ -60,7 +62,7 @@ def alias_inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Ten
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return _changed("InplaceSub", x, i, v)
@@ -71,7 +73,7 @@ def inplace_update(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return alias_inplace_update(new("DeepCopy", x=x), i, v)
@@ -82,7 +84,7 @@ def inplace_add(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return alias_inplace_add(new("DeepCopy", x=x), i, v)
@@ -93,7 +95,7 @@ def inplace_sub(x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
 
     Args:
         x: a tensor, of one row or more.
-        i: int32 numbers of rows, a vector or one number; None: all of ``x``.
+        i: numbers of rows, a vector or one number; None: all of ``x``.
         v: the rows, of the type of ``x``.
     """
     return alias_inplace_sub(new("DeepCopy", x=x), i, v)

@@ -191,6 +191,7 @@ NAMES = {
     "framework.composite_tensor": ("ops.composite",),
     "framework.tensor_spec": ("ops.data.bounded_spec", "ops.type_spec"),
     "framework.type_spec": ("ops.type_spec",),
+    "framework.tensor_conversion_registry": ("graph.convert",),
     "framework.tensor_util": ("graph.constant_value", "graph.convert", "api.files.io"),
     "framework.versions": ("api.version",),
     "layers.base": ("api.nets.layers",),

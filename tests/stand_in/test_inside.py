@@ -253,3 +253,15 @@ def test_sparse_tensors_in_forms_are_packed_and_unpacked():
         [2, 3],
     )
     assert dense.tolist() == [1.0, 2.0]
+
+
+def test_conversions_are_registered_in_a_module_of_their_own():
+    class Three:
+        pass
+
+    registry = resolve("tensorflow.python.framework.tensor_conversion_registry")
+    registry.register_tensor_conversion_function(
+        Three, lambda value, dtype=None, name=None, as_ref=False: tf.constant(3.0, dtype, name=name)
+    )
+    with tf.Session() as session:
+        assert session.run(tf.add(Three(), 1.0)) == 4.0

@@ -891,10 +891,12 @@ class Dataset:
 
         Raises:
             TypeError: the function returns a state of another type.
+            InvalidArgumentError: at run time, the function returns a state of fewer or more parts.
         """
         with name_scope("initial_state"):
             state = structure.normalised(initial_state)
-        function, spec = trace_with_state(reduce_func, "reduce()", structure.spec_of_value(state), self._spec)
+        known = structure.spec_of_value(state)
+        function, spec = trace_with_state(reduce_func, "reduce()", known, self._spec, is_counted=False)
         tensors = new_list(
             "ReduceDataset",
             input_dataset=self._variant_tensor,
@@ -1042,6 +1044,7 @@ def trace_with_state(
     state: Any,
     element: Any,
     pick: Callable[[Any], Any] = lambda x: x,
+    is_counted: bool = True,
 ) -> tuple[Traced, Any]:
     """A function of a state and an element, which returns a state.
 
@@ -1053,6 +1056,7 @@ def trace_with_state(
         state: what the first state is.
         element: what an element is.
         pick: gives the state in what the function returns.
+        is_counted: whether the new state must have as many parts here, not only when it runs.
 
     Returns:
         The function, and what all states are.
@@ -1064,13 +1068,16 @@ def trace_with_state(
         traced = trace(function, transformation, (state, element))
         new_state = pick(traced.spec)
         mine, theirs = structure.output_types(state), structure.output_types(new_state)
-        if structure.flatten(mine) != structure.flatten(theirs):
+        before, after = structure.flatten(mine), structure.flatten(theirs)
+        if not is_counted and len(before) != len(after):
+            return traced, state
+        if before != after:
             raise TypeError(
                 f"The element types for the new state must match the initial state. Expected {mine}; got {theirs}."
             )
         weaker = common_spec(state, structure.pack(state, structure.flatten(new_state)))
-        before = [shape.sizes for shape in structure.flat_shapes(state)]
-        if [shape.sizes for shape in structure.flat_shapes(weaker)] == before:
+        known = [shape.sizes for shape in structure.flat_shapes(state)]
+        if [shape.sizes for shape in structure.flat_shapes(weaker)] == known:
             return traced, state
         library = get_default_graph()
         for table in (library.functions, library.function_bodies, library.function_op_defs):

@@ -287,6 +287,11 @@ def _reduce(
     state: Sequence[Any] = initial_state
     while (element := following()) is not END:
         state = function((*state, *element))
+        if len(state) != len(initial_state):
+            raise InvalidArgumentError.of(
+                "The number of components of the initial state and the reduce function output does not match."
+                f" (initial_state={len(initial_state)}, output={len(state)})."
+            )
         run.check()
     return of_outputs(state)
 

@@ -1,4 +1,4 @@
-"""Iterators of datasets that another graph has, as in TensorFlow 1.15.5."""
+"""Datasets that something is wrong with, and iterators of another graph, as in TensorFlow 1.15.5."""
 
 import pytest
 
@@ -33,3 +33,13 @@ def test_many_calls_of_get_next():
         iterator.get_next()
     with pytest.warns(UserWarning, match="An unusually high number of `Iterator.get_next"):
         iterator.get_next()
+
+
+@pytest.mark.parametrize(("returned", "count"), [((), 0), ((1, 2), 2)])
+def test_reducing_to_another_number_of_parts(returned, count):
+    reduced = tf.data.Dataset.range(5).reduce(0, lambda state, element: returned)
+    message = (
+        rf"initial state and the reduce function output does not match. \(initial_state=1, output={count}\)"
+    )
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        session.run(reduced)

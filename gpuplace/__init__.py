@@ -333,6 +333,7 @@ if TYPE_CHECKING:
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.data.optional import OptionalSpec
+    from gpuplace.ops.flow.critical_section import CriticalSection
     from gpuplace.ops.flow.immediate_functions import py_function
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
@@ -369,6 +370,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.strings import *
     from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
+    from gpuplace.saving.wrapped_functions import wrap_function
     from gpuplace.session.place import place
     from gpuplace.session.session import InteractiveSession, Session
     from gpuplace.stand_in.platform import resource_loader

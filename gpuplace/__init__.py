@@ -334,6 +334,7 @@ if TYPE_CHECKING:
     from gpuplace.ops import losses
     from gpuplace.ops.data.optional import OptionalSpec
     from gpuplace.ops.flow.arrays.tensor_array_spec import *
+    from gpuplace.ops.flow.critical_section import CriticalSection
     from gpuplace.ops.flow.immediate_functions import py_function
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.image.volume_patches import extract_volume_patches
@@ -370,6 +371,7 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.strings import *
     from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
+    from gpuplace.saving.wrapped_functions import wrap_function
     from gpuplace.session.place import place
     from gpuplace.session.session import InteractiveSession, Session
     from gpuplace.stand_in.platform import resource_loader

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpuplace.api.testing import gradient_checker
 from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array.constant import placeholder
+from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
 from gpuplace.typing import Array
 
 __all__ = ["compute_gradient", "max_error"]
@@ -75,3 +79,18 @@ def max_error(grad1: Sequence[Array], grad2: Sequence[Array]) -> float:
             apart = float(abs(one - other).max())
             error = error if error > apart else apart  # also where it is no number
     return error
+
+
+def _to_numpy(a: Any) -> Any:
+    """A value as an array.
+
+    Args:
+        a: a tensor, which runs in the default session; slices, which become dense; other values are given back.
+    """
+    if isinstance(a, Tensor):
+        return a.eval()
+    if isinstance(a, IndexedSlicesValue):
+        dense = np.zeros(a.dense_shape)
+        np.add.at(dense, a.indices, a.values)
+        return dense
+    return a

@@ -20,7 +20,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
-from gpuplace.kernels.resources import VariableStorage
+from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import same_shape, scalar_shape
@@ -502,7 +502,7 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     """Adds one to a variable, unless that takes it above ``limit``.
 
     Args:
-        ref: a scalar reference variable of int32 or int64, or the reference tensor of one.
+        ref: a scalar variable of int32 or int64, or the reference tensor of one.
         limit: the largest value, a Python integer.
         name: name of the operation.
 
@@ -513,10 +513,19 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
         TypeError: ``ref`` is of another dtype, or no reference.
         OutOfRangeError: at run time, the value is ``limit`` already.
     """
+    handle = getattr(ref, "handle", None)
+    if handle is not None:
+        dtype = ref.dtype.base_dtype  # type: ignore[union-attr]
+        return apply_op("ResourceCountUpTo", name, resource=handle, limit=limit, T=dtype).outputs[0]
     return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
 
 
 shape_function("CountUpTo")(scalar_shape)
+
+
+@compute("ResourceCountUpTo")
+def _count_resource_up_to(xp: Any, resource: ResourceHandle, *, limit: int) -> Any:
+    return _count_up_to(xp, resource.variable, limit=limit)
 
 
 @compute("CountUpTo")

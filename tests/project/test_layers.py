@@ -179,6 +179,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.testing",
         "gpuplace.api.testing.gradient_checker",
         "gpuplace.stand_in.data.kernel_tests.test_base",
+        "gpuplace.stand_in.gradient_checker_v2",
         "gpuplace.stand_in.numpy_names",
         "gpuplace.api.testing.test_case",
     },

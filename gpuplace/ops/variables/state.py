@@ -515,7 +515,7 @@ def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tenso
     """
     handle = getattr(ref, "handle", None)
     if handle is not None:
-        dtype = ref.dtype
+        dtype = ref.dtype.base_dtype
         return apply_op("ResourceCountUpTo", name, resource=handle, limit=limit, T=dtype).outputs[0]
     return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
 

@@ -236,3 +236,14 @@ def test_slices_and_tensors_as_arrays():
     with tf.Session():
         assert to_numpy(tf.constant([1, 2])).tolist() == [1, 2]
     assert to_numpy(7) == 7
+
+
+def test_resource_variables_are_counted_up():
+    count = tf.get_variable("count", initializer=np.int64(1), use_resource=True)
+    counted = tf.count_up_to(count, 2)
+    assert counted.op.type == "ResourceCountUpTo" and counted.dtype is tf.int64
+    with tf.Session() as session:
+        session.run(count.initializer)
+        assert (session.run(counted), session.run(count)) == (1, 2)
+        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+            session.run(count.count_up_to(2))

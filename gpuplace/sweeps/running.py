@@ -37,6 +37,8 @@ from gpuplace.sweeps.cases import Setting
 from gpuplace.sweeps.graphs import NamedGraph, SentGraph
 
 if TYPE_CHECKING:
+    import asyncio
+
     from distributed import Client, Future
 
 Rows = Iterator[tuple[int, Row]]
@@ -260,9 +262,26 @@ def local_client(workers: int) -> Iterator[Client]:
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
+        _quiet_when_it_ends(cluster.loop.asyncio_loop),
     ):
         hears_again()
         yield client
+
+
+@contextmanager
+def _quiet_when_it_ends(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """What the cluster's loop has under way when the block ends may fail in silence: nobody waits for it any more."""
+    has_ended = False
+
+    def heard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not has_ended:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(heard)
+    try:
+        yield
+    finally:
+        has_ended = True
 
 
 @contextmanager

@@ -187,6 +187,9 @@ QUANTIZED_OPS = frozenset(  # tests/ops/test_quantized.py, beside TensorFlow's n
         "QuantizedRelu QuantizedRelu6 QuantizedReshape"
     ).split()
 )
+CRITICAL_SECTIONS = frozenset(  # tests/ops/flow/test_critical_section.py, with programs that TensorFlow ran
+    ("ConsumeMutexLock", "MutexLock", "MutexV2")
+)
 WARM_STARTING_OPS = frozenset(  # tests/training/test_estimator.py, with vocabularies and checkpoints
     ("GenerateVocabRemapping", "LoadAndRemapMatrix")
 )
@@ -223,6 +226,7 @@ NOT_RECORDED = (
     INPUT_OPS
     | SAVING_OPS
     | CALLS
+    | CRITICAL_SECTIONS
     | WARM_STARTING_OPS
     | QUANTIZED_OPS
     | FUNCTIONS_AND_LISTS
@@ -236,6 +240,7 @@ NOT_RECORDED = (
                 for what in ("", *"Close Concat Gather Grad Read Scatter Size Split Write".split())
             ],
             "Placeholder",  # always fed
+            "ResourceCountUpTo",  # tests/ops/variables/test_variables.py
             "Timestamp",  # the time of day
             "PlaceholderV2",
             "PyFunc",  # calls into the process that made it

@@ -97,8 +97,9 @@ def sizes_of(shape: Any) -> tuple[int, ...]:
 
 @shape_function("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
 def _random_shape(op: Operation) -> Any:
-    for bound in op.inputs[1:]:
-        require_rank(bound.shape, 0)
+    if op.type == "RandomUniformInt":
+        for bound in op.inputs[1:]:
+            require_rank(bound.shape, 0)
     return (constant_value_as_shape(op.inputs[0]),)
 
 

@@ -68,10 +68,8 @@ _CONDITIONAL = SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
-class MemoryEvent(tuple[str, int, int]):
-    """What changed in a memory: label ("" for bytes that went back), address, bytes taken or given back (negative)."""
-
-    __slots__ = ()
+MemoryEvent = tuple[str, int, int]
+"""What changed in a memory: label ("" for bytes that went back), address, bytes taken or given back (negative)."""
 
 
 class _QuietAllocator(BFCAllocator):
@@ -99,13 +97,13 @@ class RecordingMemory(SimulatedMemory):
         address = super()._allocate(nbytes, label, shape, dtype, device)
         if address is not None:
             size = self._sizes[address] = self.allocator.allocated_size(address)
-            self.events.append(MemoryEvent((label, address, size)))
+            self.events.append((label, address, size))
         return address
 
     def free(self, address: int) -> None:
-        """As `SimulatedMemory.free`."""
-        self.events.append(MemoryEvent(("", address, -self._sizes.pop(address))))
-        super().free(address)
+        """As `SimulatedMemory.free`; no garbage is collected meanwhile, while this thread allocates."""
+        self.events.append(("", address, -self._sizes.pop(address)))
+        self.allocator.deallocate(address)
 
 
 class _DryBackend(NumpyBackend):

@@ -433,17 +433,12 @@ class _Step:
         )
         use.fragmentation = allocator.fragmentation()
         events = memory.events
-        in_use, best, at = 0, -1, 0
-        timeline = []
-        for number, (label, _, size) in enumerate(events):
-            in_use += size
-            if in_use > best:
-                best, at = in_use, number
-            if number >= first:
-                timeline.append((label, in_use))
-        use.timeline = tuple(timeline)
         if events:
-            use.at = events[at][0]
+            labels, _, sizes = zip(*events, strict=True)
+            in_use = np.cumsum(sizes)
+            at = int(in_use.argmax())
+            use.timeline = tuple(zip(labels[first:], in_use[first:].tolist(), strict=True))
+            use.at = labels[at]
             use.alive = self._alive(events[: at + 1], first)
         return use
 

@@ -8,7 +8,10 @@ import gpuplace as tf
 
 
 def tower_step():
-    """The timeline of a step of two towers that share an input on the CPU; needs two GPUs."""
+    """The timeline of a step of two towers that share an input on the CPU; needs two GPUs.
+
+    The quickest of some: where one node was held up, the others are too narrow to be drawn by themselves.
+    """
     with tf.Graph().as_default():
         with tf.device("/cpu:0"):
             shared = tf.constant(np.ones([64, 64], np.float32), name="shared")
@@ -21,7 +24,8 @@ def tower_step():
         with tf.device("/cpu:0"):
             total = tf.add_n(ends, name="total")
         with tf.Session() as session:
-            return session.timeline(total, {x: np.ones([64, 64])})
+            steps = [session.timeline(total, {x: np.ones([64, 64])}) for _ in range(5)]
+            return min(steps, key=lambda step: step.total_us)
 
 
 def entry(name, label, start, lasted, sizes=(), thread=0):

@@ -222,6 +222,29 @@ def a_variable_on_the_cpu_that_a_gpu_begins():
         return {}, trained(tf.reduce_sum(tf.matmul(weights, weights) * scale))
 
 
+def named_as_others(traced):
+    """A function whose node has the name of one of another size."""
+    rows = tf.placeholder(tf.float32, [100, 200])
+
+    @traced
+    def squared(x):
+        return tf.matmul(x, x, transpose_a=True, name="product")
+
+    with tf.device("/gpu:0"):
+        product = tf.matmul(rows, rows, transpose_b=True, name="product")
+        return {rows: (100, 200)}, tf.reduce_sum(squared(rows)) + tf.reduce_sum(product)
+
+
+@case
+def a_traced_function_with_names_of_others():
+    return named_as_others(tf.function)
+
+
+@case
+def a_function_of_the_library_with_names_of_others():
+    return named_as_others(Defun(tf.float32))
+
+
 def one_line(**options):
     return tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1, **options)
 

@@ -28,6 +28,7 @@ from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import (
     ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
@@ -101,7 +102,7 @@ class RecordingMemory(SimulatedMemory):
         return address
 
     def free(self, address: int) -> None:
-        """As `SimulatedMemory.free`; no garbage is collected meanwhile, while this thread allocates."""
+        """As `SimulatedMemory.free`, at once: garbage is not collected while this thread allocates."""
         self.events.append(("", address, -self._sizes.pop(address)))
         self.allocator.deallocate(address)
 
@@ -130,6 +131,7 @@ class DryRun:
         kernels: says which arguments are in host memory.
         config: the ``ConfigProto``.
         release: whose rules.
+        graph: the graph of the step; of nodes in bodies of functions, which may have the same names, nothing is known.
         shapes: what is known of shapes.
         trips: what is settled about loops.
         likeness: which nodes are alike.
@@ -143,13 +145,14 @@ class DryRun:
         kernels: Any,
         config: Any,
         release: str,
+        graph: Graph,
         shapes: Shapes,
         trips: TripsOf,
         likeness: LikenessOf,
         limits: Mapping[str, tuple[int, int]],
         growth: bool,
     ) -> None:
-        self.shapes, self.trips, self._likeness = shapes, trips, likeness
+        self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
         self._facts: dict[tuple[str, str], _Facts] = {}
         self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
         self.resources = SessionResources()
@@ -212,16 +215,17 @@ class DryRun:
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
     ) -> Callable[..., Any]:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
-        if op_type == "LoopCond" and (trips := self.trips(op.name)) is not None:
+        is_known = op.graph is self._graph
+        if op_type == "LoopCond" and is_known and (trips := self._trips(op.name)) is not None:
             return _Condition(trips)
         if op_type in WHILE_OPS:
             return _body_once(op, KernelContext(op, device, device_type, session, xp))
         facts = self._facts.get((op_type, device_type))
         if facts is None:
             facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
-        if facts.runs:
+        if facts.runs or op_type in op.graph.functions:
             return bind(op_type, device_type, xp, op, session, device)
-        likeness = self._likeness(op.name)
+        likeness = self._likeness(op.name) if is_known else None
         key = likeness, device_type
         made = None if likeness is None else self._alike.get(key)
         if made is None:
@@ -237,7 +241,7 @@ class DryRun:
         op_def = op.op_def
         is_stateful = op_def is None or op_def.is_stateful
         keeps_to_step = facts.keeps_to_step or _has_variables(op)
-        makes = ResultMaker(op, self.shapes)
+        makes = ResultMaker(op, self._shapes if op.graph is self._graph else _nothing_known)
         if facts.is_outside or (is_stateful and not keeps_to_step):
             return makes.new, False
         runs = facts.updates or (keeps_to_step and not facts.is_fresh) or op_type in _METADATA
@@ -255,6 +259,10 @@ class DryRun:
         if makes_new and makes.is_known:
             return makes.unless_small(kernel), facts.knows_node
         return makes.if_fails(kernel), facts.knows_node
+
+
+def _nothing_known(node: str, output: int) -> None:
+    """The shapes of nodes of which only the graph tells."""
 
 
 class _Condition:

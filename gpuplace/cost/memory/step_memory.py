@@ -390,6 +390,7 @@ class _Step:
             placement.placer.catalogue.kernels,
             self.config,
             placement.release,
+            self.graph,
             self.sizes,
             self.trips,
             self.likeness,

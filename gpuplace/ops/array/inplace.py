@@ -25,7 +25,8 @@ from gpuplace.typing import TensorLike
 
 
 def _changed(op_type: str, x: TensorLike, i: TensorLike | None, v: TensorLike) -> Tensor:
-    x, v = convert_to_tensor(x), None if v is None else convert_to_tensor(v, convert_to_tensor(x).dtype)
+    x = convert_to_tensor(x)
+    v = convert_to_tensor(v, x.dtype)
     if i is None:  # one row, which is all of it
         whole = new(op_type, x=reshape(x, [1, -1]), i=[0], v=reshape(v, [1, -1]))
         return reshape(whole, new("Shape", input=x))

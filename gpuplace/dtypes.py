@@ -17,6 +17,7 @@ from __future__ import annotations
 import numbers
 from builtins import bool as _python_bool
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import ml_dtypes
@@ -440,13 +441,23 @@ def leaves(value: Any) -> Iterator[Any]:
             open_lists.pop()
 
 
+_PYTHON_NUMBERS = (bool, int32, int64, float32, float64, complex128)
+"""What Python's numbers become, the wider ones last."""
+_AS_PYTHON = {"b": bool, "i": int32, "u": int32, "f": float32, "c": complex128}
+"""Kind of a NumPy number -> what Python's number of the kind becomes."""
+
+
 def _infer(value: Any) -> DType:
-    """The type TensorFlow gives a Python value: int32 or int64 by size, float32, complex128, bool, string."""
+    """The type TensorFlow gives a Python value: int32 or int64 by size, float32, complex128, bool, string.
+
+    NumPy's numbers in a list count as Python's do, where NumPy makes int64 or float64 of the list.
+    """
     if isinstance(value, (np.ndarray, np.generic)):
         return as_dtype(value.dtype)
     if hasattr(value, "__array__"):
         return as_dtype(np.asarray(value).dtype)
     found: DType | None = None
+    has_numpy_numbers = False
     for leaf in leaves(value):
         if isinstance(leaf, _python_bool):
             kind = bool
@@ -460,27 +471,40 @@ def _infer(value: Any) -> DType:
             kind = string
         elif isinstance(leaf, shapes.Dimension):
             kind = int32
+        elif isinstance(leaf, (np.number, np.bool_)) and leaf.dtype.kind in _AS_PYTHON:
+            kind, has_numpy_numbers = _AS_PYTHON[leaf.dtype.kind], True
         elif isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
             kind = as_dtype(np.asarray(leaf).dtype)
-        elif leaf is None:
-            raise ValueError("None values not supported.")
         else:
-            raise TypeError(
-                f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}."
-                " Consider casting elements to a supported type."
-            )
+            raise _not_supported(value)
         found = kind if found is None else _wider(found, kind, value)
+    if has_numpy_numbers and found in _PYTHON_NUMBERS:
+        with suppress(ValueError):  # ragged, which is told later
+            return _of_numpys_choice(np.asarray(value))
     return float32 if found is None else found
 
 
+def _of_numpys_choice(array: np.ndarray[Any, Any]) -> DType:
+    """The type of a list of which NumPy makes this array."""
+    if array.dtype == np.float64:
+        return float32
+    if array.dtype == np.int64 and (array == array.astype(np.int32)).all():
+        return int32
+    return as_dtype(array.dtype)
+
+
 def _wider(one: DType, other: DType, value: Any) -> DType:
-    order = [int32, int64, float32, float64, complex128]
     if one is other:
         return one
-    if one in order and other in order:
-        return max(one, other, key=order.index)
-    raise TypeError(
-        f"Cannot convert {value!r} to a tensor: elements of types {one.name} and {other.name} are mixed."
+    if one in _PYTHON_NUMBERS and other in _PYTHON_NUMBERS:
+        return max(one, other, key=_PYTHON_NUMBERS.index)
+    raise _not_supported(value)
+
+
+def _not_supported(value: Any) -> TypeError:
+    return TypeError(
+        f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}."
+        " Consider casting elements to a supported type."
     )
 
 
@@ -502,10 +526,7 @@ def _check(value: Any, dtype: DType) -> None:
     for leaf in leaves(value):
         if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
             continue
-        wrong_bool = isinstance(leaf, _python_bool) and dtype._kind != "b"
-        if wrong_bool or not isinstance(leaf, accepted[0]):
-            if leaf is None:
-                raise ValueError("None values not supported.")
+        if not isinstance(leaf, accepted[0]):
             raise TypeError(f"Expected {dtype.name}, got {leaf!r} of type '{type(leaf).__name__}' instead.")
 
 

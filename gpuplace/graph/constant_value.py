@@ -79,6 +79,21 @@ class Evaluated(Tensor):
     evaluate: Callable[[], tuple[Array, Array | None] | None]
 
 
+class ShapeValueError(ValueError):
+    """A value that shall be a shape has a size below -1."""
+
+
+class Watched(Evaluated):
+    """A tensor that is asked for as a value or as a shape, and told so.
+
+    Attributes:
+        evaluate_as_shape: gives what is known of the shape whose sizes the tensor holds.
+    """
+
+    __slots__ = ("evaluate_as_shape",)
+    evaluate_as_shape: Callable[[], TensorShape]
+
+
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
     if isinstance(tensor, Evaluated):
@@ -156,11 +171,25 @@ _value_of("Const")(_constant)
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
-    """What is known of the shape that a vector of sizes describes; -1 stands for an unknown size."""
+    """What is known of the shape that a vector of sizes describes; -1 stands for an unknown size.
+
+    Args:
+        tensor: the sizes; a scalar -1 for an unknown shape.
+
+    Raises:
+        ShapeValueError: a size is below -1.
+        ValueError: it is no vector.
+    """
     if tensor.shape.ndims == 1 and (tensor.shape[0].value or 0) > _MAX_RANK:
         return UNKNOWN_SHAPE
     shape: TensorShape = _search.once(tensor, True, _as_shape, UNKNOWN_SHAPE)
     return shape
+
+
+def _of_sizes(sizes: Array) -> TensorShape:
+    if sizes.size and sizes.min() < -1:
+        raise ShapeValueError(f"Invalid value in tensor used for shape: {sizes.min()}")
+    return TensorShape.of(tuple(None if size < 0 else size for size in sizes.tolist()))
 
 
 def _as_shape(tensor: Tensor) -> TensorShape:
@@ -171,8 +200,10 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
     if tensor.shape.ndims not in (None, 1):
         raise ValueError(f"Shape must be rank 1 but is rank {tensor.shape.ndims}")
+    if isinstance(tensor, Watched):
+        return tensor.evaluate_as_shape()
     if isinstance(tensor, Evaluated) and (known := tensor.evaluate()) is not None:
-        return TensorShape.of(tuple(None if size < 0 else int(size) for size in known[0].tolist()))
+        return _of_sizes(known[0])
     op = tensor.op
     if op.type == "Shape":
         return op.inputs[0].shape
@@ -191,7 +222,7 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         return shape
     value = constant_value(tensor)
     if value is not None:
-        return TensorShape.of(tuple(None if size < 0 else int(size) for size in value))
+        return _of_sizes(value)
     if op.type == "StridedSlice" and (sizes_left := _part_of_sizes(op)) is not None:
         return sizes_left
     rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_dtype, count_of, leaves, own_array
+from gpuplace.dtypes import DType, as_dtype, count_of, int32, int64, leaves, own_array
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
@@ -75,6 +75,8 @@ def make_constant(
         array = own_array(value, wanted, shape, verify_shape)
     except MemoryError as error:
         raise ResourceExhaustedError.of(f"OOM when allocating a constant: {error}") from error
+    except NotImplementedError as error:  # a tensor among the values
+        raise TypeError("List of Tensors when single Tensor expected") from error
     given = None if shape is None else count_of(value)
     tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None, given)
     attrs = {"value": tensor, "dtype": tensor.dtype}
@@ -116,7 +118,7 @@ def convert_to_tensor(
         if wanted is not None and not wanted.is_compatible_with(value.dtype):
             raise ValueError(
                 f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}:"
-                f" {str(value)!r}"
+                f" {value!r}"
             )
         return value
     for _, _, base_type, function in _conversions:
@@ -142,6 +144,10 @@ def convert_to_tensor(
         parts = value if chosen in (None, found) else _with_casts(value, chosen)
         return _pack(parts, chosen, name or "packed")
     if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+        if wanted is not None and wanted not in (int32, int64):
+            raise TypeError(f"Cannot convert a TensorShape to dtype: {wanted}")
         name = name or "shape_as_tensor"
     if wanted is None and preferred_dtype is not None:
         with contextlib.suppress(TypeError, ValueError):

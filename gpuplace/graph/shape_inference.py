@@ -2,19 +2,26 @@
 
 The op library registers one function per op type; an op type without one has outputs of unknown shape.
 
-Source: tensorflow/python/framework/common_shapes.py, release 1.15 (wording of the errors).
+Source: tensorflow/python/framework/common_shapes.py and core/common_runtime/shape_refiner.cc, release 1.15 (wording of
+the errors).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from gpuplace.graph.operation import Operation
+from gpuplace.array_text import summary
+from gpuplace.graph.constant_value import ShapeValueError, Watched, constant_value, constant_value_as_shape
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.lazy import import_waiting, meet_waiting
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
 """Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
+
+_SHOWN = 256
+"""Elements of a value that a message shows."""
 
 _functions: dict[str, ShapeFunction] = {}
 
@@ -56,11 +63,90 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
         return (UNKNOWN_SHAPE,) * num_outputs
     try:
         shapes = function(op)
+    except ShapeValueError as error:  # told without the operation
+        raise ValueError(str(error)) from None
     except ValueError as error:
-        given = ", ".join(brackets(tensor.shape, "?") for tensor in op.inputs)
-        raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
+        raise ValueError(_sentence(op, function, str(error))) from None
     if len(shapes) != num_outputs:
         raise AssertionError(
             f"the shape function of {op.type} gave {len(shapes)} shapes for {num_outputs} outputs"
         )
     return shapes
+
+
+def _sentence(op: Operation, function: ShapeFunction, fault: str) -> str:
+    """What is wrong with an operation, its inputs' shapes, and those of their values that the fault hangs on.
+
+    TensorFlow's shape functions first run without values, and again with those that they asked for. What is wrong with
+    the values at hand is told with them.
+    """
+    taken = _Taken(op)
+    while True:
+        asked = len(taken.values) + len(taken.shapes)
+        try:
+            function(taken.operation)
+        except ValueError as error:
+            fault = str(error)
+            break
+        taken.give()
+        if len(taken.values) + len(taken.shapes) == asked:
+            break
+    given = ", ".join([brackets(tensor.shape, "?") for tensor in op.inputs])
+    text = f"{fault} for '{op.name}' (op: '{op.type}') with input shapes: {given}"
+    values = {at: value for at, value in taken.values.items() if at not in taken.shapes}
+    if shown := ", ".join([f"input[{at}] = <{summary(values[at], _SHOWN)}>" for at in sorted(values)]):
+        text += f" and with computed input tensors: {shown}"
+    if shapes := ", ".join(
+        [f"input[{at}] = {brackets(taken.shapes[at], '?')}" for at in sorted(taken.shapes)]
+    ):
+        text += f" and with input tensors computed as partial shapes: {shapes}"
+    return f"{text}."
+
+
+class _Taken:
+    """The values of inputs that a shape function is given when it asked for them the time before.
+
+    Attributes:
+        operation: what the shape function is to look at.
+        values: position of an input to its value.
+        shapes: position of an input to the shape whose sizes it holds.
+
+    Args:
+        op: the operation.
+    """
+
+    def __init__(self, op: Operation) -> None:
+        self.values: dict[int, Any] = {}
+        self.shapes: dict[int, TensorShape] = {}
+        self._inputs = op.inputs
+        self._asked: set[int] = set()
+        self._asked_as_shapes: set[int] = set()
+        self.operation = Operation(op.graph, op.name, op.type, op.op_def, (), (), op.attrs)
+        self.operation.inputs = tuple([self._watched(at, tensor) for at, tensor in enumerate(op.inputs)])
+        self.operation.outputs = op.outputs
+
+    def _watched(self, at: int, tensor: Tensor) -> Watched:
+        watched = Watched(tensor.op, tensor.value_index, tensor.dtype, tensor.shape)
+        rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
+        unknown = UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank)
+
+        def evaluate() -> tuple[Any, None] | None:
+            self._asked.add(at)
+            return (self.values[at], None) if at in self.values else None
+
+        def evaluate_as_shape() -> TensorShape:
+            self._asked_as_shapes.add(at)
+            return self.shapes.get(at, unknown)
+
+        watched.evaluate = evaluate
+        watched.evaluate_as_shape = evaluate_as_shape
+        return watched
+
+    def give(self) -> None:
+        """Has what was asked for at hand the next time, as far as it is known."""
+        for at in self._asked - self.values.keys():
+            value = constant_value(self._inputs[at])
+            if value is not None:
+                self.values[at] = value
+        for at in self._asked_as_shapes - self.shapes.keys():
+            self.shapes[at] = constant_value_as_shape(self._inputs[at])

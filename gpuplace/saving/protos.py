@@ -35,7 +35,10 @@ from gpuplace.ops.variables.variables import (
 from gpuplace.saving.meta_graph import register_proto_functions
 from gpuplace.saving.names import prepend_name_scope, strip_name_scope
 
-__all__ = ["fill_variable", "slice_info_to_proto", "variable_from_proto", "variable_to_proto"]
+__all__ = [
+    "branch_from_proto", "branch_to_proto", "fill_variable", "loop_from_proto", "loop_to_proto", "slice_info_to_proto",
+    "variable_from_proto", "variable_to_proto",
+]  # fmt: skip
 
 
 # Variables
@@ -168,12 +171,13 @@ def _values_to(context: ControlFlowContext, made: Any, export_scope: str | None)
 def _nested_to(context: ControlFlowContext, made: Any, export_scope: str | None) -> None:
     for nested in context._nested_contexts:
         if nested.IsCondContext():
-            made.nested_contexts.add().cond_ctxt.CopyFrom(_cond_to_proto(nested, export_scope))
+            made.nested_contexts.add().cond_ctxt.CopyFrom(branch_to_proto(nested, export_scope))
         elif nested.IsWhileContext():
-            made.nested_contexts.add().while_ctxt.CopyFrom(_while_to_proto(nested, export_scope))
+            made.nested_contexts.add().while_ctxt.CopyFrom(loop_to_proto(nested, export_scope))
 
 
-def _cond_to_proto(context: Any, export_scope: str | None = None) -> Any:
+def branch_to_proto(context: Any, export_scope: str | None = None) -> Any:
+    """`CondContext.to_proto`; arguments and result are its."""
     if export_scope is not None and not context.name.startswith(export_scope):
         return None
     made = CondContextDef(
@@ -187,7 +191,8 @@ def _cond_to_proto(context: Any, export_scope: str | None = None) -> Any:
     return made
 
 
-def _while_to_proto(context: Any, export_scope: str | None = None) -> Any:
+def loop_to_proto(context: Any, export_scope: str | None = None) -> Any:
+    """`WhileContext.to_proto`; arguments and result are its."""
     if export_scope is not None and not context.name.startswith(export_scope):
         return None
 
@@ -243,7 +248,8 @@ def _nested_from(context: Any, message: Any, import_scope: str | None) -> Any:
     return context
 
 
-def _cond_from_proto(message: Any, import_scope: str | None = None) -> Any:
+def branch_from_proto(message: Any, import_scope: str | None = None) -> Any:
+    """`CondContext.from_proto`; arguments, errors and result are its."""
     graph = get_default_graph()
     context = CondContext.__new__(CondContext)
     context.pred = graph.as_graph_element(prepend_name_scope(message.pred_name, import_scope))
@@ -253,7 +259,8 @@ def _cond_from_proto(message: Any, import_scope: str | None = None) -> Any:
     return _nested_from(context, message, import_scope)
 
 
-def _while_from_proto(message: Any, import_scope: str | None = None) -> Any:
+def loop_from_proto(message: Any, import_scope: str | None = None) -> Any:
+    """`WhileContext.from_proto`; arguments, errors and result are its."""
     graph = get_default_graph()
 
     def tensor(name: str) -> Any:
@@ -282,9 +289,9 @@ def _while_from_proto(message: Any, import_scope: str | None = None) -> Any:
 def _context_from_proto(message: Any, import_scope: str | None) -> Any:
     assert isinstance(message, ControlFlowContextDef)
     if message.WhichOneof("ctxt") == "cond_ctxt":
-        return _cond_from_proto(message.cond_ctxt, import_scope)
+        return branch_from_proto(message.cond_ctxt, import_scope)
     if message.WhichOneof("ctxt") == "while_ctxt":
-        return _while_from_proto(message.while_ctxt, import_scope)
+        return loop_from_proto(message.while_ctxt, import_scope)
     raise NotImplementedError(f"Unknown ControlFlowContextDef field: {message.WhichOneof('ctxt')}")
 
 
@@ -300,5 +307,5 @@ for _collection in (
 register_proto_functions(
     GraphKeys.QUEUE_RUNNERS, QueueRunnerDef, QueueRunner.to_proto, QueueRunner.from_proto
 )
-register_proto_functions(GraphKeys.COND_CONTEXT, CondContextDef, _cond_to_proto, _cond_from_proto)
-register_proto_functions(GraphKeys.WHILE_CONTEXT, WhileContextDef, _while_to_proto, _while_from_proto)
+register_proto_functions(GraphKeys.COND_CONTEXT, CondContextDef, branch_to_proto, branch_from_proto)
+register_proto_functions(GraphKeys.WHILE_CONTEXT, WhileContextDef, loop_to_proto, loop_from_proto)

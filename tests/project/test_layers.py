@@ -14,6 +14,7 @@ PACKAGE = ROOT / "gpuplace"
 # A layer may import those named beside it and itself. Modules on top of all (TOP) may import everything.
 # graphdef turns messages into the placer's arrays as well as into graphs, so it stands above the placer.
 LAYERS: dict[str, set[str]] = {
+    "array_text": set(),
     "callers": set(),
     "lazy": set(),
     "release": set(),
@@ -95,9 +96,9 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
     "gpuplace.ops.flow.case": {"gpuplace.ops.functions.flow.cond_v2"},
-    "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2"},
+    "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2", "gpuplace.saving.protos"},
     "gpuplace.ops.flow.arrays.tensor_arrays": {"gpuplace.ops.flow.arrays.tensor_arrays_v2"},
-    "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2"},
+    "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2", "gpuplace.saving.protos"},
     "gpuplace.ops.functions.flow.graphs": {
         "gpuplace.graphdef.function_def",
         "gpuplace.graphdef.function_def_to_graph",

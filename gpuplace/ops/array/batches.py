@@ -296,7 +296,11 @@ def _batches_shape(op: Operation) -> Any:
     area = math.prod(int(size) for size in blocks)
     batch = sizes[0]
     if not shrinks and batch is not None and batch % area:
-        raise ValueError(f"Dimension size must be evenly divisible by {area} but is {batch}")
+        left = batch
+        for block in (int(size) for size in blocks):
+            if left % block:
+                raise ValueError(f"Dimension size must be evenly divisible by {block} but is {left}")
+            left //= block
     result = [None if batch is None else batch * area if shrinks else batch // area]
     for axis, block in enumerate(int(size) for size in blocks):
         length = sizes[1 + axis]

@@ -25,6 +25,7 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.kernels.tensor_lists import zeros_like as variant_zeros
 from gpuplace.numerics.arguments import int_of, list_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import size_from
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
@@ -306,10 +307,10 @@ def _fill_shape(op: Operation) -> Any:
         raise ValueError(f"Shape must be rank 1 but is rank {dims.shape.ndims}")
     if value.shape.ndims not in (None, 0):
         raise ValueError(f"Shape must be rank 0 but is rank {value.shape.ndims}")
-    known = constant_value(dims)
-    if known is not None and known.size and known.min() < 0:
-        raise ValueError(f"Fill dimensions must be >= 0, got {known.min()}")
-    return (constant_value_as_shape(dims),)
+    shape, known = constant_value_as_shape(dims), constant_value(dims)
+    if known is not None and (known < 0).any():
+        raise ValueError("Fill dimensions must be >= 0")
+    return (shape,)
 
 
 @gradient("Fill")
@@ -594,6 +595,5 @@ def _one_hot_shape(op: Operation) -> Any:
         return (UNKNOWN_SHAPE,)
     if axis < -1 or axis > len(sizes):
         raise ValueError(f"axis must be >= -1 and <= {len(sizes)}, got {axis}")
-    depth = constant_value(op.inputs[1])
     at = len(sizes) if axis == -1 else axis
-    return (TensorShape.of((*sizes[:at], None if depth is None else int(depth), *sizes[at:])),)
+    return (TensorShape.of((*sizes[:at], size_from(op, 1), *sizes[at:])),)

@@ -131,13 +131,14 @@ def _concat_shape(op: Operation) -> Any:
     require_axis(TensorShape.of((None,) * rank), int(axis))
     along = int(axis) % rank
     total: int | None = 0
-    rest = TensorShape.of((None,) * rank)
-    for shape in shapes:
+    before, after = TensorShape.of((None,) * along), TensorShape.of((None,) * (rank - along - 1))
+    for shape in reversed(shapes):
         sizes = shape.sizes or (None,) * rank
         total = None if total is None or sizes[along] is None else total + sizes[along]  # type: ignore[operator]
-        rest = merge_shapes(rest, TensorShape.of((*sizes[:along], None, *sizes[along + 1 :])))
-    assert rest.sizes is not None
-    return (TensorShape.of((*rest.sizes[:along], total, *rest.sizes[along + 1 :])),)
+        before = merge_shapes(TensorShape.of(sizes[:along]), before)
+        after = merge_shapes(TensorShape.of(sizes[along + 1 :]), after)
+    assert before.sizes is not None and after.sizes is not None
+    return (TensorShape.of((*before.sizes, total, *after.sizes)),)
 
 
 @gradient("ConcatV2", "Concat")
@@ -528,7 +529,12 @@ def _split_v_shape(op: Operation) -> Any:
         return (TensorShape.of((None,) * len(sizes)),) * count
     if axis.size != 1:
         raise ValueError("split_dim_tensor must have exactly one element.")
-    at = axis.item() % len(sizes)
+    dimension = axis.item()
+    if not -len(sizes) <= dimension < len(sizes):
+        raise ValueError(
+            f"Dimension size, given by scalar input {dimension} must be in range [{-len(sizes)}, {len(sizes)})"
+        )
+    at = dimension % len(sizes)
     if lengths is None:
         parts: list[int | None] = [None] * count
     else:

@@ -18,7 +18,8 @@ from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import list_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
@@ -42,7 +43,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
         ``[rank]`` of that type.
     """
     with name_scope(name, "Shape", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             return new("Cast", x=input.dense_shape, DstT=out_type)
         input = convert_to_tensor(input)
         if input.shape.is_fully_defined():
@@ -96,7 +97,7 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
         A scalar of that type.
     """
     with name_scope(name, "Size", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             sizes = new("Cast", x=input.dense_shape, DstT=out_type)
             return new("Prod", scope, input=sizes, reduction_indices=0)
         input = convert_to_tensor(input)
@@ -122,7 +123,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
         A scalar int32.
     """
     with name_scope(name, "Rank", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             return new("Size", scope, input=input.dense_shape)
         input = convert_to_tensor(input)
         if input.shape.ndims is not None:
@@ -487,7 +488,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
         A tensor like ``input``.
     """
     parts: Any = None
-    if isinstance(input, SparseTensor):
+    if isinstance(input, SparseTensor | SparseTensorValue):
         parts = SparseTensor(
             *(new("Identity", input=one) for one in (input.indices, input.values, input.dense_shape))
         )
@@ -604,7 +605,7 @@ def _ensure_shape(xp: Any, input: Any, *, shape: Any, ctx: Any) -> Any:
 
 @shape_function("EnsureShape")
 def _ensure_shape_shape(op: Operation) -> Any:
-    return (op.inputs[0].shape.merge_with(op.attrs["shape"]),)
+    return (merge_shapes(op.attrs["shape"], op.inputs[0].shape),)
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:

@@ -22,7 +22,7 @@ import numpy as np
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.constant_value import ShapeValueError, constant_value
 from gpuplace.graph.convert import make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -119,15 +119,16 @@ def _slice_shape(op: Operation) -> Any:
         if lengths is None or axis >= lengths.size:
             result.append(None)
         elif lengths[axis] != -1:
-            start = None if starts is None else int(starts[axis])
             length = int(lengths[axis])
-            if total is not None and start is not None and not 0 <= start <= start + length <= total:
-                raise ValueError(
-                    f"Need 0 <= begin[{axis}] <= begin[{axis}] + size[{axis}] <= {total}, got {start}, {length}"
-                )
+            if length < -1:
+                raise ShapeValueError(f"Invalid value in tensor used for shape: {length}")
             result.append(length)
+        elif total is None or starts is None:
+            result.append(None)
+        elif total < starts[axis]:
+            raise ValueError(f"Negative dimension size caused by subtracting {starts[axis]} from {total}")
         else:
-            result.append(None if total is None or starts is None else total - int(starts[axis]))
+            result.append(total - int(starts[axis]))
     return (TensorShape.of(tuple(result)),)
 
 
@@ -233,7 +234,8 @@ def _key(
                 if step < 0:
                     raise InvalidArgumentError.of("only stride 1 allowed on non-range indexing.")
                 if total is not None and not -total <= low < total:
-                    raise InvalidArgumentError.of(f"slice index {low} of dimension {axis} out of bounds.")
+                    at = low + total if low < 0 else low
+                    raise InvalidArgumentError.of(f"slice index {at} of dimension {axis} out of bounds.")
                 key.append(int(low))
             else:
                 first = None if masks["begin_mask"] & bit else int(low)
@@ -262,25 +264,14 @@ def _strided_slice(
 @shape_function("StridedSlice")
 def _strided_slice_shape(op: Operation) -> Any:
     sizes = op.inputs[0].shape.sizes
-    bounds = [constant_value(tensor) for tensor in op.inputs[1:]]
-    if sizes is None:
+    strides = constant_value(op.inputs[3])
+    if sizes is None or strides is None:
         return (UNKNOWN_SHAPE,)
+    bounds = [*(constant_value(tensor) for tensor in op.inputs[1:3]), strides]
     masks = {name: op.attrs[name] for name in _MASKS}
-    count = next((bound.size for bound in bounds if bound is not None), None)
-    if count is None:
-        count = op.inputs[1].shape.num_elements()
-    if count is None:
-        return (UNKNOWN_SHAPE,)
-    strides_known = bounds[2] is not None
-    lows, highs, steps = ([0] * count if bound is None else bound.tolist() for bound in bounds)
+    lows, highs, steps = ([0] * strides.size if bound is None else bound.tolist() for bound in bounds)
     try:
-        key = _key(
-            sizes,
-            lows if bounds[0] is not None else [0] * count,
-            highs,
-            steps if strides_known else [1] * count,
-            masks,
-        )
+        key = _key(sizes, lows, highs, steps, masks)
     except InvalidArgumentError as error:
         if bounds[0] is None and "out of bounds" in error.message:
             return (UNKNOWN_SHAPE,)
@@ -295,7 +286,7 @@ def _strided_slice_shape(op: Operation) -> Any:
         else:
             total = remaining.pop(0)
             free = entry == _slice(None)
-            full = entry.start is None and entry.stop is None and strides_known
+            full = entry.start is None and entry.stop is None
             known = all(bound is not None for bound in bounds)
             if free:
                 result.append(total)

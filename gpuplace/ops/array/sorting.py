@@ -15,6 +15,11 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
@@ -45,7 +50,7 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
         ValueError: another direction, or there is no such dimension.
     """
     with name_scope(name, "sort"):
-        return _sorted(values, axis, direction)[0]
+        return _sorted(values, axis, False, direction)
 
 
 def argsort(
@@ -71,28 +76,45 @@ def argsort(
         ValueError: as for ``sort``.
     """
     with name_scope(name, "argsort"):
-        return _sorted(values, axis, direction)[1]
+        return _sorted(values, axis, True, direction)
 
 
-def _sorted(values: Any, axis: int, direction: str) -> tuple[Tensor, Tensor]:
+def _sorted(values: Any, axis: Any, is_argsort: bool, direction: str) -> Tensor:
+    """The nodes of a sort; ``TopKV2`` gives the largest first, and works on the last dimension."""
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"Unknown direction {direction}")
+        raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
+    known_axis = constant_value(convert_to_tensor(axis, name="axis"))
+    if known_axis is None or known_axis.ndim:
+        raise ValueError("axis must be a constant scalar")
+    dimension = int(known_axis)
     given = convert_to_tensor(values, name="values")
-    rank = given.shape.ndims
-    if rank is None:
-        raise ValueError("values must have a known rank")
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of range for values of rank {rank}")
-    order = [at for at in range(rank) if at != axis % rank] + [axis % rank]
-    back = sorted(range(rank), key=order.__getitem__)
-    moved = given if order == back == list(range(rank)) else new("Transpose", x=given, perm=order)
-    signed = -moved if direction == "ASCENDING" else moved
-    size = new("StridedSlice", input=shape_tensor(signed), begin=[-1], end=[0], strides=[1], end_mask=1)
-    largest, places = apply_op("TopKV2", input=signed, k=new("Squeeze", input=size)).outputs
-    found = (-largest if direction == "ASCENDING" else largest), places
-    if moved is given:
-        return found
-    return new("Transpose", x=found[0], perm=back), new("Transpose", x=found[1], perm=back)
+    is_ascending = direction == "ASCENDING"
+    signed = -given if is_ascending else given
+    size = shape_tensor(signed)[dimension]
+    rank = rank_of(signed)
+    known = given.shape.ndims
+    if dimension == -1 or (known is not None and dimension == known - 1):
+        return _largest(signed, size, is_argsort, is_ascending)
+    at: Any
+    order: Any
+    if known is not None:
+        exchanged = list(range(known))
+        exchanged[dimension], exchanged[-1] = exchanged[-1], exchanged[dimension]
+        order = constant(exchanged, "int64", name="transposition")
+    else:
+        at = dimension + rank if dimension < 0 else dimension
+        order = concat([range_of(at), [rank - 1], range_of(at + 1, rank - 1), [at]], 0)
+    found = _largest(transpose(signed, order), size, is_argsort, False)
+    back = transpose(found, order)
+    return -back if is_ascending and not is_argsort else back
+
+
+def _largest(values: Tensor, size: Tensor, is_argsort: bool, is_signed: bool) -> Tensor:
+    """All of the last dimension, the largest first, or their positions."""
+    largest, places = apply_op("TopKV2", input=values, k=size).outputs
+    if is_argsort:
+        return places
+    return -largest if is_signed else largest
 
 
 def histogram_fixed_width_bins(

@@ -52,6 +52,30 @@ class CondContext(ControlFlowContext):
         self._external_values[pred] = pred
         pivot.op._set_control_flow_context(self)
 
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The branch as a ``CondContextDef``.
+
+        Args:
+            export_scope: a scope for the names to lack; None: none.
+
+        Returns:
+            The message; None if the branch is not in the scope.
+        """
+        return above("gpuplace.saving.protos", "branch_to_proto")(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
+        """The branch whose operations are in the default graph.
+
+        Args:
+            context_def: a ``CondContextDef``.
+            import_scope: the scope that they are in; None: they have the names that the message says.
+
+        Raises:
+            KeyError: there is no such tensor.
+        """
+        return above("gpuplace.saving.protos", "branch_from_proto")(context_def, import_scope)
+
     @property
     def grad_state(self) -> Any:
         """As for any context."""

@@ -13,8 +13,9 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute, computed_by_none
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.support import no_outputs, same_shape, scalar_shape
-from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import no_outputs, same_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 
 @compute("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
@@ -44,7 +45,9 @@ def _enter_shape(op: Operation) -> Any:
 shape_function("Exit", "RefExit", "NextIteration", "RefNextIteration")(same_shape)
 
 
-shape_function("LoopCond")(scalar_shape)
+@shape_function("LoopCond")
+def _condition_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(op.inputs[0].shape, 0)]
 
 
 shape_function("ControlTrigger")(no_outputs)

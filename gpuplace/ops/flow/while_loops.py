@@ -114,6 +114,30 @@ class WhileContext(ControlFlowContext):
         self.loop_enters: list[Tensor] = []
         self.loop_exits: list[Tensor] = []
 
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The loop as a ``WhileContextDef``.
+
+        Args:
+            export_scope: a scope for the names to lack; None: none.
+
+        Returns:
+            The message; None if the loop is not in the scope.
+        """
+        return above("gpuplace.saving.protos", "loop_to_proto")(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: Any, import_scope: str | None = None) -> Any:
+        """The loop whose operations are in the default graph.
+
+        Args:
+            context_def: a ``WhileContextDef``.
+            import_scope: the scope that they are in; None: they have the names that the message says.
+
+        Raises:
+            KeyError: there is no such tensor.
+        """
+        return above("gpuplace.saving.protos", "loop_from_proto")(context_def, import_scope)
+
     @property
     def grad_state(self) -> Any:
         """The state of the gradients that this loop computes, or None."""

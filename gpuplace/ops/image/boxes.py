@@ -572,6 +572,7 @@ def _crop_shape(op: Operation) -> Sequence[TensorShape]:
     image, boxes = op.inputs[0].shape.with_rank(4), op.inputs[1].shape.with_rank(2)
     count = merge_sizes(boxes[0].value, op.inputs[2].shape.with_rank(1)[0].value)
     size = constant_value(op.inputs[3])
+    merge_sizes(2, op.inputs[3].shape.with_rank(1)[0].value)
     height, width = (None, None) if size is None else size.tolist()
     return (TensorShape([count, height, width, image[3]]),)
 

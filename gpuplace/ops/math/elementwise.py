@@ -757,7 +757,11 @@ def _multiply_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return new("Mul", name, x=x, y=y)
 
 
-binary_operator("add", add_v2)
+def _add_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    return new("Add" if x.dtype.base_dtype is string else "AddV2", name, x=x, y=y)
+
+
+binary_operator("add", _add_operator)
 binary_operator("sub", subtract)
 binary_operator("mul", _multiply_operator)
 binary_operator("div", div)

@@ -36,6 +36,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.ops.support import conjugate, like, new, new_list
 from gpuplace.ops.variants import variant_of
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -88,23 +89,28 @@ def _axes(x: Any, axis: Any) -> Any:
 
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid."""
-    return _counted_from_front(tuple(axes.ravel().tolist()), rank)
+    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid.
+
+    One that is named twice counts once in 1.15, and is an error in 2.21.
+    """
+    found = _counted_from_front(tuple(axes.ravel().tolist()), rank)
+    if len(found) != axes.size and rules() == "2.21":
+        twice = next(axis for axis in found if (axes % rank == axis).sum() > 1)
+        raise InvalidArgumentError.of(
+            f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}"
+        )
+    return found
 
 
 @functools.lru_cache(256)
 def _counted_from_front(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    found: list[int] = []
+    found: dict[int, None] = {}
     for axis in axes:
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(
                 f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
             )
-        if axis % rank in found:
-            raise InvalidArgumentError.of(
-                f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
-            )
-        found.append(axis % rank)
+        found[axis % rank] = None
     return tuple(found)
 
 

@@ -156,8 +156,10 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     images = require_rank(op.inputs[0].shape, 4)
     rows, columns, deep, filters = require_rank(op.inputs[1].shape, 4).sizes or (None,) * 4
     channels = channels_of(images, format_of(op.attrs))
-    if channels is not None and deep is not None and (deep == 0 or channels % deep):
-        raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
+    if deep == 0:
+        raise ValueError("Depth of filter must not be 0")
+    if channels is not None and deep is not None and channels % deep:
+        raise ValueError(f"Depth of input ({channels}) is not a multiple of input depth of filter ({deep})")
     _check_paddings(op.attrs)
     return [image_shape(op, images, rows, columns, filters)]
 

@@ -31,7 +31,7 @@ from gpuplace.ops.random import philox
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variants import variant_of
-from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 __all__ = [
@@ -100,6 +100,7 @@ def _random_shape(op: Operation) -> Any:
     if op.type == "RandomUniformInt":
         for bound in op.inputs[1:]:
             require_rank(bound.shape, 0)
+    require_rank(op.inputs[0].shape, 1)
     return (constant_value_as_shape(op.inputs[0]),)
 
 
@@ -109,13 +110,14 @@ not_differentiable(
 
 
 def shape_argument(shape: Any) -> Any:
-    """The sizes of a random tensor as a tensor, int32 where they are known."""
-    if isinstance(shape, (TensorShape, list, tuple, int)) and not isinstance(shape, Tensor):
-        try:
-            sizes: Any = as_shape(shape).as_list()
-            return convert_to_tensor(sizes, "int32", name="shape")
-        except (TypeError, ValueError):
-            return convert_to_tensor(shape, name="shape")
+    """The sizes of a random tensor as a tensor, of int64 where one needs it.
+
+    Source: tensorflow/python/framework/tensor_util.py (shape_tensor), release 1.15.
+    """
+    if isinstance(shape, (list, tuple)):
+        if not shape:
+            return convert_to_tensor(shape, "int32", name="shape")
+        shape = tuple([size.value if isinstance(size, Dimension) else size for size in shape])
     return convert_to_tensor(shape, name="shape")
 
 

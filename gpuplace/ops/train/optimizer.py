@@ -10,7 +10,7 @@ Source: tensorflow/python/training/optimizer.py and slot_creator.py, release 1.1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype
@@ -354,8 +354,8 @@ class Optimizer(Trackable):
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
 
-    def _valid_dtypes(self) -> set[str]:
-        return {"float16", "bfloat16", "float32", "float64"}
+    def _valid_dtypes(self) -> Collection[str]:
+        return ["float32", "float64", "float16", "bfloat16"]
 
     def _assert_valid_dtypes(self, tensors: Sequence[Any]) -> None:
         valid = self._valid_dtypes()
@@ -363,7 +363,7 @@ class Optimizer(Trackable):
             dtype = as_dtype(tensor.dtype).base_dtype
             if dtype.name not in valid:
                 raise ValueError(
-                    f"Invalid type {dtype!r} for {tensor.name}, expected: {[as_dtype(v) for v in sorted(valid)]}."
+                    f"Invalid type {dtype!r} for {tensor.name}, expected: {[as_dtype(name) for name in valid]}."
                 )
 
     # What subclasses override

@@ -20,6 +20,7 @@ from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
@@ -113,6 +114,7 @@ def _variable_of(op: Operation) -> Any:
 
 @shape_function("Switch", "RefSwitch")
 def _switch_shape(op: Operation) -> list[TensorShape]:
+    require_rank(op.inputs[1].shape, 0)
     return [op.inputs[0].shape] * 2
 
 

@@ -131,21 +131,25 @@ class PartitionedVariable:
         Raises:
             NotImplementedError: it is cut along several dimensions.
         """
+        with get_default_graph().control_dependencies(None):
+            return self._concat()
+
+    def _concat(self) -> Tensor:
+        """`as_tensor`, after what control dependencies ask for."""
         graph = get_default_graph()
-        with graph.control_dependencies(None):
-            if len(self._variable_list) == 1:
-                with graph.name_scope(None):
-                    return reshaping.identity(self._variable_list[0], name=self._name)
-            axes = self._partition_axes()
-            if len(axes) > 1:
-                raise NotImplementedError(
-                    f"Cannot concatenate along more than one dimension: {axes}.  Multi-axis partition concat is not"
-                    " supported"
-                )
-            with graph.name_scope(f"{self._name}/ConcatPartitions/"):
-                whole = joining.concat(self._variable_list, axes[0])
+        if len(self._variable_list) == 1:
             with graph.name_scope(None):
-                return reshaping.identity(whole, name=self._name)
+                return reshaping.identity(self._variable_list[0], name=self._name)
+        axes = self._partition_axes()
+        if len(axes) > 1:
+            raise NotImplementedError(
+                f"Cannot concatenate along more than one dimension: {axes}.  Multi-axis partition concat is not"
+                " supported"
+            )
+        with graph.name_scope(f"{self._name}/ConcatPartitions/"):
+            whole = joining.concat(self._variable_list, axes[0])
+        with graph.name_scope(None):
+            return reshaping.identity(whole, name=self._name)
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.flow.assert_and_print import summary
+from gpuplace.array_text import summary
 
 
 def test_assert_shows_its_data() -> None:

@@ -1,0 +1,128 @@
+"""Expressions of TensorFlow 1 that are refused while a graph is built, and some that look as if they were.
+
+TensorFlow's Python 3.7 reads this module too. `tests/oracle/record/short_programs.py` records what 1.15.5 makes of
+each.
+"""
+
+EXPRESSIONS = (
+    "tf.strided_slice(tf.zeros([2]),[5],[6],[1],shrink_axis_mask=1)",
+    "tf.reshape(tf.zeros([2,3]),[4,2])",
+    "tf.reshape(tf.zeros([2,3]),[4,-1])",
+    "tf.transpose(tf.zeros([2,3]),[0,3])",
+    "tf.concat([tf.zeros([2,3]),tf.zeros([2,4])],0)",
+    "tf.concat([tf.zeros([2,3]),tf.zeros([2,4])],5)",
+    "tf.tile(tf.zeros([2,3]),[1])",
+    "tf.tile(tf.zeros([2,3]),[1,-1])",
+    "tf.pad(tf.zeros([2,3]),[[1,-1],[0,0]])",
+    "tf.slice(tf.zeros([2,3]),[0,0],[3,1])",
+    "tf.split(tf.zeros([5,3]),2)",
+    "tf.fill([2,-1],1.)",
+    "tf.range(0,10,-1)",
+    "tf.reduce_sum(tf.zeros([2,3]),[2])",
+    "tf.argmax(tf.zeros([2,3]),2)",
+    "tf.expand_dims(tf.zeros([2,3]),5)",
+    "tf.squeeze(tf.zeros([2,3]),[1])",
+    "tf.one_hot([1,2],-1)",
+    "tf.gather(tf.zeros([2,3]),[0],axis=3)",
+    "tf.broadcast_to(tf.zeros([2,3]),[4,2])",
+    "tf.space_to_batch_nd(tf.zeros([1,3,3,1]),[2,2],[[0,0],[0,0]])",
+    "tf.matmul(tf.zeros([2,3]),tf.zeros([2,3]))",
+    "tf.reverse(tf.zeros([2,3]),[2])",
+    "tf.unsorted_segment_sum(tf.zeros([3]),[0,1,2],-1)",
+    "tf.scatter_nd([[0]],[1.],[-3])",
+    "tf.nn.top_k(tf.zeros([3]),5)",
+    "tf.image.resize_bilinear(tf.zeros([1,2,2,3]),[2,2,2])",
+    "tf.cumsum(tf.zeros([2]),axis=[1,2])",
+    "tf.random_uniform([-2])",
+    "tf.reshape(tf.zeros([2,3]),[-1,-1])",
+    "tf.strided_slice(tf.zeros([2,3]),[0,0,0],[1,1,1])",
+    "tf.split(tf.zeros([5,3]),[2,2])",
+    "tf.split(tf.zeros([5,3]),[2,3],axis=4)",
+    "tf.reshape(tf.placeholder(tf.float32,[None,3]),tf.stack([2,tf.placeholder(tf.int32,[]),2]))",
+    "tf.reshape(tf.zeros([2,3]),tf.stack([4,tf.placeholder(tf.int32,[])]))",
+    "tf.depth_to_space(tf.zeros([1,2,2,3]),2)",
+    "tf.zeros([2,3])[3]",
+    "tf.zeros([2,3])[0,5]",
+    "tf.batch_to_space(tf.zeros([3,1,1,1]),[[0,0],[0,0]],2)",
+    "tf.linspace(0.,1.,-2)",
+    "tf.pad(tf.zeros([2,3]),[[3,3],[0,0],[1,1]])",
+    "tf.sparse_to_dense([[0]],[-2],[1.])",
+    'tf.nn.conv2d_backprop_input([1,2,2],tf.zeros([1,1,1,1]),tf.zeros([1,2,2,1]),[1,1,1,1],"SAME")',
+    "tf.ensure_shape(tf.zeros([2]),[3])",
+    "tf.zeros([2,3])[:,:,None,5]",
+    "tf.eye(-2)",
+    "tf.constant([None,3])",
+    "tf.constant((None,3),tf.int32)",
+    "tf.convert_to_tensor([[1,None],[2,3]])",
+    "tf.reshape([1.],[None,1])",
+    "tf.reshape([1.],tf.TensorShape([None,1]))",
+    "tf.zeros([None,1])",
+    "tf.zeros([None,1],tf.int32)",
+    "tf.add(None,1)",
+    "tf.stack([1,None])",
+    'tf.constant(["a",1])',
+    'tf.constant([1,"a"])',
+    "tf.constant(True,tf.int32)",
+    "tf.constant([True,1])",
+    "tf.constant([1,True])",
+    "tf.convert_to_tensor(tf.zeros([2]),tf.int32)",
+    "tf.zeros([2])+[1,None]",
+    'tf.nn.conv2d(tf.zeros([1,2,2,3]),tf.zeros([1,1,2,4]),[1,1,1,1],"SAME")',
+    "tf.while_loop(lambda i:i<3,lambda i:tf.concat([i,i],0),[tf.zeros([1])])",
+    "tf.cond(tf.constant([True]),lambda:1,lambda:2)",
+    "tf.sort(tf.placeholder(tf.float32, [None, None]))",
+    'tf.sort(tf.zeros([2, 3]), axis=0, direction="DESCENDING")',
+    "tf.sort(tf.placeholder(tf.float32))",
+    "tf.sort(tf.placeholder(tf.float32), axis=1)",
+    "tf.sort(tf.placeholder(tf.float32), axis=-2)",
+    "tf.sort(tf.zeros([3, 4, 5]), axis=tf.constant(-3))",
+    "tf.sort(tf.constant(1.0))",
+    "tf.sort([[1.0, 2.0]], axis=-3)",
+    "tf.sort([1.0], axis=[0])",
+    'tf.sort([1.0], direction="up")',
+    "tf.argsort(tf.placeholder(tf.float32))",
+    "tf.argsort(tf.placeholder(tf.float32), axis=0)",
+    "tf.argsort(tf.zeros([3, 4]), stable=True)",
+    'tf.argsort(tf.zeros([3, 4]), axis=-2, direction="DESCENDING")',
+    'tf.constant(["a"]) + ["b"]',
+    '"a" + tf.constant(["b"])',
+    "tf.shape(tf.SparseTensorValue([[0, 1]], [1], [2, 2]))",
+    "tf.size(tf.SparseTensorValue([[0, 1]], [1], [2, 2]))",
+    "tf.random_uniform([2**33])",
+    "tf.random_normal([np.int64(2), 3])",
+    "tf.truncated_normal(tf.TensorShape([2**33]))",
+    "tf.random_uniform([tf.Dimension(2), 3])",
+    "tf.random_uniform(np.array([2, 3]))",
+    "tf.random_uniform(5)",
+    "tf.random_uniform(tf.TensorShape([None, 3]))",
+    "tf.convert_to_tensor(tf.TensorShape(None))",
+    "tf.convert_to_tensor(tf.TensorShape([1, 2]), dtype=tf.float32)",
+    "tf.Variable([np.int64(1)])",
+    "tf.reduce_sum([np.int64(1), 2])",
+    "tf.gather([1.0, 2.0], [np.int64(1)])",
+    "tf.constant([np.int64(2**40)])",
+    "tf.constant([np.float16(2), 1.5])",
+    "tf.constant([np.int8(1), 2])",
+    "tf.constant([np.uint16(5), -1])",
+    "tf.constant([np.bool_(True), 1])",
+    "tf.constant([np.complex128(1), 1])",
+    "tf.constant([np.float32(1), np.float64(2)])",
+    "tf.constant(tf.zeros([2]))",
+    "tf.constant([tf.zeros([]), 1.0])",
+)
+"""They name TensorFlow ``tf`` and NumPy ``np``."""
+
+
+def outcome(tf, np, expression):
+    """The nodes that an expression makes, or the class and the text of its error."""
+    with tf.Graph().as_default() as graph:
+        try:
+            eval(expression, {"tf": tf, "np": np})
+        except Exception as error:
+            return [type(error).__name__, str(error)]
+        made = graph.get_operations()
+        return [[op.name, op.type, [_told(tensor) for tensor in op.outputs]] for op in made]
+
+
+def _told(tensor):
+    return f"{tensor.dtype.name} {tensor.shape}"

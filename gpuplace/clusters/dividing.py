@@ -35,6 +35,7 @@ from gpuplace.graphdef.messages import GraphDef
 from gpuplace.plan.compile import Signature
 from gpuplace.plan.schedule.loop_frames import Frames
 from gpuplace.plan.schedule.pruning import pruned_with_loops
+from gpuplace.plan.schedule.unused import used_operations
 
 
 def task_of_device(device: str) -> str:
@@ -59,7 +60,10 @@ class Part:
 
 
 def divided(
-    signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation] = frozenset()
+    signature: Signature,
+    device_of: Callable[[Operation], str],
+    done: frozenset[Operation] = frozenset(),
+    drops_unused: bool = False,
 ) -> dict[str, Part]:
     """The parts of a step, by task.
 
@@ -67,30 +71,37 @@ def divided(
         signature: what to fetch, run and feed.
         device_of: the placement.
         done: what has run already, in an earlier piece of the step.
+        drops_unused: whether gradients that nobody takes are left out, where the step has no loops and no GPUs.
 
     Raises:
         UnimplementedError: a loop would run on several tasks.
         InvalidArgumentError: the operations form a cycle.
     """
-    return _Division(signature, device_of, done).parts()
+    return _Division(signature, device_of, done, drops_unused).parts()
 
 
 class _Division:
     """One step that is divided."""
 
     def __init__(
-        self, signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation]
+        self,
+        signature: Signature,
+        device_of: Callable[[Operation], str],
+        done: frozenset[Operation],
+        drops_unused: bool,
     ) -> None:
         self._fetches, self._targets, feeds = signature
         self._fed = {tensor: position for position, tensor in enumerate(feeds)}
         operations, frames = pruned_with_loops(self._fetches, self._targets, self._fed)
         operations = [op for op in operations if op not in done]
-        self._operations = operations
         self._device = {op: device_of(op) for op in operations}
+        if drops_unused and frames is None and all(map(_is_cpu, self._device.values())):
+            operations = used_operations(operations, self._fetches, self._targets, self._fed)
+        self._operations = operations
         self._in_loops: set[Operation] = set()
         if frames is not None:
             self._keep_loops_together(frames)
-        self._task = {op: task_of_device(device) for op, device in self._device.items()}
+        self._task = {op: task_of_device(self._device[op]) for op in operations}
         self._parts: dict[str, Part] = {}
         self._copied: set[tuple[Operation, str]] = set()
         self._received: dict[tuple[Tensor | Operation, str], str] = {}
@@ -306,6 +317,10 @@ class _Division:
 def _encode(attrs: dict[str, Any], node: Any) -> None:
     for label, value in attrs.items():
         encode_attr(value, node.attr[label])
+
+
+def _is_cpu(device: str) -> bool:
+    return "/device:CPU:" in device
 
 
 def _cpu(task: str) -> str:

@@ -55,6 +55,7 @@ from gpuplace.graphdef.messages import ConfigProto, GraphDef
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
+from gpuplace.plan.schedule.unused import drops_unused
 from gpuplace.plan.step_errors import node_named_in, with_lines
 from gpuplace.release import get_release
 
@@ -293,7 +294,8 @@ class ClusterSession:
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
-        parts = divided(signature, device_of, done)
+        drops = drops_unused(self._config) and not done and not options.is_traced
+        parts = divided(signature, device_of, done, drops)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
         event_loop.wait_for(self._register(plan, parts.values()))
         return plan

@@ -130,26 +130,15 @@ def test_branches_on_other_tasks(tasks):
     assert found == [([7.0, 70.0], 1), ([1.0, 10.0], 1), ([7.0, 70.0], 2)]
 
 
-def test_loops_run_on_one_task(tasks):
+def test_a_loop_on_one_task_and_its_gradient(tasks):
     with tf.device("/job:ps"):
         w = tf.get_variable("w", initializer=2.0)
     with tf.device("/job:worker/task:1"):
         _, power = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a * w), [0, 1.0])
         gradient = tf.gradients(power, w)[0]
-
-    def on_two(i):
-        with tf.device("/job:worker/task:0"):
-            return i + 1
-
-    with tf.device("/job:worker/task:1"):
-        split = tf.while_loop(lambda i: i < 4, on_two, [0])
     with tf.Session(tasks["worker", 0].target) as session:
         session.run(w.initializer)
         assert session.run([power, gradient]) == [16.0, 32.0]
-        with pytest.raises(
-            tf.errors.UnimplementedError, match="loop 'while_1/while_context' would run on 2 tasks"
-        ):
-            session.run(split)
 
 
 def test_errors_name_the_node_the_line_and_the_task(tasks):

@@ -76,7 +76,7 @@ class Rendezvous:
         """
         if self.error is not None:
             raise self.error
-        self._carry(_next_name(self._sent, name), device, value)
+        self._carry(next_name(self._sent, name), device, value)
 
     def receive(self, name: str) -> Any:
         """Waits for the value of an edge.
@@ -84,7 +84,7 @@ class Rendezvous:
         Raises:
             OpError: the step was given up.
         """
-        name = _next_name(self._received, name)
+        name = next_name(self._received, name)
         with self._lock:
             value = self._values.pop(name, _NOTHING)
             if value is not _NOTHING:
@@ -113,7 +113,12 @@ class Rendezvous:
         self.cancellation.cancel()
 
 
-def _next_name(counts: dict[str, int], edge: str) -> str:
-    """What the value of an edge is called this time: by the edge the first time, then with a number."""
+def next_name(counts: dict[str, int], edge: str) -> str:
+    """What the value of an edge is called this time: by the edge the first time, then with a number.
+
+    Args:
+        counts: edge -> how many times there were; is counted on.
+        edge: the edge.
+    """
     count = counts[edge] = counts.get(edge, 0) + 1
     return edge if count == 1 else f"{edge};{count}"

@@ -248,5 +248,20 @@ def test_a_loop_that_may_not_run_in_another_one_is_refused(tasks):
             session.run(found)
 
 
+def test_a_traced_step_has_the_copies_of_every_iteration(tasks):
+    x, n, found = power()
+    with tf.Session(tasks["worker", 0].target, config=LIMIT) as session:
+        timeline = session.timeline(found, {x: 2.0, n: 3})
+    decisions = [
+        copy
+        for copy in timeline.copies
+        if (copy.tensor, copy.target) == ("while/LoopCond", "/job:ps/replica:0/task:0/device:CPU:0")
+    ]
+    assert len(decisions) == 4
+    for before, after in zip(decisions, decisions[1:], strict=False):
+        assert before.start_us < after.start_us and before.end_us < after.end_us
+    assert sum(copy.end_us > copy.start_us for copy in decisions) > 1  # each has an arrival of its own
+
+
 def sessions_of(tasks):
     return [one for server in tasks.values() for one in server._running.task._sessions.values()]

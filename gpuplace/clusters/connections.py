@@ -67,6 +67,33 @@ def connection_pool() -> Any:
     return ConnectionPool(connection_args=security().get_connection_args("worker"))
 
 
+async def told(connections: Any, address: str, is_answered: bool = True, **message: Any) -> Any:
+    """Has a task do something, on a connection of a pool.
+
+    Args:
+        connections: the pool, of ``connection_pool``.
+        address: full address of the task.
+        is_answered: whether its answer is waited for.
+        message: ``op``, the name of an operation, and its arguments.
+
+    Returns:
+        The answer; None where none is waited for.
+
+    Raises:
+        OSError: the task is gone, or the pool is closed, as that of a server that was stopped is.
+    """
+    from distributed.comm import CommClosedError
+    from distributed.core import Status, send_recv
+
+    if connections.status != Status.running:  # where the pool itself raises a RuntimeError
+        raise CommClosedError("the connections of this process's task are closed")
+    comm = await connections.connect(address)
+    try:
+        return await send_recv(comm, reply=is_answered, **message)
+    finally:
+        connections.reuse(address, comm)
+
+
 def is_refused(error: BaseException | None) -> bool:
     """Whether a connection was refused, because nobody listens there.
 

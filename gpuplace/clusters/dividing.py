@@ -8,7 +8,7 @@
 Every graph lists its nodes in one order of the whole step: a ``_Send`` right after what it sends, a ``_Recv`` right
 before its first consumer. So a task that runs its nodes one after the other never waits for another that waits for it.
 Constants are not sent; each task that needs one has it. Of a conditional whose branches run on other tasks it is sent
-too that a branch was not taken. A loop runs on one task.
+too that a branch was not taken. A loop on several tasks goes round on each (``shared_loops``).
 
 What a graph gets beside the program's own nodes is named as TensorFlow's master names it: ``y_S2`` sends ``y`` and
 ``y_S3`` receives it. Where a node only waits for another task's, an empty tensor is sent::
@@ -25,16 +25,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace import release as releases
+from gpuplace.clusters.dead_tensors import DeadTensors
+from gpuplace.clusters.loop_nodes import LoopNodes, add_signal, encode_attrs
+from gpuplace.clusters.shared_loops import SharedLoops, is_constant_entry
 from gpuplace.dtypes import float32
 from gpuplace.errors import UnimplementedError
-from gpuplace.graph.op_sets import ENTERS, EXITS, MAY_BE_DEAD, RECEIVED_SHAPE, SWITCHES
+from gpuplace.graph.op_sets import ENTERS, MAY_BE_DEAD, RECEIVED_SHAPE
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.export import add_library, node_def, version_def
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.plan.compile import Signature
-from gpuplace.plan.schedule.loop_frames import Frames
+from gpuplace.plan.schedule.loop_frames import Frame
 from gpuplace.plan.schedule.pruning import pruned_with_loops
+from gpuplace.plan.schedule.unused import used_operations
 
 
 def task_of_device(device: str) -> str:
@@ -59,7 +63,10 @@ class Part:
 
 
 def divided(
-    signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation] = frozenset()
+    signature: Signature,
+    device_of: Callable[[Operation], str],
+    done: frozenset[Operation] = frozenset(),
+    drops_unused: bool = False,
 ) -> dict[str, Part]:
     """The parts of a step, by task.
 
@@ -67,68 +74,62 @@ def divided(
         signature: what to fetch, run and feed.
         device_of: the placement.
         done: what has run already, in an earlier piece of the step.
+        drops_unused: whether gradients that nobody takes are left out, where the step has no loops and no GPUs.
 
     Raises:
-        UnimplementedError: a loop would run on several tasks.
+        UnimplementedError: a loop on several tasks is none that ``while_loop`` makes, or is in a branch in a loop.
         InvalidArgumentError: the operations form a cycle.
     """
-    return _Division(signature, device_of, done).parts()
+    return _Division(signature, device_of, done, drops_unused).parts()
 
 
 class _Division:
     """One step that is divided."""
 
     def __init__(
-        self, signature: Signature, device_of: Callable[[Operation], str], done: frozenset[Operation]
+        self,
+        signature: Signature,
+        device_of: Callable[[Operation], str],
+        done: frozenset[Operation],
+        drops_unused: bool,
     ) -> None:
         self._fetches, self._targets, feeds = signature
         self._fed = {tensor: position for position, tensor in enumerate(feeds)}
         operations, frames = pruned_with_loops(self._fetches, self._targets, self._fed)
         operations = [op for op in operations if op not in done]
-        self._operations = operations
         self._device = {op: device_of(op) for op in operations}
-        self._in_loops: set[Operation] = set()
-        if frames is not None:
-            self._keep_loops_together(frames)
-        self._task = {op: task_of_device(device) for op, device in self._device.items()}
+        if drops_unused and frames is None and all(map(_is_cpu, self._device.values())):
+            operations = used_operations(operations, self._fetches, self._targets, self._fed)
+        self._operations = operations
+        self._dead = DeadTensors(operations, frames, self._fed)
+        self._loops = (
+            None if frames is None else SharedLoops(operations, frames, self._device, task_of_device)
+        )
+        self._task = {op: task_of_device(self._device[op]) for op in operations}
         self._parts: dict[str, Part] = {}
         self._copied: set[tuple[Operation, str]] = set()
         self._received: dict[tuple[Tensor | Operation, str], str] = {}
-        self._conditional: set[Operation] = set()
         self._names = {op.name for op in operations}
         self._numbers = 0
         self._first: dict[tuple[Tensor | Operation, str], int] = {}
         self._signal = "" if releases.rules() == "1.15" else "/ctrl"
-
-    def _keep_loops_together(self, frames: Frames) -> None:
-        """Moves what enters a loop to the loop's task, and refuses loops on several."""
-        tasks: dict[Any, dict[str, Operation]] = {}
-        for op in self._operations:
-            path = frames.path(op)
-            if path:
-                self._in_loops.add(op)
-                tasks.setdefault(path[0], {}).setdefault(task_of_device(self._device[op]), op)
-        for frame, found in tasks.items():
-            if len(found) > 1:
-                facts = {f"on {task}": f"{op.name} ({op.type})" for task, op in found.items()}
-                raise UnimplementedError.of(
-                    f"The loop '{frame.name}' would run on {len(found)} tasks.",
-                    facts=facts,
-                    hint="put all of the loop on one task: with tf.device('/job:worker/task:0'): tf.while_loop(...)",
-                )
-        for op in self._operations:
-            if op.type in ENTERS and op not in self._in_loops:
-                self._device[op] = next(
-                    self._device[taker] for taker in op.outputs[0].consumers() if taker in self._device
-                )
+        self._wanted = {*self._targets, *(tensor.op for tensor in self._fetches)}
+        self._rounds: dict[Frame, LoopNodes] = {}
 
     def parts(self) -> dict[str, Part]:
         """The parts."""
         leaving = self._leaving()
         for op in self._operations:
-            self._add(op, self._part(self._task[op]))
+            for frame in () if self._loops is None else self._loops.around(op):
+                if frame not in self._rounds:
+                    self._rounds[frame] = self._begun(frame)
+            if not self._is_brought(op):
+                self._add(op, self._part(self._task[op]))
             for crossing in leaving.get(op, ()):
                 self._add_send(op, *crossing)
+            for frame, nodes in self._rounds.items() if op.type == "LoopCond" else ():
+                if frame.predicate is op:
+                    self._decide(op.outputs[0], nodes)
         for position, tensor in enumerate(self._fetches):
             if tensor not in self._fed:
                 self._part(self._task[tensor.op]).fetches[position] = tensor.name
@@ -147,44 +148,125 @@ class _Division:
         return self._parts[task]
 
     def _is_copied(self, op: Operation) -> bool:
-        return op.type == "Const" and not op.control_inputs and op not in self._in_loops
+        """Whether every task that needs an operation has one of its own."""
+        if op.type != "Const":
+            return False
+        controls = list(self._controls(op))
+        if self._loops is None or not self._loops.is_inside(op):
+            return not controls
+        return all(self._loops.anchored(control) is not None for control in controls)
+
+    def _is_brought(self, op: Operation) -> bool:
+        """Whether every task that needs an operation brings into the loop what it gives."""
+        return is_constant_entry(op) and op not in self._wanted
 
     def _controls(self, op: Operation) -> Iterable[Operation]:
         return (control for control in op.control_inputs if control in self._task)
 
+    def _needed(self, op: Operation) -> Iterable[tuple[Operation, Tensor | None]]:
+        """What an operation's task has to have of others: operations with a tensor, or with None for their end."""
+        for tensor in op.inputs:
+            if tensor in self._fed:
+                continue
+            if self._is_brought(tensor.op):
+                yield from self._needed(tensor.op)
+            else:
+                yield tensor.op, tensor
+        for control in self._controls(op):
+            yield control, None
+
     def _leaving(self) -> dict[Operation, dict[tuple[Tensor | None, str], None]]:
         """Operation -> what it sends: a tensor, or None for its end, and the receiving task."""
         found: dict[Operation, dict[tuple[Tensor | None, str], None]] = {}
+        shared = {} if self._loops is None else self._loops.tasks
+        for frame, tasks in shared.items():
+            entry = self._entry(frame)
+            for task in tasks:
+                assert frame.predicate is not None
+                for tensor in (frame.predicate.outputs[0], entry):
+                    if tensor is not None and tensor not in self._fed and self._task[tensor.op] != task:
+                        found.setdefault(tensor.op, {})[tensor, task] = None
         for op in self._operations:
-            sources = [tensor.op for tensor in op.inputs if tensor not in self._fed]
-            if op.type in SWITCHES and op not in self._in_loops:
-                self._conditional.add(op)
-            elif any(source in self._conditional for source in (*sources, *self._controls(op))):
-                self._conditional.add(op)
             task = self._task[op]
-            needed: list[tuple[Operation, Tensor | None]] = [
-                (tensor.op, tensor) for tensor in op.inputs if tensor not in self._fed
-            ]
-            needed += [(control, None) for control in self._controls(op)]
-            for source, tensor in needed:
-                if self._task[source] != task and not self._is_copied(source):
-                    if op in self._in_loops or (source in self._in_loops and source.type not in EXITS):
-                        raise UnimplementedError.of(
-                            f"'{op.name}' is in a loop, and needs '{source.name}' of another task in every iteration.",
-                            hint="compute it on the loop's task, or before the loop",
-                        )
-                    found.setdefault(source, {})[tensor, task] = None
+            for source, tensor in () if self._is_brought(op) else self._needed(op):
+                if self._task[source] == task or self._is_copied(source):
+                    continue
+                if tensor is None and self._anchored(source) is not None:
+                    continue
+                found.setdefault(source, {})[tensor, task] = None
         return found
+
+    # Loops on several tasks
+
+    def _anchored(self, op: Operation) -> tuple[Frame, int] | None:
+        return None if self._loops is None else self._loops.anchored(op)
+
+    def _entry(self, frame: Frame) -> Tensor | None:
+        """A value that leads into a loop, and is missing where the loop does not run; None where it always runs.
+
+        Raises:
+            UnimplementedError: it may not run in an iteration of a loop around it.
+        """
+        if not self._dead.around(frame):
+            return None
+        if frame.parent is not None:
+            raise UnimplementedError.of(
+                f"The loop '{frame.name}' is on several tasks, and in a branch of a conditional in another loop.",
+                hint="put it on one task, or the loop around the branch",
+            )
+        entries = [
+            op.inputs[0]
+            for op in self._operations
+            if op.type in ENTERS
+            and op.attrs["frame_name"].decode() == frame.name
+            and self._dead.may_be_dead(op.inputs[0])
+        ]
+        return min(entries, key=lambda tensor: tensor.shape.num_elements() or 1 << 62)
+
+    def _begun(self, frame: Frame) -> LoopNodes:
+        """Adds, on every task of a loop, what makes it go round."""
+        assert self._loops is not None and frame.predicate is not None
+        nodes = LoopNodes(frame, frame.predicate.name, self._names)
+        entry = self._entry(frame)
+        for task in self._loops.tasks[frame]:
+            part = self._part(task)
+            if entry is not None:
+                nodes.begin(part.graph_def, _cpu(task), self._source(entry, part), entry.dtype.base_dtype)
+                continue
+            controls = []
+            if frame.parent is not None:
+                controls.append(self._anchor((frame.parent, self._loops.part(frame)), task))
+            first = add_signal(part.graph_def, nodes.name("first"), _cpu(task), controls)
+            nodes.begin(part.graph_def, _cpu(task), first, float32)
+        return nodes
+
+    def _decide(self, predicate: Tensor, nodes: LoopNodes) -> None:
+        """Adds, on every task of a loop, what decides whether it goes on."""
+        assert self._loops is not None
+        for task in self._loops.tasks[nodes.frame]:
+            part = self._part(task)
+            found = self._source(predicate, part)
+            if self._task[predicate.op] != task:
+                found = self._received[predicate, task] = nodes.decide_as(part.graph_def, _cpu(task), found)
+            nodes.go_on(part.graph_def, _cpu(task), found)
+
+    def _anchor(self, place: tuple[Frame, int], task: str) -> str:
+        """What a node waits for on a task, to be in a part of a loop."""
+        return self._rounds[place[0]].anchor(self._part(task).graph_def, _cpu(task), place[1])
 
     # Nodes
 
-    def _add(self, op: Operation, part: Part) -> None:
+    def _add(self, op: Operation, part: Part, device: str = "") -> None:
         inputs = [self._source(tensor, part) for tensor in op.inputs]
         inputs += [f"^{self._control(control, part)}" for control in self._controls(op)]
+        self._add_node(op, part, inputs, device or self._device[op])
+
+    @staticmethod
+    def _add_node(op: Operation, part: Part, inputs: Sequence[str], device: str) -> None:
         node = node_def(op, part.graph_def.node.add())
         del node.input[:]
         node.input.extend(inputs)
-        node.device = self._device[op]
+        node.device = device
         node.attr.pop(CLASS_ATTR, None)
 
     def _source(self, tensor: Tensor, part: Part) -> str:
@@ -192,6 +274,9 @@ class _Division:
         if tensor in self._fed:
             return self._placeholder(tensor, part)
         source = tensor.op
+        if self._is_brought(source):
+            self._bring(source, part)
+            return _reference(tensor)
         if self._task[source] == part.task:
             return _reference(tensor)
         if self._is_copied(source):
@@ -208,6 +293,9 @@ class _Division:
         if self._is_copied(op):
             self._add_copy(op, part)
             return op.name
+        place = self._anchored(op)
+        if place is not None:
+            return self._anchor(place, part.task)
         return self._received[op, part.task] if self._is_there(op, part) else self._receive(op, part)
 
     def _is_there(self, key: Tensor | Operation, part: Part) -> bool:
@@ -216,9 +304,16 @@ class _Division:
     def _add_copy(self, op: Operation, part: Part) -> None:
         if (op, part.task) not in self._copied:
             self._copied.add((op, part.task))
-            node = node_def(op, part.graph_def.node.add())
-            node.device = _cpu(part.task)
-            node.attr.pop(CLASS_ATTR, None)
+            controls = [f"^{self._control(control, part)}" for control in self._controls(op)]
+            self._add_node(op, part, controls, _cpu(part.task))
+
+    def _bring(self, op: Operation, part: Part) -> None:
+        """Adds what leads a value into a loop on a task, which stays what it is there."""
+        if (op, part.task) not in self._copied:
+            self._copied.add((op, part.task))
+            takers = [taker for taker in op.outputs[0].consumers() if self._task.get(taker) == part.task]
+            device = self._device[takers[0]] if takers else _cpu(part.task)
+            self._add(op, part, device)
 
     def _placeholder(self, tensor: Tensor, part: Part) -> str:
         position = self._fed[tensor]
@@ -264,20 +359,21 @@ class _Division:
 
     def _receive(self, key: Tensor | Operation, part: Part) -> str:
         """Adds the receiving end of an edge; the node that gives the tensor, or ends when it is there."""
-        op = key.op if isinstance(key, Tensor) else key
         names = self._names_of(key, part.task)
         name = names[1] if isinstance(key, Tensor) else names[2]
-        node = part.graph_def.node.add(name=name, op="_Recv", device=_cpu(part.task))
+        place = None if self._loops is None else self._loops.place(key)
+        controls = [] if place is None else [f"^{self._anchor(place, part.task)}"]
+        node = part.graph_def.node.add(name=name, op="_Recv", device=_cpu(part.task), input=controls)
         dtype = key.dtype.base_dtype if isinstance(key, Tensor) else float32
         attrs = {"tensor_type": dtype, **self._edge(key, part.task)}
         if isinstance(key, Tensor):
             attrs[RECEIVED_SHAPE] = key.shape
-        if op in self._conditional:
+        if self._dead.may_be_dead(key):
             attrs[MAY_BE_DEAD] = True
-        _encode(attrs, node)
+        encode_attrs(attrs, node)
         if not isinstance(key, Tensor):
             node = part.graph_def.node.add(name=names[3], op="Identity", device=_cpu(part.task), input=[name])
-            _encode({"T": dtype}, node)
+            encode_attrs({"T": dtype}, node)
             name = names[3]
         self._received[key, part.task] = name
         return name
@@ -288,24 +384,18 @@ class _Division:
         key = op if tensor is None else tensor
         names = self._names_of(key, task)
         if tensor is None:
-            source, name = names[:2]
-            node = part.graph_def.node.add(
-                name=source, op="Const", device=_cpu(part.task), input=[f"^{op.name}"]
-            )
-            node.attr["dtype"].type = float32.as_datatype_enum
-            node.attr["value"].tensor.dtype = float32.as_datatype_enum
-            node.attr["value"].tensor.tensor_shape.dim.add(size=0)
+            name = names[1]
+            source = add_signal(part.graph_def, names[0], _cpu(part.task), [op.name])
         else:
             source, name = _reference(tensor), names[0]
         node = part.graph_def.node.add(name=name, op="_Send", device=_cpu(part.task), input=[source])
         dtype = float32 if tensor is None else tensor.dtype.base_dtype
-        _encode({"T": dtype, **self._edge(key, task)}, node)
+        encode_attrs({"T": dtype, **self._edge(key, task)}, node)
         part.targets.append(name)
 
 
-def _encode(attrs: dict[str, Any], node: Any) -> None:
-    for label, value in attrs.items():
-        encode_attr(value, node.attr[label])
+def _is_cpu(device: str) -> bool:
+    return "/device:CPU:" in device
 
 
 def _cpu(task: str) -> str:

@@ -18,13 +18,21 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
 from gpuplace.clusters.cluster_plan import HEAD_2_21, ClusterPlan, ClusterStep
-from gpuplace.clusters.connections import connection_pool, full_address, is_refused, patience_s, security
+from gpuplace.clusters.connections import (
+    connection_pool,
+    full_address,
+    is_refused,
+    patience_s,
+    security,
+    told,
+)
 from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.described import devices_of
 from gpuplace.clusters.dividing import Part, divided
@@ -47,6 +55,7 @@ from gpuplace.graphdef.messages import ConfigProto, GraphDef
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
 from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
+from gpuplace.plan.schedule.unused import drops_unused
 from gpuplace.plan.step_errors import node_named_in, with_lines
 from gpuplace.release import get_release
 
@@ -285,7 +294,8 @@ class ClusterSession:
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
-        parts = divided(signature, device_of, done)
+        drops = drops_unused(self._config) and not done and not options.is_traced
+        parts = divided(signature, device_of, done, drops)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
         event_loop.wait_for(self._register(plan, parts.values()))
         return plan
@@ -337,18 +347,12 @@ class ClusterSession:
 
     async def ask(self, task: str, operation: str, **message: Any) -> tuple[Any, OpError | None]:
         """The result of an operation of a task, or its error."""
-        from distributed.core import send_recv
-
         lost = self._lost.get(task)
         if lost is not None:
             return None, await self._why_lost(task, lost)
-        address = self.addresses[task]
+        message |= {"op": operation, "session": self._handle}
         try:
-            comm = await self.connections.connect(address)
-            try:
-                answer = await send_recv(comm, op=operation, session=self._handle, **message)
-            finally:
-                self.connections.reuse(address, comm)
+            answer = await told(self.connections, self.addresses[task], **message)
         except OSError as error:
             return None, _unavailable(task, error)
         if answer["error"] is not None:
@@ -368,19 +372,11 @@ class ClusterSession:
 
     async def tell(self, task: str, operation: str, **message: Any) -> None:
         """Has a task do something; no answer is waited for, and none comes where the task is gone."""
-        from distributed.core import send_recv
-
-        address = self.addresses[task]
         if task in self._lost or self._is_closed:
             return
-        try:
-            comm = await self.connections.connect(address)
-            try:
-                await send_recv(comm, reply=False, op=operation, session=self._handle, **message)
-            finally:
-                self.connections.reuse(address, comm)
-        except OSError:  # the connection that is watched says so
-            pass
+        message |= {"op": operation, "session": self._handle}
+        with suppress(OSError):  # the connection that is watched says so
+            await told(self.connections, self.addresses[task], is_answered=False, **message)
 
     def with_lines(self, error: OpError) -> OpError:
         """An error of a task, with the program's lines that made the nodes it names."""

@@ -16,10 +16,12 @@ Source: distributed.batched, which gathers messages for a time that is fixed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from typing import Any
 
 from gpuplace.clusters import event_loop
+from gpuplace.clusters.connections import told
 
 LARGE_BYTES = 1 << 22
 """A tensor of so many bytes is sent alone."""
@@ -73,15 +75,5 @@ class Outbox:
         task.add_done_callback(self._carrying.discard)
 
     async def _write(self, tensors: list[list[Any]], is_answered: bool) -> None:
-        from distributed.core import send_recv
-
-        try:
-            comm = await self._connections.connect(self._address)
-        except OSError:
-            return
-        try:
-            await send_recv(comm, reply=is_answered, op="tensors", tensors=tensors)
-        except OSError:
-            pass
-        finally:
-            self._connections.reuse(self._address, comm)
+        with contextlib.suppress(OSError):
+            await told(self._connections, self._address, is_answered, op="tensors", tensors=tensors)

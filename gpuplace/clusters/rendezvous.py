@@ -5,7 +5,8 @@
     another task:  _Send ──────> put("edge_1_w") ┐
     this task:     _Recv ─ ─ ─ ─ receive("edge_1_w") ─> value
 
-Whichever comes first waits for the other. When the step fails anywhere, ``abort`` ends all waiting with its error.
+Whichever comes first waits for the other. In a loop an edge is used again and again: what is sent first is received
+first, whatever comes first over the wire. When the step fails anywhere, ``abort`` ends all waiting with its error.
 
 Source: tensorflow/core/distributed_runtime/base_rendezvous_mgr.cc, release 1.15.
 """
@@ -46,6 +47,8 @@ class Rendezvous:
         self._lock = threading.Lock()
         self._values: dict[str, Any] = {}
         self._waits: dict[str, Wait] = {}
+        self._sent: dict[str, int] = {}
+        self._received: dict[str, int] = {}
         self.cancellation = Cancellation()
         """Ends what waits in the step's kernels, for queues too."""
         self.error: OpError | None = None
@@ -67,8 +70,13 @@ class Rendezvous:
             name: of the edge.
             device: full name of the receiving device.
             value: the value; None in a branch that was not taken.
+
+        Raises:
+            OpError: the step was given up.
         """
-        self._carry(name, device, value)
+        if self.error is not None:
+            raise self.error
+        self._carry(next_name(self._sent, name), device, value)
 
     def receive(self, name: str) -> Any:
         """Waits for the value of an edge.
@@ -76,6 +84,7 @@ class Rendezvous:
         Raises:
             OpError: the step was given up.
         """
+        name = next_name(self._received, name)
         with self._lock:
             value = self._values.pop(name, _NOTHING)
             if value is not _NOTHING:
@@ -102,3 +111,14 @@ class Rendezvous:
             if self.error is None:
                 self.error = error
         self.cancellation.cancel()
+
+
+def next_name(counts: dict[str, int], edge: str) -> str:
+    """What the value of an edge is called this time: by the edge the first time, then with a number.
+
+    Args:
+        counts: edge -> how many times there were; is counted on.
+        edge: the edge.
+    """
+    count = counts[edge] = counts.get(edge, 0) + 1
+    return edge if count == 1 else f"{edge};{count}"

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.clusters.dividing import Part
+from gpuplace.clusters.rendezvous import next_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS
 
 CLOCK_QUESTIONS = 8
@@ -108,9 +109,11 @@ class _Ends:
     """Both ends of every edge between tasks."""
 
     sent: dict[tuple[str, str], Any] = field(default_factory=dict)
-    """Edge and receiving device -> ``NodeExecStats`` of the ``_Send``."""
+    """Edge, with a number from the second time on, and receiving device -> ``NodeExecStats`` of the ``_Send``."""
     received: list[tuple[str, Any, Any, int]] = field(default_factory=list)
     """For every ``_Recv`` that ran: edge, node of the part, ``NodeExecStats``, and time of arrival."""
+    _sends: dict[str, int] = field(default_factory=dict)
+    _receives: dict[str, int] = field(default_factory=dict)
 
     def note(self, part: Part, trace: PartTrace) -> None:
         ends = {node.name: node for node in part.graph_def.node if node.op in SENDS | RECEIVES}
@@ -120,6 +123,7 @@ class _Ends:
                 if node is None:
                     continue
                 edge = node.attr["tensor_name"].s.decode()
+                edge = next_name(self._sends if node.op in SENDS else self._receives, edge)
                 if node.op in SENDS:
                     self.sent[edge, node.attr["recv_device"].s.decode()] = stats
                 else:
@@ -134,6 +138,7 @@ class _Ends:
             sent = self.sent.get((edge, target))
             if sent is None:
                 continue
+            name = node.attr["tensor_name"].s.decode()
             end = stats.all_start_nanos + stats.all_end_rel_nanos
             begin = min(max(stats.all_start_nanos, sent.all_start_nanos), end)
             _begin_at(stats, begin, end)
@@ -146,7 +151,7 @@ class _Ends:
                 lists[target] = step_stats.dev_stats.add(device=target)
             made = lists[target].node_stats.add(
                 node_name="RecvTensor",
-                timeline_label=f"{_size_and_rate(nbytes, took)} {edge} from {source} to {target}",
+                timeline_label=f"{_size_and_rate(nbytes, took)} {name} from {source} to {target}",
                 all_start_micros=start // 1000,
                 op_end_rel_micros=took,
                 all_end_rel_micros=took,

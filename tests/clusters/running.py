@@ -6,7 +6,9 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gpuplace as tf
@@ -39,6 +41,40 @@ def servers(**counts: int) -> Iterator[dict[tuple[str, int], tf.train.Server]]:
     finally:
         for server in started.values():
             server.stop()
+
+
+def waiting_step() -> tuple[tf.Tensor, tf.Tensor]:
+    """What waits for ever, and what has a value once that has begun; for two steps, as both wait."""
+    begins = tf.FIFOQueue(1, tf.bool, shapes=[[]], shared_name="begins")
+    with tf.control_dependencies([begins.enqueue(True)]):
+        waits = tf.FIFOQueue(1, tf.float32, shapes=[[]]).dequeue()
+    return waits, begins.dequeue()
+
+
+@contextlib.contextmanager
+def running_step(session: tf.Session, fetch: tf.Tensor) -> Iterator[list[tf.errors.OpError]]:
+    """Runs a step in a thread within the block, in which something ends it; gives a list, where its error comes."""
+    errors = []
+
+    def run() -> None:
+        try:
+            session.run(fetch)
+        except tf.errors.OpError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield errors
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def until(is_so: Callable[[], bool], limit_s: float = 60) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 SERVE = """

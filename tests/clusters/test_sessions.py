@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from tests.clusters.running import addresses, process, servers
+from tests.clusters.running import addresses, process, running_step, servers, waiting_step
 
 pytest.importorskip("distributed")
 
@@ -130,26 +130,15 @@ def test_branches_on_other_tasks(tasks):
     assert found == [([7.0, 70.0], 1), ([1.0, 10.0], 1), ([7.0, 70.0], 2)]
 
 
-def test_loops_run_on_one_task(tasks):
+def test_a_loop_on_one_task_and_its_gradient(tasks):
     with tf.device("/job:ps"):
         w = tf.get_variable("w", initializer=2.0)
     with tf.device("/job:worker/task:1"):
         _, power = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a * w), [0, 1.0])
         gradient = tf.gradients(power, w)[0]
-
-    def on_two(i):
-        with tf.device("/job:worker/task:0"):
-            return i + 1
-
-    with tf.device("/job:worker/task:1"):
-        split = tf.while_loop(lambda i: i < 4, on_two, [0])
     with tf.Session(tasks["worker", 0].target) as session:
         session.run(w.initializer)
         assert session.run([power, gradient]) == [16.0, 32.0]
-        with pytest.raises(
-            tf.errors.UnimplementedError, match="loop 'while_1/while_context' would run on 2 tasks"
-        ):
-            session.run(split)
 
 
 def test_errors_name_the_node_the_line_and_the_task(tasks):
@@ -243,7 +232,7 @@ def test_device_filters(tasks):
 def test_a_limit_of_time(tasks):
     with tf.device("/job:ps"):
         dequeue = tf.FIFOQueue(1, tf.float32).dequeue()
-    config = tf.ConfigProto(operation_timeout_in_ms=50)
+    config = tf.ConfigProto(operation_timeout_in_ms=500)  # in which the session opens, too
     with tf.Session(tasks["worker", 0].target, config=config) as session:
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(dequeue)
@@ -263,19 +252,36 @@ def test_the_end_of_the_targets_task_ends_all_steps():
     target = process(cluster, "worker", 0)
     try:
         with tf.device("/job:ps"):
-            blocked = tf.FIFOQueue(1, tf.float32, shapes=[[]]).dequeue()
+            blocked, begun = waiting_step()
             one = tf.constant(1) + 0
         with tf.Session(f"grpc://{cluster['worker'][0]}") as session:
             assert session.run(one) == 1
-            threading.Timer(0.1, target.kill).start()
-            with pytest.raises(tf.errors.UnavailableError):
-                session.run(blocked)
+            with running_step(session, blocked) as errors:
+                session.run(begun)
+                target.kill()
+            assert isinstance(errors[0], tf.errors.UnavailableError)
             with pytest.raises(tf.errors.UnavailableError):
                 session.run(one)
     finally:
         server.stop()
         target.kill()
         target.wait()
+
+
+def test_a_session_whose_task_was_stopped_in_its_process_says_so():
+    with servers(ps=1, worker=1) as started:
+        with tf.device("/job:ps"):
+            one, two = tf.constant(1) + 0, tf.constant(2) + 0
+        with tf.device("/job:worker"):
+            three = tf.constant(3) + 0
+        with tf.Session(started["worker", 0].target) as session:
+            assert session.run(one) == 1
+            started["worker", 0].stop()
+            for on_ps in (one, two):  # what the other task knows, and what it does not
+                with pytest.raises(tf.errors.UnavailableError, match="Socket closed"):
+                    session.run(on_ps)
+            with pytest.raises(tf.errors.AbortedError, match="is not found"):
+                session.run(three)
 
 
 def test_a_slow_task_only_slows():
@@ -305,27 +311,15 @@ def test_a_task_in_another_process_begins_late_and_is_killed():
     try:
         with tf.device("/job:ps"):
             w = tf.get_variable("w", initializer=tf.ones([1 << 16]))
-            blocked = tf.FIFOQueue(1, tf.float32, shapes=[[]]).dequeue()
+            blocked, begun = waiting_step()
         with tf.device("/job:worker"):
             total = tf.reduce_sum(w) + 0.0
         with tf.Session(server.target) as session:
             session.run(w.initializer)
             assert session.run(total) == 1 << 16
-            errors = []
-
-            def wait():
-                try:
-                    session.run(blocked)
-                except tf.errors.OpError as error:
-                    errors.append(error)
-
-            thread = threading.Thread(target=wait)
-            thread.start()
-            time.sleep(0.1)
-            started[0].kill()
-            killed = time.monotonic()
-            thread.join(10)
-            assert time.monotonic() - killed < 10
+            with running_step(session, blocked) as errors:
+                session.run(begun)
+                started[0].kill()
             assert isinstance(errors[0], tf.errors.UnavailableError)
             assert errors[0].message == "From /job:ps/replica:0/task:0:\nSocket closed"
             with pytest.raises(tf.errors.UnavailableError, match="Socket closed"):

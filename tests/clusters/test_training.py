@@ -163,3 +163,22 @@ def test_the_chief_goes_on_from_its_checkpoint_when_a_parameter_server_is_back(t
         for one in started:
             one.kill()
             one.wait()
+
+
+@pytest.mark.parametrize(("level", "products"), [(0, 2), (2, 3)])
+def test_a_worker_computes_no_gradient_of_what_is_fed(level, products):
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.dependency_optimization = level
+    with servers(ps=1, worker=1) as started, tf.Graph().as_default():
+        with tf.device(tf.train.replica_device_setter(ps_tasks=1)):
+            w = tf.get_variable("weights", [2, 1], initializer=tf.zeros_initializer())
+            fed = tf.placeholder(tf.float32, [4, 2])
+            loss = tf.reduce_mean(tf.square(tf.matmul(fed, w) - 1.0))
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.Session(started["worker", 0].target, config=config) as session:
+            session.run(w.initializer)
+            session.run(train, {fed: X})
+            (opened,) = started["worker", 0]._running.task._sessions.values()
+            types = [step.op_type for part in opened.parts.values() for step in part.plan.schedule.steps]
+            assert types.count("MatMul") == products
+            np.testing.assert_allclose(session.run(w)[:, 0], 0.2 * X.mean(axis=0), rtol=1e-6)

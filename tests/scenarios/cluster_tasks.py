@@ -50,6 +50,7 @@ PROGRAMS = {
     "loop_over_tasks": Tasks({"ps": 1, "worker": 1}, WORKERS[:1]),
     "model_parallel": Tasks({"worker": 3}, WORKERS[:1]),
     "partitioned_variables": Tasks({"ps": 2, "worker": 1}, WORKERS[:1]),
+    "recurrent_over_tasks": Tasks({"ps": 1, "worker": 2}, WORKERS[:1]),
     "remote_client": Tasks({"ps": 2, "worker": 1, "client": 1}, ("client:0",)),
     "shared_queue": Tasks({"ps": 1, "worker": 3}, WORKERS[:3]),
     "supervisor_workers": Tasks({"ps": 1, "worker": 2}, WORKERS[:2]),

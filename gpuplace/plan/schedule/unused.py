@@ -20,13 +20,13 @@ tensorflow/python/ops/control_flow_ops.py, release 1.15 (tuple).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.partition import Schedule, Step
 
@@ -49,19 +49,16 @@ def without_unused(schedule: Schedule, targets: Collection[Operation]) -> Schedu
         schedule: has no loops.
         targets: what has to run in any case.
     """
-    waiting: dict[Operation, list[Operation]] = {}
-    for op in schedule.operations:
-        for before in op._control_inputs:
-            waiting.setdefault(before, []).append(op)
+    waiting = _waiting(schedule.operations)
     taken = set(schedule.fetches)
     kept: list[Step] = []
     for step in reversed(schedule.steps):
         if (
             step.op is not None
+            and step.folded is None
             and taken.isdisjoint(step.outputs)
             and step.op not in targets
-            and _is_without_effect(step)
-            and all(_is_gate(op, step.op) for op in waiting.get(step.op, ()))
+            and _may_go(step.op, waiting)
         ):
             continue
         kept.append(step)
@@ -74,6 +71,48 @@ def without_unused(schedule: Schedule, targets: Collection[Operation]) -> Schedu
     return replace(schedule, steps=tuple(reversed(kept)), operations=operations)
 
 
+def used_operations(
+    operations: Sequence[Operation],
+    fetches: Collection[Tensor],
+    targets: Collection[Operation],
+    feeds: Collection[Tensor],
+) -> list[Operation]:
+    """As ``without_unused``, of operations that are yet to be divided among tasks.
+
+    Args:
+        operations: sources before consumers, without loops.
+        fetches: what is fetched.
+        targets: what has to run in any case.
+        feeds: what is fed.
+
+    Returns:
+        Those that are left, in their order.
+    """
+    waiting = _waiting(operations)
+    taken = set(fetches)
+    kept: list[Operation] = []
+    for op in reversed(operations):
+        if taken.isdisjoint(op.outputs) and op not in targets and _may_go(op, waiting):
+            continue
+        kept.append(op)
+        taken.update([tensor for tensor in op.inputs if tensor not in feeds])
+    return kept[::-1]
+
+
+def _waiting(operations: Iterable[Operation]) -> dict[Operation, list[Operation]]:
+    """What waits for each operation."""
+    waiting: dict[Operation, list[Operation]] = {}
+    for op in operations:
+        for before in op._control_inputs:
+            waiting.setdefault(before, []).append(op)
+    return waiting
+
+
+def _may_go(op: Operation, waiting: Mapping[Operation, Sequence[Operation]]) -> bool:
+    """Whether an operation that nobody takes need not run."""
+    return _is_without_effect(op) and all(_is_gate(gate, op) for gate in waiting.get(op, ()))
+
+
 def _is_gate(op: Operation, given: Operation) -> bool:
     """Whether ``op`` is what the results of ``tf.tuple`` wait for, with a value of ``given`` among them."""
     return op.type == "NoOp" and any(
@@ -83,9 +122,8 @@ def _is_gate(op: Operation, given: Operation) -> bool:
     )
 
 
-def _is_without_effect(step: Step) -> bool:
-    op = step.op
-    if op is None or step.folded is not None or op.type in _NEVER or not op.outputs:
+def _is_without_effect(op: Operation) -> bool:
+    if op.type in _NEVER or not op.outputs:
         return False
     if op.op_def is None or op.op_def.is_stateful:
         return False

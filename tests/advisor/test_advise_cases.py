@@ -195,6 +195,28 @@ def test_memory_that_is_not_foretold_is_counted_roughly():
     assert "The memory of GPUs is not foretold" in advice.explain()
 
 
+def test_what_an_advice_rests_on_is_said():
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, name="rows")
+        tf.matmul(rows, rows, name="product")
+    notes = advise(graph, fetches="product").notes
+    assert "Assumed: Unknown sizes of 'rows' (Placeholder) are taken as 1: its shape is <unknown>." in notes
+    fed = tf.advise(graph, "product", {"rows": (64, 64)}, machine="2x V100", steps=10)
+    assert not [note for note in fed.notes if "Assumed" in note]
+
+
+def test_a_device_that_keep_wants_and_soft_placement_gives_up_is_named():
+    def told(keep):
+        return [note for note in advise(keep=keep, config=SOFT).notes if "keep" in note]
+
+    assert told({"train/learning_rate": "/gpu:7"}) == [
+        "train/learning_rate, which keep wants on '/gpu:7', cannot be there: soft placement puts it on GPU:0."
+    ]
+    assert told({"train/learning_rate": "/gpu:1"}) == [] == told("train")
+    many = told({"*": "/gpu:7"})
+    assert len(many) == 1 and f"and {len(GRAPH.get_operations()) - 1:,} more of keep" in many[0]
+
+
 def test_memory_is_divided():
     graph = graph_of(large(layers=4, width=2048))
     advice = advise(graph, machine="2x GTX 1050", objective="memory")

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
-from gpuplace.advisor.steps.keep import kept_requests
+from gpuplace.advisor.steps.keep import kept_requests, unmet_wishes
 from gpuplace.advisor.steps.moves import simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
@@ -51,6 +51,8 @@ _SEARCHED = 0.87
 _AFTER_STOP = 0.5
 """Seconds for plainer choices after Ctrl-C."""
 _NO_TIME = "There was no time to try another placement: with more seconds a better one may be found."
+_ASSUMED = 3
+"""So many sentences say what was assumed of sizes and loops."""
 _SIMPLIFIED = 60
 """So many moves are looked at, whether they could be left out."""
 
@@ -125,6 +127,8 @@ def advise(
         said.append("Nothing in this step takes any time: every placement is as good.")
     if objective == "memory" and not is_foretold(rehearsal, best.estimate):
         said += ["Memory is counted roughly.", *best.estimate.memory.assumed]
+    said += [f"Assumed: {sentence}." for sentence in best.estimate.shapes.assumed[:_ASSUMED]]
+    said += unmet_wishes(case.asked.graph, case.kept, best.placement)
     return Advice(case, best, objective, bound, budget.was_stopped, said)
 
 

@@ -88,6 +88,31 @@ def kept_requests(graph: PlacementGraph, keep: Any, now: Mapping[str, str]) -> d
     return {node: wanted for node, (wanted, _) in found.items() if wanted}
 
 
+def unmet_wishes(graph: PlacementGraph, kept: Mapping[int, str], placed: Mapping[str, str]) -> list[str]:
+    """A sentence if nodes are not where a mapping wants them, as soft placement may have it.
+
+    Args:
+        graph: of the program; what it asks for itself is no wish.
+        kept: node -> the device that it has to ask for.
+        placed: the devices that nodes get with that.
+    """
+    found = []
+    for node, text in kept.items():
+        name = graph.names[node]
+        wanted, device = parse_name(text), parse_name(placed.get(name, ""))
+        if wanted is None or device is None or wanted.is_specification(device):
+            continue
+        if graph.requested_device(node) != text:
+            found.append((name, text, placed[name].rpartition("device:")[2]))
+    if not found:
+        return []
+    name, text, where = found[0]
+    more = f", and {len(found) - 1:,} more of keep are not where they are wanted" if len(found) > 1 else ""
+    return [
+        f"{name}, which keep wants on '{text}', cannot be there: soft placement puts it on {where}{more}."
+    ]
+
+
 def _device(choice: Any, device: Any) -> str:
     text = str(device.to_string() if hasattr(device, "to_string") else device)
     if not text or parse_name(text) is None:

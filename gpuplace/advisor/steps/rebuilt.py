@@ -170,17 +170,16 @@ class Rebuilding:
                 found[node] = found[leader]
             made: Counter[str] = Counter()
             for node, (stem, summands) in sums.items():
-                devices = Counter(found[other] for other in summands)
-                if len(devices) > 1:
+                device = _shared(found, summands)
+                if device is None:
+                    devices = Counter([found[other] for other in summands])
                     made[stem] += sum(count > 1 for count in devices.values())
                     names[node] = f"{stem}_{made[stem]}" if made[stem] else stem
-                    found[node] = told(names[node]) or self._by_itself(node)
-                else:
-                    (found[node],) = devices
+                    device = told(names[node]) or self._by_itself(node)
+                found[node] = device
                 made[stem] += 1
             for gate, waits in self.gates.items():
-                devices = Counter(found[other] for other in waits)
-                found[gate] = next(iter(devices)) if len(devices) == 1 else ""
+                found[gate] = _shared(found, waits) or ""
             if found == before:
                 break
         return Rebuilt(found, _grouped(graph, self._roots(names)), names)
@@ -204,6 +203,17 @@ class Rebuilding:
             else:
                 root[node] = root[self._with_sums[node]]
         return {node: root[node] for node in chosen}
+
+
+def _shared(asked: Sequence[str], nodes: Sequence[int]) -> str | None:
+    """What all of some nodes ask for; None where that is not one thing."""
+    if not nodes:
+        return None
+    first = asked[nodes[0]]
+    for node in nodes:
+        if asked[node] != first:
+            return None
+    return first
 
 
 def _leaders(graph: PlacementGraph) -> dict[int, int]:

@@ -2,9 +2,10 @@
 
 usage, with Python 3.7 and TensorFlow 1.15.5, from the root of the project:
     python tests/oracle/record/short_programs.py
+    python tests/oracle/record/short_programs.py linear_operators.inner_programs linear_operators/inner-programs
 
-Writes ``tests/ops/data/short-programs-1.15.json.gz``: program -> the shapes, types and values of what it gives, or the
-class and the first line of its error.
+Writes ``tests/ops/data/short-programs-1.15.json.gz``, or another file below ``tests/ops``: program -> the shapes, types
+and values of what it gives, or the class and the first line of its error.
 """
 
 import gzip
@@ -20,20 +21,21 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def main():
+def main(programs="short_programs", path="data/short-programs"):
     import numpy as np
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
     sys.path.insert(0, os.path.dirname(TESTS))
     from tests.ops.short_answers import answer
-    from tests.ops.short_programs import PROGRAMS
+
+    table = importlib.import_module("tests.ops." + programs).PROGRAMS
 
     def module(name):
         return importlib.import_module("tensorflow.python." + name)
 
-    found = {name: answer(tf, module, np, program) for name, program in PROGRAMS.items()}
-    with open(os.path.join(TESTS, "ops", "data", "short-programs-1.15.json.gz"), "wb") as raw:
+    found = {name: answer(tf, module, np, program) for name, program in table.items()}
+    with open(os.path.join(TESTS, "ops", path + "-1.15.json.gz"), "wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as file:
             file.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())
     for name, one in found.items():
@@ -41,4 +43,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

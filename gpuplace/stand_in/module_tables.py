@@ -296,6 +296,7 @@ NAMES = {
         ),
         ("ops.linear_operators.registrations",),
     ),
+    "ops.linalg.linear_operator_addition": ("ops.linear_operators.addition",),
     "ops.linalg.linear_operator_algebra": ("ops.linear_operators.algebra",),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("ops.input.tables",),
@@ -527,6 +528,13 @@ ALIASES = {
     ("ops.distributions.kullback_leibler", "_registered_kl"): "registered_kl",
     ("ops.linalg.linear_operator_circulant", "_to_complex"): "to_complex",
     ("ops.linalg.linear_operator_toeplitz", "_to_complex"): "to_complex",
+    **{
+        ("ops.linalg.linear_operator_addition", f"_{name}"): name
+        for name in (
+            *("Adder", "AddAndReturnDiag", "AddAndReturnMatrix", "AddAndReturnScaledIdentity"),
+            *("AddAndReturnTriL", "Hints"),
+        )
+    },
     **{
         ("ops.linalg.linear_operator_algebra", f"_{table}"): table
         for table in (

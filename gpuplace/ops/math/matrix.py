@@ -73,11 +73,8 @@ def matmul(
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a.dtype.base_dtype if not isinstance(b, Tensor) else None, name="b")
         rank_a, rank_b = a.shape.ndims, b.shape.ndims
-        if (not a_is_sparse and not b_is_sparse) and (
-            (rank_a is None or rank_a > 2)
-            and (rank_b is None or rank_b > 2)
-            or (rank_a is not None and rank_b is not None and max(rank_a, rank_b) > 2)
-        ):
+        may_have_batch = any(rank is None or rank > 2 for rank in (rank_a, rank_b))
+        if may_have_batch and not a_is_sparse and not b_is_sparse:
             a, adjoint_a = (conjugate(a), True) if transpose_a else (a, adjoint_a)
             b, adjoint_b = (conjugate(b), True) if transpose_b else (b, adjoint_b)
             return new("BatchMatMulV2", scope, x=a, y=b, adj_x=adjoint_a, adj_y=adjoint_b)

@@ -181,7 +181,7 @@ NAMES = {
     "framework.importer": (),
     "framework.indexed_slices": ("ops.gradients.indexed_slices", "ops.gradients.slices_spec"),
     "framework.ops": (
-        *("graph.graph", "graph.convert", "graph.operation", "graph.stacks", "graph.op_statistics"),
+        *("graph.graph", "graph.convert", "graph.operation", "graph.stacks", "kernels.flop_statistics"),
         *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
     "framework.random_seed": ("graph.graph",),

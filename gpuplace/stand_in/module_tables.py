@@ -186,6 +186,7 @@ NAMES = {
     ),
     "framework.random_seed": ("graph.graph",),
     "framework.test_combinations": ("stand_in.framework.combinations",),
+    "framework.error_interpolation": ("plan.error_interpolation",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
     "framework.composite_tensor": ("ops.composite",),
@@ -482,6 +483,8 @@ ALIASES = {
         )
     },
     ("ops.array_ops", "rank_internal"): "rank",
+    ("framework.error_interpolation", "_compute_device_summary_from_list"): "device_summary",
+    ("framework.error_interpolation", "_compute_colocation_summary_from_dict"): "colocation_summary",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",
     ("framework.device_spec", "DeviceSpecV1"): "DeviceSpec",
     ("framework.device_spec", "DeviceSpecV2"): "DeviceSpec",

@@ -187,6 +187,7 @@ NAMES = {
     "framework.random_seed": ("graph.graph",),
     "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.error_interpolation": ("plan.error_interpolation",),
+    "framework.subscribe": ("ops.flow.subscribe",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
     "framework.composite_tensor": ("ops.composite",),

@@ -187,6 +187,7 @@ NAMES = {
     "framework.random_seed": ("graph.graph",),
     "framework.test_combinations": ("stand_in.framework.combinations",),
     "framework.error_interpolation": ("plan.error_interpolation",),
+    "util.dispatch": ("ops.dispatch",),
     "framework.subscribe": ("ops.flow.subscribe",),
     "framework.smart_cond": ("ops.flow.conditionals",),
     "framework.sparse_tensor": ("ops.sparse.sparse_spec", "ops.sparse.sparse_tensor"),
@@ -336,7 +337,7 @@ NAMES = {
     "ops.stateless_random_ops": ("ops.random.stateless",),
     "ops.state_ops": ("ops.variables.state", "ops.variables.resource_state"),
     "ops.string_ops": ("api.printing", "api.arithmetic.strings"),
-    "ops.template": (),
+    "ops.template": ("ops.variables.template",),
     "ops.tensor_array_ops": (),
     "ops.unconnected_gradients": (),
     "ops.variable_scope": (
@@ -484,6 +485,8 @@ ALIASES = {
         )
     },
     ("ops.array_ops", "rank_internal"): "rank",
+    ("ops.template", "_skip_common_stack_elements"): "not_shared",
+    ("util.dispatch", "add_dispatch_support"): "dispatched",
     ("framework.error_interpolation", "_compute_device_summary_from_list"): "device_summary",
     ("framework.error_interpolation", "_compute_colocation_summary_from_dict"): "colocation_summary",
     ("framework.common_shapes", "broadcast_shape"): "broadcast_shapes",

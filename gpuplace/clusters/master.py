@@ -58,6 +58,7 @@ from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
 from gpuplace.plan.schedule.unused import drops_unused
 from gpuplace.plan.step_errors import node_named_in, with_lines
 from gpuplace.release import get_release
+from gpuplace.session.run_options import limit_ms_of
 
 STILL_WAITING_S = 10.0
 """Seconds between two notes that a task does not answer."""
@@ -106,7 +107,9 @@ class ClusterSession:
         self._graph, self._release = graph, release
         self._config = config
         self._handle = secrets.token_hex(8)
-        self._limit_s = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0) / 1000
+        self.limit_ms = limit_ms_of(config)
+        """The limit of steps that name none: the session's, or else that of the target's task."""
+        self._limit_s = self.limit_ms / 1000
         self.backends: dict[str, Any] = {}
         """None here: they are the tasks'."""
         address = target.partition("://")[2]
@@ -144,6 +147,7 @@ class ClusterSession:
             await self.connections.start()
             cluster = await self._asked(full_address(address), address, deadline, op="cluster")
         self._all_listen = cluster["all_listen"]
+        self.limit_ms = self.limit_ms or cluster["limit_ms"]
         jobs = cluster["jobs"]
         self._own = own = cluster["task"]
         given = getattr(self._config, "cluster_def", None)

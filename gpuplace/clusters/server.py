@@ -17,6 +17,7 @@ from gpuplace.clusters.task import Task
 from gpuplace.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from gpuplace.graphdef.messages import ServerDef
 from gpuplace.ops.train.device_setter import ClusterSpec
+from gpuplace.session.run_options import limit_ms_of
 from gpuplace.typing import ConfigLike
 
 _running: weakref.WeakValueDictionary[str, RunningTask] = weakref.WeakValueDictionary()
@@ -36,6 +37,7 @@ class RunningTask:
         self.connections = connection_pool()
         self.task = Task(job, index, config, self.connections)
         self.cluster = cluster
+        self.limit_ms = limit_ms_of(config)
         self.all_listen = False
         """Whether all tasks have begun to listen; then one that does not is gone."""
         self.address = cluster.task_address(job, index)
@@ -57,10 +59,16 @@ class RunningTask:
         self.task.close()
 
     def described(self) -> dict[str, Any]:
-        """What a session asks first: the cluster, and which task this is."""
+        """What a session asks first: the cluster, which task this is, and how long a step may take by default."""
         jobs = {job: self.cluster.job_tasks(job) for job in self.cluster.jobs}
         jobs[self.task.job][self.task.index] = self.address
-        return {"error": None, "jobs": jobs, "task": self.task.name, "all_listen": self.all_listen}
+        return {
+            "error": None,
+            "jobs": jobs,
+            "task": self.task.name,
+            "all_listen": self.all_listen,
+            "limit_ms": self.limit_ms,
+        }
 
 
 _watching = threading.Event()
@@ -91,7 +99,8 @@ class Server:
         job_name: name of this task's job; None: the only one there is, or that of the ``ServerDef``.
         task_index: number of this task; None: the only one of its job, or that of the ``ServerDef``.
         protocol: ``"grpc"``, as in TensorFlow; connections are dask's. None: that of the ``ServerDef``, or ``"grpc"``.
-        config: a ``ConfigProto`` for the task's devices; None: its defaults.
+        config: a ``ConfigProto`` for the task's devices; its ``operation_timeout_in_ms`` is the limit of steps of which
+            neither the session nor ``RunOptions`` names one. None: its defaults.
         start: whether it begins to listen at once.
 
     Raises:

@@ -73,6 +73,8 @@ class Graph(Collections):
 
     is_traced = False
     """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+    _building_function = False
+    """Whether ``init_scope`` leaves it, as it does bodies of functions."""
     is_func_graph = False
     """Whether it is that of a ``tf.function``, in which loops and conditionals are calls of functions."""
     adds_control_dependencies = False
@@ -183,6 +185,10 @@ class Graph(Collections):
             self._check_not_finalized()
             if name in self._by_name:
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
+            if op_def.deprecation is not None:
+                removal = op_def.removal(self.versions.producer)
+                if removal is not None:
+                    raise NotImplementedError(removal)
             stacks = self._stacks()
             controls = control_inputs_for(stacks.controls, inputs) if stacks.controls else ()
             op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
@@ -230,9 +236,9 @@ class Graph(Collections):
         count = len(dtypes)
         shapes = infer_shapes(op, count) if compute_shapes else (UNKNOWN_SHAPE,) * count
         if count == 1:
-            op.outputs = (Tensor(op, 0, dtypes[0], shapes[0]),)
+            op.outputs = [Tensor(op, 0, dtypes[0], shapes[0])]
         else:
-            op.outputs = tuple([Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)])
+            op.outputs = [Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)]
 
     def _register(self, op: Operation) -> None:
         """Adds a complete operation to the graph's tables."""
@@ -265,7 +271,8 @@ class Graph(Collections):
 
     def _apply_colocation(self, op: Operation) -> None:
         groups: set[bytes] = set()
-        for other in reversed(self._stacks().colocations):
+        op._colocations = self._stacks().colocations[::-1]
+        for other in [one.obj for one in op._colocations]:
             groups.update(other.colocation_groups())
             if other.device:
                 if op.device and canonical_name(op.device) != canonical_name(other.device):
@@ -645,9 +652,7 @@ class Graph(Collections):
     @property
     def building_function(self) -> bool:
         """Whether this is the graph of a function's body."""
-        return self.is_traced
-
-    _building_function = building_function
+        return self._building_function
 
     @property
     def finalized(self) -> bool:

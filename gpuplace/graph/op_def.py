@@ -60,6 +60,21 @@ class OpDef:
     control_outputs: tuple[str, ...] = ()
     deprecation: Deprecation | None = None
 
+    def removal(self, version: int) -> str | None:
+        """The sentence that says that the op is gone; None where graphs of that version may have it.
+
+        Args:
+            version: the graph's producer.
+        """
+        gone = self.deprecation
+        if gone is None or version < gone.version:
+            return None
+        why = f". {gone.explanation}" if gone.explanation else ""
+        return (
+            f"Op {self.name} is not available in GraphDef version {version}. It has been removed in version"
+            f" {gone.version}{why}."
+        )
+
     @cached_property
     def message(self) -> Any:
         """The ``OpDef`` message."""

@@ -8,22 +8,22 @@ Source: tensorflow/python/framework/ops.py, release 1.15 (names, properties and 
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpuplace.callers import PACKAGE, RUNNER
 from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
-from gpuplace.errors import OperatorNotAllowedInGraphError, OutOfRangeError
+from gpuplace.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, OutOfRangeError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_def import OpDef
-from gpuplace.graph.source_text import source_text
+from gpuplace.graph.source_text import TraceableObject, source_text
 from gpuplace.graph.stacks import get_default_session
-from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.shapes import TensorShape, as_shape, brackets
 from gpuplace.typing import FeedDict, Graph, NodeDef, ShapeLike, TensorLike
 
 _MAX_FRAMES = 12
@@ -34,13 +34,15 @@ CLASS_ATTR = "_class"
 _LOC_PREFIX = b"loc:@"
 
 
-@dataclass(frozen=True)
-class Frame:
-    """One line of the Python stack that made an operation."""
+class Frame(NamedTuple):
+    """One line of the Python stack that made an operation, as the frames of Python's own tracebacks."""
 
     filename: str
     lineno: int
-    function: str
+    name: str
+    """The function's."""
+    line: str | None
+    """Its text, where the file can be read."""
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.lineno}"
@@ -74,9 +76,24 @@ def capture_stack() -> Stack:
     return tuple(found)
 
 
+def program_line(obj: Any) -> TraceableObject:
+    """Something with the line of the nearest caller outside this package.
+
+    Args:
+        obj: the thing.
+    """
+    code, position = capture_stack()[:2]
+    return TraceableObject(obj, code.co_filename, _line_at(code, position))
+
+
 def _lines(stack: Stack) -> list[tuple[CodeType, int]]:
     """Code objects with their lines."""
     return [(code, _line_at(code, at)) for code, at in zip(stack[::2], stack[1::2], strict=True)]
+
+
+def _text_of(code: CodeType, lineno: int) -> str | None:
+    """The text of a line, without the space around it."""
+    return linecache.getline(code.co_filename, lineno).strip() or None
 
 
 def _line_at(code: CodeType, position: int) -> int:
@@ -240,6 +257,10 @@ class Tensor:
         """The device that the operation requested, ``""`` for none."""
         return self.op.device
 
+    def _as_node_def_input(self) -> str:
+        """How a node that takes it names it: without the number of the output where that is 0."""
+        return self.name if self.value_index else self.op.name
+
     @property
     def _value_index(self) -> int:
         """TensorFlow's name of ``value_index``."""
@@ -391,7 +412,7 @@ class Operation:
 
     __slots__ = (
         "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "_control_inputs",
-        "_control_outputs", "_device", "_stack", "extra_fields", "__weakref__", "__dict__",
+        "_control_outputs", "_device", "_colocations", "_stack", "extra_fields", "__weakref__", "__dict__",
     )  # fmt: skip
 
     def __init__(
@@ -410,13 +431,14 @@ class Operation:
         self.op_def = op_def
         self.inputs = inputs
         self.attrs = attrs
-        self.outputs: tuple[Tensor, ...] = ()
+        self.outputs: list[Tensor] = []
         self.index = -1
         self.device_scopes: tuple[Any, ...] = ()
         self._control_inputs = control_inputs
         self._control_outputs: list[Operation] | None = None  # see Graph._note_consumers
         self.extra_fields = b""
         self._device = ""
+        self._colocations: Sequence[TraceableObject] = ()
         self._stack: Stack = ()
 
     @property
@@ -442,7 +464,7 @@ class Operation:
 
     def values(self) -> tuple[Tensor, ...]:
         """The outputs."""
-        return self.outputs
+        return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:
         """Returns the value of an attribute.
@@ -482,11 +504,31 @@ class Operation:
     @property
     def traceback(self) -> list[Frame]:
         """The Python lines that made the operation, nearest last."""
-        frames = [Frame(code.co_filename, line, code.co_name) for code, line in _lines(self._stack)]
-        program = takewhile(
-            lambda frame: frame.filename != RUNNER, frames
-        )  # of a script that `gpuplace run` runs
-        return list(program)[::-1]
+        return [
+            Frame(code.co_filename, lineno, code.co_name, _text_of(code, lineno))
+            for code, lineno in self._program_lines()
+        ]
+
+    @property
+    def traceback_with_start_lines(self) -> list[tuple[Any, ...]]:
+        """The same, each with the first line of its function at the end."""
+        starts = [code.co_firstlineno for code, _ in self._program_lines()]
+        return [(*frame, start) for frame, start in zip(self.traceback, starts, strict=True)]
+
+    def _program_lines(self) -> list[tuple[CodeType, int]]:
+        """Code and lines, nearest last, without those of `gpuplace run`."""
+        found = takewhile(lambda line: line[0].co_filename != RUNNER, _lines(self._stack))
+        return list(found)[::-1]
+
+    @property
+    def _device_assignments(self) -> list[TraceableObject]:
+        """What the ``tf.device`` blocks around it asked for, the innermost first, with their lines."""
+        return [TraceableObject(one.shown, one.filename, one.lineno) for one in self.device_scopes]
+
+    @property
+    def _colocation_dict(self) -> dict[str, TraceableObject]:
+        """The lines of the ``colocate_with`` blocks around it, by the names of the operations that they name."""
+        return {one.obj.name: one.copy_metadata() for one in self._colocations}
 
     @property
     def source(self) -> str | None:
@@ -515,6 +557,7 @@ class Operation:
         Raises:
             ValueError: the tensor is of another graph.
             OutOfRangeError: there is no such input.
+            InvalidArgumentError: the shapes cannot be equal.
         """
         if tensor.graph is not self.graph:
             raise ValueError(f"{tensor!r} must be from the same graph as {self!r}.")
@@ -522,6 +565,11 @@ class Operation:
             raise OutOfRangeError.of(
                 f"Cannot update edge. Input index [{index}] is greater than the number of total inputs"
                 f" [{len(self.inputs)}]."
+            )
+        known = self.inputs[index].shape
+        if not known.is_compatible_with(tensor.shape):
+            raise InvalidArgumentError.of(
+                f"Cannot update edge, incompatible shapes: {brackets(tensor.shape)} and {brackets(known)}."
             )
         self.graph._check_not_finalized()
         self.graph._note_consumers()
@@ -548,7 +596,7 @@ class Operation:
             Tensor(self, count + i, dtype, shape)
             for i, (dtype, shape) in enumerate(zip(types, shapes, strict=True))
         ]
-        self.outputs = (*self.outputs, *more)
+        self.outputs = [*self.outputs, *more]
         self.graph._touch()
 
     def _add_control_inputs(self, operations: Sequence[Operation]) -> None:

@@ -15,6 +15,7 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import sys
 import threading
@@ -22,7 +23,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
-from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor, program_line
+from gpuplace.graph.source_text import TraceableObject
 from gpuplace.typing import Graph
 
 VALID_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -32,11 +34,21 @@ VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 class DeviceScope:
     """One ``tf.device`` block: what it asks for, and the line that opened it."""
 
-    __slots__ = ("function", "merge", "stops", "changes_nothing", "display_name", "filename", "lineno")
+    __slots__ = (
+        "_given",
+        "function",
+        "merge",
+        "stops",
+        "changes_nothing",
+        "display_name",
+        "filename",
+        "lineno",
+    )
 
     def __init__(self, device: Any, filename: str, lineno: int) -> None:
         self.filename = filename
         self.lineno = lineno
+        self._given = device
         self.stops = device is None
         self.merge: MergeDevice | None = None
         self.function: Callable[[Any], Any] | None = None
@@ -66,6 +78,20 @@ class DeviceScope:
             return ""
         return device.to_string() if isinstance(device, DeviceSpec) else str(device)
 
+    @property
+    def shown(self) -> str:
+        """What it asks for in the words of TensorFlow's errors: a name, or a function and where it is."""
+        function = self._given
+        if self.function is None:
+            return function.to_string() if isinstance(function, DeviceSpec) else str(function)
+        function = inspect.unwrap(function)
+        owner = f"{type(function.__self__).__name__}." if inspect.ismethod(function) else ""
+        name = owner + function.__name__ if inspect.isroutine(function) else str(type(function))
+        called = function if inspect.isroutine(function) else type(function).__call__
+        code = getattr(called, "__code__", None)
+        where = f"{code.co_filename}, {code.co_firstlineno}" if code is not None else "unknown, -1"
+        return f"{name}<{where}>"
+
     def __str__(self) -> str:
         return f"with device({self.display_name}), {self.filename}:{self.lineno}"
 
@@ -86,8 +112,8 @@ class Stacks:
         """``tf.device`` blocks, the innermost first."""
         self.hidden_devices: tuple[DeviceScope, ...] | None = None
         """Those that a ``colocate_with`` block hides; None outside of one."""
-        self.colocations: list[Operation] = []
-        """The operations of ``colocate_with`` blocks, the innermost last."""
+        self.colocations: list[TraceableObject] = []
+        """The operations of ``colocate_with`` blocks, the innermost last, with the lines of the blocks."""
         self.controls: list[ControlDependenciesScope] = []
         """``control_dependencies`` blocks, the innermost last."""
 
@@ -152,7 +178,10 @@ class DeviceBlock(contextlib.ContextDecorator):
         stacks.devices = (self._scope, *self._outer)
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._stacks().devices = self._outer
+        stacks = self._graph._stacks()
+        if stacks.devices[:1] != (self._scope,):
+            raise RuntimeError("Exiting device scope without proper scope nesting.")
+        stacks.devices = self._outer
 
 
 class ColocationBlock(contextlib.ContextDecorator):
@@ -168,7 +197,7 @@ class ColocationBlock(contextlib.ContextDecorator):
         self._graph = graph
         self._operations = operations
         self._ignores = ignore_existing
-        self._outer: tuple[tuple[DeviceScope, ...], list[Operation]] = ((), [])
+        self._outer: tuple[tuple[DeviceScope, ...], list[TraceableObject]] = ((), [])
         self._outer_hidden: tuple[DeviceScope, ...] | None = None
 
     def _recreate_cm(self) -> ColocationBlock:
@@ -181,7 +210,8 @@ class ColocationBlock(contextlib.ContextDecorator):
         if stacks.hidden_devices is None:
             stacks.hidden_devices = stacks.devices
         stacks.devices = ()
-        stacks.colocations = [*([] if self._ignores else stacks.colocations), *self._operations]
+        kept = [] if self._ignores else stacks.colocations
+        stacks.colocations = [*kept, *map(program_line, self._operations)]
 
     def __exit__(self, *exc: object) -> None:
         stacks = self._graph._stacks()
@@ -205,7 +235,7 @@ class OuterDevices(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         stacks = self._graph._stacks()
         self._stack = stacks.devices
-        if not self._stack and not any(op.device for op in stacks.colocations):
+        if not self._stack and not any(one.obj.device for one in stacks.colocations):
             stacks.devices = stacks.hidden_devices or ()
 
     def __exit__(self, *exc: object) -> None:

@@ -82,10 +82,17 @@ def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
     Args:
         make: makes the process's graph where there is none yet.
     """
-    global _global_graph
     innermost = graph_stack.get()
-    if innermost is not None:
-        return innermost
+    return innermost if innermost is not None else global_graph(make)
+
+
+def global_graph(make: Callable[[], Graph] | None = None) -> Graph:
+    """Returns the process's graph, which is the default one outside of all blocks.
+
+    Args:
+        make: as for ``get_default_graph``.
+    """
+    global _global_graph
     with _lock:
         if _global_graph is None:
             assert make is not None

@@ -26,6 +26,7 @@ from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.scopes import ControlDependenciesScope
+from gpuplace.graph.stacks import global_graph, graph_stack
 from gpuplace.shapes import TensorShape
 
 
@@ -61,6 +62,7 @@ class TracedGraph(Graph):
     """
 
     is_traced = True
+    _building_function = True
 
     def __init__(self, outer: Graph, by_value: bool = False, copied: Collection[Operation] = ()) -> None:
         super().__init__()
@@ -277,6 +279,16 @@ def as_seen_here(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def _graph_around(graph: Graph) -> Graph:
+    """The nearest graph that is no function's: itself, or one around it."""
+    while isinstance(graph, TracedGraph):
+        graph = graph.outer
+    if graph.building_function:
+        around = [one for one in graph_stack.stack if not one.building_function]
+        return around[-1] if around else global_graph(Graph)
+    return graph
+
+
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Operations made in the ``with`` block belong to no function and no control flow, and wait for nothing.
@@ -284,9 +296,7 @@ def init_scope() -> Iterator[None]:
     They go to the graph around the functions that are being built, under the name scope and the devices that there are.
     """
     inner = get_default_graph()
-    outer = inner
-    while isinstance(outer, TracedGraph):
-        outer = outer.outer
+    outer = _graph_around(inner)
     scope, devices = inner.get_name_scope(), inner._stacks().devices
     context, outer._of_thread.context = outer._of_thread.context, None
     creators, outer._of_thread.variable_creators = outer._of_thread.variable_creators, ()

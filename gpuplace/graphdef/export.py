@@ -108,7 +108,7 @@ def _add_node(graph_def: Any, op: Operation, templates: dict[tuple[Any, ...], An
     node.name = op.name
     if op.inputs or op._control_inputs:
         inputs = [tensor.name if tensor.value_index else tensor.op.name for tensor in op.inputs]
-        node.input.extend(inputs + [f"^{control.name}" for control in op._control_inputs])
+        node.input.extend(inputs + [f"^{name}" for name in sorted(one.name for one in op._control_inputs)])
     for name in own:
         encode_attr(attrs[name], node.attr[name])
     if op.extra_fields:
@@ -127,7 +127,7 @@ def _content(value: Any) -> Any:
 
 
 def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph as a ``GraphDef``.
+    """The graph as a ``GraphDef``, in which control inputs are in the order of their names.
 
     Args:
         graph: the graph.

@@ -113,7 +113,8 @@ def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dic
     """Adds a node."""
     node = made.node_def.add(name=called[op], op=op.type, device=op.device)
     node.input.extend(where[tensor] for tensor in op.inputs)
-    node.input.extend(f"^{called[one]}" for one in op.control_inputs if one in called)
+    waited = sorted((one for one in op.control_inputs if one in called), key=lambda one: one.name)
+    node.input.extend(f"^{called[one]}" for one in waited)
     for key, value in op.attrs.items():
         encode_attr(value, node.attr[key])
 

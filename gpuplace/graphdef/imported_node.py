@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
 from gpuplace.graph.op_def import OpDef
@@ -224,12 +224,9 @@ def _checked_attrs(
     proto: Any, name: str, op_def: OpDef, newer: OpDef | None, producer: int
 ) -> dict[str, Any]:
     """The attributes of a node, defaults included; InvalidArgumentError if they do not fit the signature."""
-    if op_def.deprecation is not None and producer >= op_def.deprecation.version:
-        raise InvalidArgumentError.of(
-            f"Op {op_def.name} is not available in GraphDef version {producer}. It has been removed in version"
-            f" {op_def.deprecation.version}. {op_def.deprecation.explanation}.",
-            facts={"node": name},
-        )
+    removal = op_def.removal(producer)
+    if removal is not None:
+        raise UnimplementedError.of(removal, facts={"node": name})
     attrs = decode_attrs(proto.attr)
     for attr_name in [key for key in attrs if not key.startswith("_") and key not in op_def.attr_defs]:
         added = newer.defaults if newer is not None else {}

@@ -83,6 +83,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.remote",
     "gpuplace.ops.data.runtime.shuffling",
     "gpuplace.ops.data.runtime.sparse",
+    "gpuplace.ops.data.runtime.prefetching",
     "gpuplace.ops.data.runtime.stages",
     "gpuplace.ops.data.runtime.tables",
     "gpuplace.ops.flow.critical_section",

@@ -44,6 +44,7 @@ import numpy as np
 from gpuplace.display import notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.shapes import TensorShape
@@ -296,8 +297,11 @@ class PlacementGraph:
                     heapq.heappush(ready, dst)
         if len(order) < len(pending):
             missing = sorted(set(range(len(pending))) - set(order))
+            first = ", ".join(self.names[node] for node in missing[:3])
             raise InvalidArgumentError.of(
-                f"{len(missing)} nodes in a cycle",
+                f"Graph is invalid, contains a cycle with {len(missing)} nodes, including: {first}"
+                if isinstance(self.source, Graph)  # of this process; else as imports say it
+                else f"{len(missing)} nodes in a cycle",
                 facts={"nodes": ", ".join(self.names[node] for node in missing[:20])},
                 hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
             )

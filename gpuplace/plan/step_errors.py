@@ -29,10 +29,10 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
+from gpuplace.plan.error_interpolation import interpolate, parse_message
 from gpuplace.shapes import brackets
 from gpuplace.why.node_text import operation_text
 
-_TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
 _NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
 
 _WHOLE_NODE = ("1.0", "1.4")
@@ -86,36 +86,17 @@ def node_named_in(message: str, graph: Graph) -> Operation | None:
 def with_lines(message: str, graph: Graph, release: str) -> str:
     """The message with the program's lines that made the nodes it names, where the release shows them."""
     if release == "1.15":
-        return _TAG.sub(lambda tag: _tag_1_15(tag, graph), message)
+        return interpolate(message, graph)
     return _message_2_21(message, graph) if release == "2.21" else message
 
 
-def _tag_1_15(tag: re.Match[str], graph: Graph) -> str:
-    op = graph._by_name.get(tag[2])
-    text = f"node {tag[2]}"
-    if op is None:
-        return tag[0]
-    if op.source:
-        text += f" (defined at {op.source})"
-    if tag[1]:
-        text += f" placed on device {_device_summary(op)}"
-    return f"{text} " if text[-1] == ")" or tag[1] else text
-
-
-def _device_summary(op: Operation) -> str:
-    if not op.device:
-        return f"No device assignments were active during op '{op.name}' creation."
-    return f"Device assignments active during op '{op.name}' creation: with tf.device({op.device})"
-
-
 def _message_2_21(message: str, graph: Graph) -> str:
-    tag = _TAG.search(message)
-    op = graph._by_name.get(tag[2]) if tag else None
+    tags = [tag for tag in parse_message(message)[1] if tag.type != "function_node"]
+    op = graph._by_name.get(tags[0].name) if tags else None
     text = "Graph execution error:\n\n"
     if op is not None:
         lines = "".join(
-            f'    File "{frame.filename}", line {frame.lineno}, in {frame.function}\n'
-            for frame in op.traceback
+            f'    File "{frame.filename}", line {frame.lineno}, in {frame.name}\n' for frame in op.traceback
         )
         text += (
             f"Detected at node '{op.name}' defined at (most recent call last):\n{lines}Node: '{op.name}'\n"

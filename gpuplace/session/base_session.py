@@ -58,6 +58,7 @@ from gpuplace.session.run_options import (
     StepOptions,
     deadline_check,
     error_with_usage,
+    limit_ms_of,
     pools_of_threads,
     step_limits,
 )
@@ -139,7 +140,7 @@ class BaseSession:
         self._plans: dict[Signature, Plan] = {}
         self._other_plans: dict[tuple[Signature, PlanOptions], Plan] = {}
         self._costs = CostModels(config)
-        self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
+        self._timeout_ms = limit_ms_of(config)
         self._pools = pools_of_threads(config)
         self._lock = threading.RLock()
         with OwnFramesHidden(OpError):
@@ -147,6 +148,7 @@ class BaseSession:
                 open_session = above("gpuplace.clusters.master", "open_session")
                 self._maker = open_session(self._target, config, self._graph, self._release)
                 self._devices = self._maker.devices
+                self._timeout_ms = self._maker.limit_ms
             else:
                 self._devices = session_devices(config)
                 self._resources.allocators = self._devices.allocators

@@ -56,6 +56,15 @@ def pools_of_threads(config: Any) -> list[int]:
     return [0 if count == 1 else count if count > 1 else MANY_LANES for count in threads]
 
 
+def limit_ms_of(config: Any) -> int:
+    """The time limit of steps that a ``ConfigProto`` names, in milliseconds; 0 for none.
+
+    Args:
+        config: ``ConfigProto``, or anything with its attributes.
+    """
+    return max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class StepOptions:
     """What is asked of one step."""

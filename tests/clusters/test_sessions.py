@@ -238,6 +238,23 @@ def test_a_limit_of_time(tasks):
             session.run(dequeue)
 
 
+def test_the_servers_limit_of_time_is_that_of_steps_that_name_none():
+    server = tf.train.Server.create_local_server(tf.ConfigProto(operation_timeout_in_ms=50))
+    dequeue = tf.FIFOQueue(1, tf.float32).dequeue()
+    try:
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="limit .* 50 ms"):
+                session.run(dequeue)
+        own = tf.ConfigProto(operation_timeout_in_ms=70)
+        with tf.Session(server.target, config=own) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="limit .* 70 ms"):
+                session.run(dequeue)
+            with pytest.raises(tf.errors.DeadlineExceededError, match="limit .* 30 ms"):
+                session.run(dequeue, options=tf.RunOptions(timeout_in_ms=30))
+    finally:
+        server.stop()
+
+
 def test_targets(tasks):
     with pytest.raises(tf.errors.NotFoundError, match="No session factory registered"):
         tf.Session("http://localhost:1")

@@ -123,7 +123,7 @@ class TestDevices:
         assert scope.filename == __file__
         assert str(scope).startswith("with device('/gpu:1'), ")
         assert op.source.startswith(f"{__file__}:")
-        assert op.traceback[-2].function == "test_a_scope_knows_the_line_that_opened_it"
+        assert op.traceback[-2].name == "test_a_scope_knows_the_line_that_opened_it"
 
     def test_malformed_names_are_refused_where_they_are_written(self, graph):
         with pytest.raises(ValueError, match="Unknown attribute"), graph.device("/gpu:0/nonsense"):

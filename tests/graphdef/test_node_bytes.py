@@ -34,7 +34,9 @@ def one_by_one(graph, add_shapes=False):
     """The nodes, each written by protobuf."""
     message = GraphDef()
     for op in graph.get_operations():
-        node_def(op, message.node.add())
+        node = node_def(op, message.node.add())
+        controls = [name for name in node.input if name[0] == "^"]
+        node.input[len(node.input) - len(controls) :] = sorted(controls)
     return message.node
 
 

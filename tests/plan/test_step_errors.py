@@ -76,9 +76,15 @@ def test_what_old_releases_say_of_a_missing_feed(release, shape, told, attr):
 
 def test_tags_become_lines_of_the_program(op):
     text = with_lines("{{node scope/a}} and {{colocation_node scope/a}} and {{node other}}", op.graph, "1.15")
+    block = op.device_scopes[0]
+    devices = (
+        "Device assignments active during op 'scope/a' creation:\n"
+        f"  with tf.device({block.shown}): <{block.filename}:{block.lineno}>"
+    )
     assert text == (
-        f"node scope/a (defined at {op.source})  and node scope/a (defined at {op.source}) placed on device Device"
-        " assignments active during op 'scope/a' creation: with tf.device(/device:GPU:1)  and {{node other}}"
+        f"node scope/a (defined at {op.source})  and node scope/a (defined at {op.source}) placed on device {devices}"
+        "  and {{node other}}Additional information about colocations:"
+        f"No node-device colocations were active during op 'scope/a' creation.\n{devices}"
     )
     assert with_lines("{{node scope/a}}", op.graph, "1.4") == "{{node scope/a}}"
 

@@ -259,7 +259,7 @@ class Inference:
             tensor.evaluate = self._evaluation(node, at, asked)
             made.append(tensor)
         op.inputs = tuple(made)
-        op.outputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes))
+        op.outputs = [Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes)]
         return op
 
     def _evaluation(self, node: int, at: int, asked: set[int]) -> Callable[[], Value | None]:

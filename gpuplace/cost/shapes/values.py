@@ -252,7 +252,7 @@ def _bound(kind: Kind) -> Callable[[list[Array]], list[Array]]:
     """The op's kernel."""
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), dict(kind.attrs))  # type: ignore[arg-type]
     op.inputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.input_types))
-    op.outputs = tuple(Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes))
+    op.outputs = [Tensor(op, at, dtype, UNKNOWN_SHAPE) for at, dtype in enumerate(kind.dtypes)]
     kernel, outputs = bind(kind.op_type, "CPU", np, op, None), len(kind.dtypes)
 
     def run(arrays: list[Array]) -> list[Array]:

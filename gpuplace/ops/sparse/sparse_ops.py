@@ -223,7 +223,7 @@ def _reduction_axes(sparse: Any, axis: Any) -> Any:
 
 def _reduce(
     kind: str, sp_input: SparseTensor, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
-) -> tuple[Any, ...]:
+) -> list[Any]:
     keepdims = _one(keepdims, keep_dims, ("keepdims", "keep_dims"))
     axis = _one(axis, reduction_axes, ("axis", "reduction_indices"))
     if not isinstance(sp_input, SparseTensor):

@@ -12,10 +12,13 @@ Source: tensorflow/python/ops/template.py, release 1.15.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gpuplace.callers import is_own
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.tracking.base import Trackable
@@ -54,6 +57,24 @@ def make_template(
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
 
 
+def _lines_of_the_program() -> list[str]:
+    """The lines that this thread is in, but for the package's own, as Python's tracebacks have them."""
+    return traceback.format_list([frame for frame in traceback.extract_stack() if not is_own(frame.filename)])
+
+
+def not_shared(stacktrace: Sequence[str], base_case: Sequence[str]) -> Sequence[str]:
+    """The lines of a traceback from the first that another has not; the last line where the other has all.
+
+    Args:
+        stacktrace: the lines, the outermost first.
+        base_case: those of the other.
+    """
+    for at, (line, other) in enumerate(zip(stacktrace, base_case, strict=False)):
+        if line != other:
+            return stacktrace[at:]
+    return stacktrace[-1:]
+
+
 class Template(Trackable):
     """A function that shares its variables between calls; see ``make_template``.
 
@@ -84,6 +105,7 @@ class Template(Trackable):
         self._unique_name = unique_name
         self._custom_getter = custom_getter
         self._variables_created = False
+        self._defined = _lines_of_the_program()
         if create_scope_now:
             with variable_scope(
                 unique_name, name, custom_getter=custom_getter, auxiliary_name_scope=False
@@ -113,15 +135,27 @@ class Template(Trackable):
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
-        with capture_dependencies(template=self):
-            result = self.func(*args, **kwargs)
-        if self._variables_created and len(trainable) != before:
-            raise ValueError(
-                "Trainable variable created when calling a template after the first time, perhaps you used"
-                f" tf.Variable when you meant tf.get_variable: {trainable[before:]}"
-            )
+        with self._errors_say_where_it_is_from():
+            with capture_dependencies(template=self):
+                result = self.func(*args, **kwargs)
+            if self._variables_created and len(trainable) != before:
+                raise ValueError(
+                    "Trainable variable created when calling a template after the first time, perhaps you used"
+                    f" tf.Variable when you meant tf.get_variable: {trainable[before:]}"
+                )
         self._variables_created = True
         return result
+
+    @contextlib.contextmanager
+    def _errors_say_where_it_is_from(self) -> Iterator[None]:
+        """Adds the lines that made the template to what is raised in the block."""
+        try:
+            yield
+        except Exception as error:
+            text = str(error.args[0]) if error.args else ""
+            lines = "".join(not_shared(self._defined, _lines_of_the_program()))
+            error.args = (f"{text}\n\noriginally defined at:\n{lines}", *error.args[1:])
+            raise
 
     @property
     def var_scope(self) -> VariableScope | None:

@@ -9,6 +9,7 @@ import enum
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
+from traceback import format_list
 from typing import Any
 
 from gpuplace.callers import is_own
@@ -322,7 +323,7 @@ class VariableStore:
             if isinstance(found, ResourceVariable):
                 raise ValueError(message)
             frames: list[Frame] = [f for f in found.op.traceback[::-1] if not is_own(f.filename)][:5]
-            lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.function}\n' for f in frames)
+            lines = "".join(format_list(frames))
             raise ValueError(f"{message} Originally defined at:\n\n{lines}")
         if not shape.is_compatible_with(found.get_shape()):
             raise ValueError(

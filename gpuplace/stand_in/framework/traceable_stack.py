@@ -5,44 +5,11 @@ Source: tensorflow/python/framework/traceable_stack.py, release 1.15 (names).
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+from gpuplace.graph.source_text import TraceableObject
 
-class TraceableObject:
-    """Something, and the line that it comes from.
-
-    Args:
-        obj: the thing.
-        filename: the file; None: not known.
-        lineno: the line in it.
-    """
-
-    SUCCESS, HEURISTIC_USED, FAILURE = range(3)
-
-    def __init__(self, obj: Any, filename: str | None = None, lineno: int | None = None) -> None:
-        self.obj = obj
-        self.filename = filename
-        self.lineno = lineno
-
-    def set_filename_and_line_from_caller(self, offset: int = 0) -> int:
-        """Notes the line of a call.
-
-        Args:
-            offset: how many calls above the caller of this method.
-
-        Returns:
-            ``SUCCESS``, or ``HEURISTIC_USED`` where there are not that many calls: then the outermost is noted.
-        """
-        frame, left = sys._getframe(1), offset
-        while left and frame.f_back is not None:
-            frame, left = frame.f_back, left - 1
-        self.filename, self.lineno = frame.f_code.co_filename, frame.f_lineno
-        return self.HEURISTIC_USED if left else self.SUCCESS
-
-    def copy_metadata(self) -> TraceableObject:
-        """The line alone."""
-        return type(self)(None, self.filename, self.lineno)
+__all__ = ["TraceableObject", "TraceableStack"]
 
 
 class TraceableStack:

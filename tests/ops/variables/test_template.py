@@ -38,3 +38,20 @@ def test_a_variable_in_a_later_call_is_an_error():
         template()
     with pytest.raises(ValueError, match="name cannot be None"):
         tf.make_template(None, scaled)
+
+
+def test_errors_say_where_the_template_was_made():
+    def fail(x):
+        raise ValueError("too large", x)
+
+    def make():
+        return tf.make_template("scale", fail)
+
+    template = make()
+    with pytest.raises(ValueError) as caught:
+        template(3)
+    text, number = caught.value.args
+    lines = text.splitlines()
+    assert lines[:3] == ["too large", "", "originally defined at:"] and number == 3
+    assert lines[-1].strip() == 'return tf.make_template("scale", fail)' and lines[-2].endswith(", in make")
+    assert lines[-3].strip() == "template = make()" and len(lines) == 7  # what the call shares is left out

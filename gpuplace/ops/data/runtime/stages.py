@@ -6,8 +6,8 @@ tuple of values, at each call, and ``END`` after the last one; a call that fails
     stage = Take(Range(0, 5, 1), 2)
     following = stage.begin(run)         following() -> (0,)    following() -> (1,)    following() -> END
 
-All of a pipeline runs in the thread that asks. Functions of the graph's library are run by the session, by one plan
-each.
+A pipeline runs in the thread that asks, but for what is made ahead (``prefetching``). Functions of the graph's library
+are run by the session, by one plan each.
 
 Source: tensorflow/core/kernels/data/*_dataset_op.cc, release 1.15 (order of elements, sentences).
 """
@@ -735,11 +735,4 @@ def _model(xp: Any, input_dataset: Any) -> Any:
     "ExperimentalPrivateThreadPoolDataset",
 )
 def _with_threads(xp: Any, input_dataset: Any, threads: Any) -> Any:
-    return Unchanged(input_dataset)
-
-
-@compute("PrefetchDataset")
-def _prefetch(xp: Any, input_dataset: Any, buffer_size: Any) -> Any:
-    if int(buffer_size) < -1:
-        raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
     return Unchanged(input_dataset)

@@ -27,7 +27,7 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.dtypes import float32
 from gpuplace.errors import UnimplementedError
-from gpuplace.graph.op_sets import ENTERS, EXITS, MAY_BE_DEAD, RECEIVED_SHAPE, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, EXITS, MAY_BE_DEAD, RECEIVED_SHAPE
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.export import add_library, node_def, version_def
@@ -157,7 +157,7 @@ class _Division:
         found: dict[Operation, dict[tuple[Tensor | None, str], None]] = {}
         for op in self._operations:
             sources = [tensor.op for tensor in op.inputs if tensor not in self._fed]
-            if op.type in SWITCHES and op not in self._in_loops:
+            if op.type in ALL_SWITCHES and op not in self._in_loops:
                 self._conditional.add(op)
             elif any(source in self._conditional for source in (*sources, *self._controls(op))):
                 self._conditional.add(op)

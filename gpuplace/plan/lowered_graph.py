@@ -193,7 +193,9 @@ class LoweredGraph(Graph):
         added = None if nodes.added is None else nodes.added(node)
         origin = self.program._by_name[name if added is None else added.caller]
         if added is None:
-            return self._copy(origin, inputs, controls)
+            op = self._copy(origin, inputs, controls)
+            self._register(op)
+            return op
         self._names_in_messages[name] = added.inner or name
         op_def = self._op_def(op_type)
         attrs = {**op_def.defaults, **nodes.attrs(node)}
@@ -214,13 +216,14 @@ class LoweredGraph(Graph):
             Tensor(op, tensor.value_index, tensor.dtype, tensor.shape) for tensor in origin.outputs
         )
         op._device, op._stack, op.extra_fields = origin._device, origin._stack, origin.extra_fields
-        self._register(op)
         return op
 
     def _given(self, fed: Tensor) -> Tensor:
-        """A tensor that is fed, of an operation that may not run."""
+        """A tensor that is fed; of an operation outside of the graph where none here gives it."""
         if fed not in self._fed:
-            op = self._by_name.get(fed.op.name) or self._copy(fed.op, (), [])
+            op = self._by_name.get(fed.op.name)
+            if op is None or fed.value_index >= len(op.outputs):
+                op = self._copy(fed.op, (), [])
             self._fed[fed] = op.outputs[fed.value_index]
         return self._fed[fed]
 

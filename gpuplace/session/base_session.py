@@ -162,7 +162,13 @@ class BaseSession:
                 )
                 self._resources.functions = SessionFunctions(self._maker)
         self._placer = SessionPlacement(
-            self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
+            self._graph,
+            self._devices,
+            config,
+            self._catalogue,
+            self._release,
+            self._place_pruned,
+            lowers=not self._target,
         )
         self._partial_runs = PartialRuns(self._graph, self._release, bool(self._target))
         self._closed = False

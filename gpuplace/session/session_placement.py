@@ -63,6 +63,7 @@ class SessionPlacement:
         catalogue: ops and kernels of its release.
         release: the release.
         place_pruned: place per signature; None asks the config.
+        lowers: inline calls and control flow; on a cluster they stay nodes, each of which runs whole on one task.
     """
 
     def __init__(
@@ -73,6 +74,8 @@ class SessionPlacement:
         catalogue: Catalogue,
         release: str,
         place_pruned: bool | None = None,
+        *,
+        lowers: bool = True,
     ) -> None:
         self._graph = graph
         self._devices = devices
@@ -81,6 +84,7 @@ class SessionPlacement:
         self._release = release
         self._stateful: dict[str, str] = {}
         self._inlines_all = inlines_all(config)
+        self._lowers = lowers
         self._placement: Placement | None = None
         self._lowered: LoweredGraph | None = None
         """What runs in place of the graph as it was placed last, where that is another one."""
@@ -125,6 +129,8 @@ class SessionPlacement:
             self._log(placement)
 
     def _lower(self, nodes: PlacementGraph) -> PlacementGraph:
+        if not self._lowers:
+            return nodes
         rules = releases.rules(self._release)
         with self._graph._lock:
             try:
@@ -167,20 +173,20 @@ class SessionPlacement:
         self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
     ) -> Located:
         operations = pruned_operations(fetches, targets, set(feeds))
-        graph, given = self._pruned_graph(operations, fetches, feeds)
+        args = {arg_name(tensor, number): tensor for number, tensor in enumerate(_by_name(feeds))}
+        retvals = {tensor: retval_name(tensor, number) for number, tensor in enumerate(_by_name(fetches))}
+        graph, given = self._pruned_graph(operations, args, retvals)
         lowered = self._lower(graph)
         kept = {name: device for name, device in self._stateful.items() if name in lowered.index}
         signature = tuple(fetches), tuple(targets), tuple(feeds)
         if lowered is not graph:
-            args = {arg_name(tensor, number): tensor for number, tensor in enumerate(feeds)}
-            retvals = [retval_name(tensor, number) for number, tensor in enumerate(fetches)]
-            running = LoweredGraph(self._graph, lowered, self._catalogue, args, retvals)
+            running = LoweredGraph(self._graph, lowered, self._catalogue, args, set(retvals.values()))
+            operations = running.get_operations()
             signature = (
-                tuple(map(running.fetched, retvals)),
-                tuple(map(running.operation, targets)),
+                tuple(running.fetched(retvals[tensor]) for tensor in fetches),
+                tuple(dict.fromkeys([*map(running.operation, targets), *_ends(operations)])),
                 tuple(map(running.tensor, feeds)),
             )
-            operations = [op for op in running.get_operations() if op.name in lowered.index]
         placement = self._place(lowered, {**kept, **given})
         found = {op: placement[op.name] for op in operations}
         self._keep_stateful(operations, list(found.values()))
@@ -214,13 +220,13 @@ class SessionPlacement:
             _print(placement_lines(placement, self._release))
 
     def _pruned_graph(
-        self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: Sequence[Tensor]
+        self, operations: Sequence[Operation], feeds: Mapping[str, Tensor], fetches: Mapping[Tensor, str]
     ) -> tuple[PlacementGraph, dict[str, str]]:
-        """The pruned graph, with a node for each feed and fetch, and the devices of those."""
+        """The pruned graph, with a node of the given name for each feed and fetch, and the devices of those."""
         client = self._devices.devices[0].name
         builder = PlacementGraphBuilder(self._catalogue)
         positions = {op: position for position, op in enumerate(operations)}
-        args = {tensor: len(operations) + number for number, tensor in enumerate(feeds)}
+        args = {tensor: len(operations) + number for number, tensor in enumerate(feeds.values())}
 
         def source(tensor: Tensor) -> tuple[int, int]:
             return (args[tensor], 0) if tensor in args else (positions[tensor.op], tensor.value_index)
@@ -230,14 +236,14 @@ class SessionPlacement:
             controls = [positions[control] for control in op.control_inputs]
             builder.add_node(op.name, op.type, op.attrs, map(source, op.inputs), controls, op.device)
         given = {}
-        for number, tensor in enumerate(feeds):
+        for number, (name, tensor) in enumerate(feeds.items()):
             attrs.append({"T": tensor.dtype.base_dtype, "index": number})
-            given[arg_name(tensor, number)] = client
-            builder.add_node(arg_name(tensor, number), "_Arg", attrs[-1])
-        for number, tensor in enumerate(fetches):
+            given[name] = client
+            builder.add_node(name, "_Arg", attrs[-1])
+        for number, (tensor, name) in enumerate(fetches.items()):
             attrs.append({"T": tensor.dtype.base_dtype, "index": number})
-            given[retval_name(tensor, number)] = client
-            builder.add_node(retval_name(tensor, number), "_Retval", attrs[-1], [source(tensor)])
+            given[name] = client
+            builder.add_node(name, "_Retval", attrs[-1], [source(tensor)])
 
         def source_line(node: int) -> str | None:
             return operations[node].source if node < len(operations) else None
@@ -250,6 +256,18 @@ class SessionPlacement:
         )
         vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, also those that feed others
         return graph, given
+
+
+def _by_name(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Feeds or fetches in the order in which TensorFlow numbers them."""
+    return sorted(tensors, key=lambda tensor: tensor.name)
+
+
+def _ends(operations: Sequence[Operation]) -> list[Operation]:
+    """What nothing takes or waits for: of a graph that is lowered after it was pruned, all runs."""
+    taken = {tensor.op for op in operations for tensor in op.inputs}
+    taken.update(control for op in operations for control in op.control_inputs)
+    return [op for op in operations if op not in taken]
 
 
 def _print(text: str) -> None:

@@ -1,7 +1,8 @@
 """Programs with functional control flow, as graphs of TensorFlow 1.15.5, and the steps that are run of them.
 
-Each takes ``tf`` and returns ``(name, fetches, feeds, soft)`` for its steps, in their order: names of tensors and
-operations, name of a tensor -> value, and whether soft placement is allowed.
+Each takes ``tf`` and returns ``(name, fetches, feeds, mode)`` for its steps, in their order: names of tensors and
+operations, name of a tensor -> value, and which session runs it: one that places ``"hard"``, one that does it
+``"soft"``, or one that places what a step needs alone, ``"pruned"``.
 """
 
 PROGRAMS = {}
@@ -19,12 +20,15 @@ def branch(tf):
     tf.add(y[0], y[1], name="sum")
     fed = {"x:0": [1.0, 2.0], "p:0": True}
     return [
-        ("true", ["sum:0"], fed, False),
-        ("false", ["sum:0"], {**fed, "p:0": False}, False),
-        ("outputs_of_the_node", ["cond:0", "cond:1", "sum:0"], fed, False),
-        ("the_node_runs", ["cond"], fed, False),
-        ("an_output_is_fed", ["sum:0"], {**fed, "cond:0": [7.0, 7.0]}, False),
-        ("what_takes_an_output_is_fed", ["sum:0"], {**fed, "cond/Identity:0": [7.0, 7.0]}, False),
+        ("true", ["sum:0"], fed, "hard"),
+        ("false", ["sum:0"], {**fed, "p:0": False}, "hard"),
+        ("outputs_of_the_node", ["cond:0", "cond:1", "sum:0"], fed, "hard"),
+        ("the_node_runs", ["cond"], fed, "hard"),
+        ("an_output_is_fed", ["sum:0"], {**fed, "cond:0": [7.0, 7.0]}, "hard"),
+        ("what_takes_an_output_is_fed", ["sum:0"], {**fed, "cond/Identity:0": [7.0, 7.0]}, "hard"),
+        ("pruned", ["sum:0"], fed, "pruned"),
+        ("pruned_and_an_output_is_fed", ["sum:0"], {**fed, "cond:0": [7.0, 7.0]}, "pruned"),
+        ("pruned_and_the_node_runs", ["cond"], fed, "pruned"),
     ]
 
 
@@ -34,7 +38,7 @@ def case(tf):
     y = tf.switch_case(i, [lambda: x * 2.0, lambda: x + 1.0, lambda: -x], name="case")
     tf.identity(y, name="out")
     return [
-        (str(number), ["out:0"], {"x:0": [1.0, 2.0], "i:0": number}, False) for number in (0, 1, 2, 7, -1)
+        (str(number), ["out:0"], {"x:0": [1.0, 2.0], "i:0": number}, "hard") for number in (0, 1, 2, 7, -1)
     ]
 
 
@@ -50,8 +54,8 @@ def case_of_one_in_branch(tf):
 
     tf.identity(tf.cond(p, one, two, name="cond"), name="out")
     return [
-        ("one", ["out:0"], {"x:0": [1.0, 2.0], "p:0": True}, False),
-        ("two", ["out:0"], {"x:0": [1.0, 2.0], "p:0": False}, False),
+        ("one", ["out:0"], {"x:0": [1.0, 2.0], "p:0": True}, "hard"),
+        ("two", ["out:0"], {"x:0": [1.0, 2.0], "p:0": False}, "hard"),
     ]
 
 
@@ -65,10 +69,12 @@ def loop(tf):
     tf.identity(y, name="out")
     fed = {"x:0": [1.0, 2.0], "n:0": 3}
     return [
-        ("thrice", ["out:0", "after:0"], fed, False),
-        ("never", ["out:0"], {**fed, "n:0": 0}, False),
-        ("outputs_of_the_node", ["loop:0", "loop:2", "loop:3"], fed, False),
-        ("the_node_runs", ["loop"], fed, False),
+        ("thrice", ["out:0", "after:0"], fed, "hard"),
+        ("never", ["out:0"], {**fed, "n:0": 0}, "hard"),
+        ("outputs_of_the_node", ["loop:0", "loop:2", "loop:3"], fed, "hard"),
+        ("the_node_runs", ["loop"], fed, "hard"),
+        ("pruned", ["out:0", "after:0"], fed, "pruned"),
+        ("pruned_outputs_of_the_node", ["loop:0", "loop:3"], fed, "pruned"),
     ]
 
 
@@ -86,8 +92,8 @@ def branch_in_loop_in_branch(tf):
     tf.identity(y, name="out")
     tf.identity(tf.gradients(y, [x])[0], name="slope")
     return [
-        ("loop", ["out:0", "slope:0"], {"x:0": [1.0, 2.0], "p:0": True}, False),
-        ("none", ["out:0", "slope:0"], {"x:0": [1.0, 2.0], "p:0": False}, False),
+        ("loop", ["out:0", "slope:0"], {"x:0": [1.0, 2.0], "p:0": True}, "hard"),
+        ("none", ["out:0", "slope:0"], {"x:0": [1.0, 2.0], "p:0": False}, "hard"),
     ]
 
 
@@ -99,7 +105,7 @@ def loop_in_loop(tf):
         return i + 1, tf.while_loop(lambda j, w: j < i, lambda j, w: (j + 1, w + x), [0, v])[1]
 
     tf.identity(tf.while_loop(lambda i, v: i < 3, body, [0, x], name="loop")[1], name="out")
-    return [("", ["out:0"], {"x:0": [1.0, 2.0]}, False)]
+    return [("", ["out:0"], {"x:0": [1.0, 2.0]}, "hard")]
 
 
 @program
@@ -117,9 +123,11 @@ def state(tf):
     with tf.control_dependencies([tf.identity(i)]):
         tf.identity(count.read_value(), name="out")
     return [
-        ("initialized", ["init"], {}, False),
-        ("first", ["out:0"], {"n:0": 33}, False),
-        ("second", ["out:0"], {"n:0": 2}, False),
+        ("initialized", ["init"], {}, "hard"),
+        ("first", ["out:0"], {"n:0": 33}, "hard"),
+        ("second", ["out:0"], {"n:0": 2}, "hard"),
+        ("pruned_initialized", ["init"], {}, "pruned"),
+        ("pruned", ["out:0"], {"n:0": 33}, "pruned"),
     ]
 
 
@@ -133,7 +141,7 @@ def array(tf):
     rows = tf.TensorArray("float32", size=4, element_shape=[3])
     _, rows = tf.while_loop(lambda i, _: i < 4, body, [0, rows], name="loop")
     tf.reduce_sum(rows.stack(), 0, name="out")
-    return [("", ["out:0"], {"x:0": [1.0, 2.0, 3.0]}, False)]
+    return [("", ["out:0"], {"x:0": [1.0, 2.0, 3.0]}, "hard")]
 
 
 @program
@@ -146,8 +154,8 @@ def device_in_branch(tf):
 
     tf.identity(tf.cond(p, far, lambda: tf.constant([3.0, 4.0]), name="cond"), name="out")
     return [
-        ("hard", ["out:0"], {"p:0": False}, False),
-        ("soft", ["out:0"], {"p:0": True}, True),
+        ("hard", ["out:0"], {"p:0": False}, "hard"),
+        ("soft", ["out:0"], {"p:0": True}, "soft"),
     ]
 
 
@@ -166,10 +174,10 @@ def failing(tf):
     tf.identity(tf.cond(p, check, lambda: x, name="outer"), name="out_of_two")
     fed = {"x:0": [1.0, 2.0], "p:0": True}
     return [
-        ("in_a_branch", ["out:0"], fed, False),
-        ("not_taken", ["out:0"], {**fed, "p:0": False}, False),
-        ("in_a_loop", ["out_of_loop:0"], fed, False),
-        ("in_a_branch_of_a_branch", ["out_of_two:0"], fed, False),
+        ("in_a_branch", ["out:0"], fed, "hard"),
+        ("not_taken", ["out:0"], {**fed, "p:0": False}, "hard"),
+        ("in_a_loop", ["out_of_loop:0"], fed, "hard"),
+        ("in_a_branch_of_a_branch", ["out_of_two:0"], fed, "hard"),
     ]
 
 
@@ -179,7 +187,7 @@ def not_lowered(tf):
     y = tf.cond(p, lambda: x * 2.0, lambda: x + 1.0, name="cond")
     y.op.inputs[0].op._set_attr("_lower_using_switch_merge", tf.compat.v1.AttrValue(b=False))
     tf.identity(y, name="out")
-    return [("", ["out:0"], {"x:0": [1.0, 2.0], "p:0": True}, False)]
+    return [("", ["out:0"], {"x:0": [1.0, 2.0], "p:0": True}, "hard")]
 
 
 @program
@@ -188,6 +196,6 @@ def rows_and_sums(tf):
     tf.parallel_stack([x, x * 2.0, x + 1.0], name="rows")
     tf.math.accumulate_n([x, x * 2.0, x + 1.0], name="sum")
     return [
-        ("rows", ["rows/ParallelConcat:0"], {"x:0": [1.0, 2.0]}, False),
-        ("sum", ["sum:0"], {"x:0": [1.0, 2.0]}, False),
+        ("rows", ["rows/ParallelConcat:0"], {"x:0": [1.0, 2.0]}, "hard"),
+        ("sum", ["sum:0"], {"x:0": [1.0, 2.0]}, "hard"),
     ]

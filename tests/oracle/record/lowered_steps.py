@@ -61,18 +61,21 @@ def steps_of(tf, graph_def, steps):
     with tf.Graph().as_default():
         tf.compat.v1.import_graph_def(graph_def, name="")
         sessions = {}
-        for name, fetches, feeds, soft in steps:
-            if soft not in sessions:
-                config = tf.compat.v1.ConfigProto(log_device_placement=True, allow_soft_placement=soft)
+        for name, fetches, feeds, mode in steps:
+            if mode not in sessions:
+                config = tf.compat.v1.ConfigProto(
+                    log_device_placement=True, allow_soft_placement=mode == "soft"
+                )
+                config.graph_options.place_pruned_graph = mode == "pruned"
                 config.graph_options.rewrite_options.disable_meta_optimizer = True
                 config.graph_options.optimizer_options.opt_level = -1
-                sessions[soft] = tf.compat.v1.Session(config=config)
+                sessions[mode] = tf.compat.v1.Session(config=config)
             metadata = tf.compat.v1.RunMetadata()
             answer = {"name": name}
             with Logged() as logged:
                 try:
                     options = tf.compat.v1.RunOptions(trace_level=3)
-                    values = sessions[soft].run(fetches, feeds, options, metadata)
+                    values = sessions[mode].run(fetches, feeds, options, metadata)
                     answer["values"] = [plain(value) for value in values]
                 except tf.errors.OpError as error:
                     answer["error"] = [

@@ -21,13 +21,13 @@ from collections.abc import Collection
 import numpy as np
 
 from gpuplace.graph.op_sets import (
+    ALL_SWITCHES,
     BRANCH_OPS,
     CALL_OPS,
     CONTROL_FLOW_OPS,
     HANDING_ON,
     PLACEHOLDERS,
     REFERENCE_VARIABLES,
-    SWITCHES,
     WHILE_OPS,
 )
 from gpuplace.kernels.registry import Catalogue
@@ -43,7 +43,7 @@ _WITH_EFFECTS = (
     | WHILE_OPS
     | {"PlaceholderWithDefault", "CheckNumerics"}
 )
-_KEPT_BY = REFERENCE_VARIABLES | SWITCHES
+_KEPT_BY = REFERENCE_VARIABLES | ALL_SWITCHES
 RELEASES_WITHOUT = ("1.0", "1.4")
 """Releases in which Grappler does not do this."""
 

@@ -22,6 +22,7 @@ from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import bypassed, without_takers
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
 from gpuplace.cost.item_times import Alike, ItemTimes
+from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
 from gpuplace.cost.step_part import StepPart
@@ -29,6 +30,7 @@ from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
+    ALL_SWITCHES,
     CONSTANT_OPS,
     CONTROL_FLOW_OPS,
     INLINE_OPS,
@@ -190,32 +192,39 @@ class _Builder:
         graph, shapes = self.graph, self.shapes
         count = len(graph)
         dead = np.zeros(count, dtype=bool)
-        is_switch = self.of_types(SWITCHES)
+        is_switch = self.of_types(ALL_SWITCHES)
         if not is_switch.any():
             return dead
+        order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
         merges, types, signature = MERGES, self.types, self.signature
         start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
         stack: list[tuple[int, int]] = []
-        unknown = 0
+        unknown = {True: 0, False: 0}
         for node in np.flatnonzero(is_switch).tolist():
             predicate = src[start[node] + 1] if start[node + 1] - start[node] > 1 else -1
             if predicate >= 0 and types[signature[predicate]] == "LoopCond":
                 continue
             taken = shapes.taken.get(node)
             if taken is None:
-                taken, unknown = True, unknown + 1
-            stack.append((node, 0 if taken else 1))
-        if unknown:
+                has_two = types[signature[node]] in SWITCHES
+                taken = ASSUMED_ALIVE[has_two]
+                unknown[has_two] += 1
+            gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {taken, CONTROL}
+            stack += [(node, output) for output in sorted(gone)]
+        if unknown[True]:
             self.assumed.append(
-                f"The predicates of {unknown} Switch nodes are not known: the branch for True is taken to run."
+                f"The predicates of {unknown[True]} Switch nodes are not known: the branch for True is taken to run."
             )
-        order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
+        if unknown[False]:
+            self.assumed.append(
+                f"The indices of {unknown[False]} _SwitchN nodes are not known: the first branch is taken to run."
+            )
         left: dict[int, int] = {}
         while stack:
-            node, gone = stack.pop()
+            node, output = stack.pop()
             for edge in order[first[node] : first[node + 1]]:
                 other = after[edge]
-                if dead[other] or (gone >= 0 and port[edge] != gone):
+                if dead[other] or (output >= 0 and port[edge] != output):
                     continue
                 if types[signature[other]] in merges and port[edge] != CONTROL:
                     if other not in left:

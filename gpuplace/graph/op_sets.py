@@ -13,7 +13,13 @@ from __future__ import annotations
 # Control flow
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
-"""Ops of which one output is dead."""
+"""Ops of which one of two outputs is dead."""
+
+SWITCHES_OF_MANY = frozenset({"_SwitchN"})
+"""Ops of which all outputs but one are dead; an index says which."""
+
+ALL_SWITCHES = SWITCHES | SWITCHES_OF_MANY
+"""Both."""
 
 MERGES = frozenset({"Merge", "RefMerge"})
 """Ops that take the input that is not dead."""
@@ -30,7 +36,7 @@ NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
 """Ops that only loops have."""
 
-CONTROL_FLOW_OPS = SWITCHES | MERGES | LOOP_OPS | {"ControlTrigger"}
+CONTROL_FLOW_OPS = ALL_SWITCHES | MERGES | LOOP_OPS | {"ControlTrigger"}
 """All ops that decide what runs."""
 
 CONTROL_FLOW_PASSING = frozenset({"Switch", "Enter", "Exit", "Identity", "Merge", "NextIteration"})
@@ -152,7 +158,7 @@ LIST_MAKERS = {
 """Ops that make lists of tensors -> the input that says the shape of their elements."""
 
 LISTS_LIKE_THE_FIRST = (
-    SWITCHES
+    ALL_SWITCHES
     | MERGES
     | ENTERS
     | EXITS

@@ -75,6 +75,15 @@ class TensorInfo(NamedTuple):
     """Size in bytes when everything is known."""
 
 
+class Added(NamedTuple):
+    """What a node was added for."""
+
+    caller: str
+    """The node of the user's graph that it stands for, with others."""
+    inner: str
+    """Its name in the function that it was copied from; "" for one that was not copied."""
+
+
 class Inspection(NamedTuple):
     """A function that the placer looks into."""
 
@@ -147,6 +156,8 @@ class PlacementGraph:
     """What of a model this is, in words; `""` for a graph that is all there is."""
     origin: Callable[[int], str | None] | None = None
     """For a node that was added before placing: what it was made from, in words."""
+    added: Callable[[int], Added | None] | None = None
+    """For a node that was added before placing: for which; None for the user's own. None where no node was added."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was made, where that is not node by node."""
     inspections: Mapping[int, Inspection] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
 from gpuplace.plan.error_interpolation import interpolate, parse_message
+from gpuplace.plan.lowered_graph import LoweredGraph
 from gpuplace.shapes import brackets
 from gpuplace.why.node_text import operation_text
 
@@ -157,11 +158,23 @@ def failed_step_error(
             text = operation_text(op, device, release, _fed_names(feeds, release))
         if release == "1.0" and op.type == "Placeholder" and not op.outputs[0].shape.is_fully_defined():
             sentence = sentence.partition(" and shape ")[0]
-    message = with_tag(sentence, node or op.name, release, text)
+    graph, own, name = _in_program(op)
+    message = with_tag(sentence, node or name, release, text)
     if error.message.startswith("OOM when allocating") and release in ("1.15", "2.21"):
         message += OOM_HINT if release == "1.15" else OOM_HINT_2_21
-    message = with_lines(message, op.graph, release)
-    return _like(error, op if node is None else None, message, facts, error.hint)
+    message = with_lines(message, graph, release)
+    return _like(error, own if node is None else None, message, facts, error.hint)
+
+
+def _in_program(op: Operation) -> tuple[Graph, Operation | None, str]:
+    """The graph that the program made, the operation there of this name, and what errors call it.
+
+    There is no such operation where one was added to be run.
+    """
+    graph: Any = op.graph
+    if isinstance(graph, LoweredGraph):
+        return graph.program, graph.origin_in_program(op), graph.name_in_messages(op)
+    return graph, op, op.name
 
 
 def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str, release: str) -> OpError:

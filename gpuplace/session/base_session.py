@@ -63,7 +63,7 @@ from gpuplace.session.run_options import (
     step_limits,
 )
 from gpuplace.session.session_device import SessionDevice
-from gpuplace.session.session_placement import SessionPlacement
+from gpuplace.session.session_placement import Located, SessionPlacement
 from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
 from gpuplace.tracing.step_stats import Trace
 from gpuplace.typing import (
@@ -164,7 +164,13 @@ class BaseSession:
                 )
                 self._resources.functions = SessionFunctions(self._maker)
         self._placer = SessionPlacement(
-            self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
+            self._graph,
+            self._devices,
+            config,
+            self._catalogue,
+            self._release,
+            self._place_pruned,
+            lowers=not self._target,
         )
         self._partial_runs = PartialRuns(self._graph, self._release, bool(self._target))
         self._closed = False
@@ -461,8 +467,8 @@ class BaseSession:
             plan = plans.get(key)
             if plan is None:
                 try:
-                    device_of = self._placer.device_of(*signature)
-                    plan = plans[key] = self._maker.make(signature, device_of, options)
+                    located = self._placer.located(signature)
+                    plan = plans[key] = self._maker.make(*located, options)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__
@@ -489,8 +495,9 @@ class BaseSession:
         self._check_open()
         structure = FetchStructure(self._graph, fetches, self._release)
         tensors = [tensor for key in feeds or () for tensor in feedable_parts(self._graph, key)]
-        with OwnFramesHidden(OpError):
-            return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
+        signature = structure.tensors, structure.operations, tuple(tensors)
+        with OwnFramesHidden(OpError), self._lock:
+            return self._partial_runs.set_up(signature, self._placer.located_in_whole)
 
     def partial_run(self, handle: str, fetches: FetchLike, feed_dict: FeedDict | None = None) -> Any:
         """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
@@ -517,18 +524,12 @@ class BaseSession:
             return structure.build(self._partial_runs.run(handle, structure.tensors, values, self._run_part))
 
     def _run_part(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Mapping[Tensor, Any],
-        done: frozenset[Operation],
+        self, located: Located, feeds: Mapping[Tensor, Any], done: frozenset[Operation]
     ) -> list[Any]:
-        signature = tuple(fetches), tuple(targets), tuple(feeds)
         with self._lock:
             self._check_open()
             self._placer.current()
-            device_of = self._placer.device_of(*signature)
-            plan = self._maker.make(signature, device_of, done=done)
+            plan = self._maker.make(*located, done=done)
         if not self._target:
             return plan.run(list(feeds.values()))
         try:

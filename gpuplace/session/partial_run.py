@@ -26,17 +26,23 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.plan.compile import Signature
 from gpuplace.plan.schedule.pruning import loop_units, pruned_operations
 from gpuplace.plan.step_errors import with_lines
+from gpuplace.session.session_placement import Located
 
-Run = Callable[[Sequence[Tensor], Sequence[Operation], Mapping[Tensor, Any], frozenset[Operation]], list[Any]]
-"""Runs fetches and targets with feeds; the given operations have run."""
+Run = Callable[[Located, Mapping[Tensor, Any], frozenset[Operation]], list[Any]]
+"""Runs what is located with the values of its feeds; the given operations have run."""
 
 
 @dataclass
 class _State:
     """What a handle stands for."""
 
+    located: Located
+    """All of it, in the graph that runs."""
+    names: dict[str, Tensor]
+    """The tensors of that graph that are fed or fetched, by their names."""
     operations: list[Operation]
     """All that is needed, sources first."""
     units: list[dict[Operation, None]]
@@ -70,12 +76,21 @@ class PartialRuns:
         self._count = 0
         self._lock = threading.Lock()
 
-    def set_up(self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> str:
-        """Begins a partial run; returns its handle."""
-        if not fetches and not targets:
+    def set_up(self, signature: Signature, locate: Callable[[Signature], Located]) -> str:
+        """Begins a partial run; returns its handle.
+
+        Args:
+            signature: all that will be fetched, run and fed.
+            locate: finds it in the graph that runs.
+        """
+        if not signature[0] and not signature[1]:
             raise self._error("Must specify at least one target to fetch or execute.")
+        located = locate(signature)
+        fetches, targets, feeds = located.signature
         operations = pruned_operations(fetches, targets, set(feeds))
         state = _State(
+            located,
+            {tensor.name: tensor for tensor in (*fetches, *feeds)},
             operations,
             loop_units(operations, set(feeds)),
             set(fetches),
@@ -116,6 +131,8 @@ class PartialRuns:
                     if self._has_target
                     else "Must run 'setup' before performing partial runs!"
                 )
+            fetches = [state.names.get(tensor.name, tensor) for tensor in fetches]
+            feeds = {state.names.get(tensor.name, tensor): value for tensor, value in feeds.items()}
             self._check(state, fetches, feeds)
             before = dict(state.known), set(state.feeds)
             state.known.update((tensor, _own(value)) for tensor, value in feeds.items())
@@ -191,7 +208,8 @@ class PartialRuns:
         ]
         feeds = {one: known[one] for op in new for one in op.inputs if one in known}
         if new:
-            known.update(zip(kept, run_part(kept, list(new), feeds, frozenset(done)), strict=True))
+            part = state.located._replace(signature=(tuple(kept), tuple(new), tuple(feeds)))
+            known.update(zip(kept, run_part(part, feeds, frozenset(done)), strict=True))
         known.update((tensor, value) for tensor, value in feeds.items())
         done.update(op for op in new if op.type not in VARIABLE_OPS)
 

@@ -245,19 +245,37 @@ def _without_devices(graph: PlacementGraph) -> PlacementGraph:
 
 
 def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) -> PlacementGraph:
-    from gpuplace.placer.lowering import is_affected, lower
-
     made = placement_graph_of(graph, catalogue)
     if choice.clear_devices:
         made = _without_devices(made)
-    if not is_affected(made):
-        return made
+    return lowered_nodes(made, graph, catalogue, rules, inline_all=choice.inline_all)
+
+
+def lowered_nodes(
+    nodes: PlacementGraph, graph: Graph, catalogue: Catalogue, rules: str, *, inline_all: bool
+) -> PlacementGraph:
+    """Nodes of a graph as a session lowers them before it places them; the same ones where nothing is lowered.
+
+    Args:
+        nodes: all nodes of the graph, or a part of them.
+        graph: the graph, with the library of functions.
+        catalogue: the ops.
+        rules: "1.15" or "2.21".
+        inline_all: as `inlines_all` says.
+
+    Raises:
+        As `gpuplace.placer.lowering.lower`.
+    """
+    from gpuplace.placer.lowering import is_affected, lower
+
+    if not is_affected(nodes):
+        return nodes
     if not graph.functions:
-        return lower(made, lambda name: None, catalogue, rules, inline_all=choice.inline_all)
+        return lower(nodes, lambda name: None, catalogue, rules, inline_all=inline_all)
     from gpuplace.graphdef.functions import stored_function_bodies
 
     bodies = stored_function_bodies(graph.functions)
-    return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
+    return lower(nodes, bodies, catalogue, rules, inline_all=inline_all)
 
 
 def devices_of(

@@ -4,7 +4,7 @@
 device of the ``DeviceStepStats``         a node's name                       release
 ========================================  ==================================  =====================================
 ``/host:CPU``                             ``MatMul:MatMul``, with the number  1.15: a list of threads, every op with
-                                          of its thread                       a kernel on the host that computes
+                                          of its thread                       a kernel on the host that is not cheap
 ``/device:GPU:0/stream:all``              ``MatMul:MatMul``                   both: a GPU's kernels
 ``/device:GPU:0/stream:<n>``              the same                            both: those of one stream
 ``/device:GPU:0/memcpy``                  ``edge_7_x:MEMCPYHtoD``, in 2.21    both: copies from and to a GPU
@@ -26,10 +26,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.graph.op_sets import INLINE_OPS, VARIABLE_OPS
 from gpuplace.plan.schedule.partition import Slot, Step
 
 _STREAM = 13
-_UNTRACED = frozenset({"Const", "Identity", "NoOp", "Placeholder"})
+_UNTRACED = INLINE_OPS - VARIABLE_OPS - {"ReadVariableOp"}
 """Ops so cheap that 1.15's tracer of host threads leaves them out."""
 _DIRECTIONS = {
     (False, True): ("HtoD", "H2D", "Pageable to Device", "pageable", "device"),

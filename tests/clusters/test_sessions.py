@@ -141,6 +141,20 @@ def test_a_loop_on_one_task_and_its_gradient(tasks):
         assert session.run([power, gradient]) == [16.0, 32.0]
 
 
+def test_branches_and_loops_of_functions_run_whole_on_one_task(tasks):
+    tf.enable_control_flow_v2()
+    x, p = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.bool, [])
+    with tf.device("/job:worker/task:1"):
+        y = tf.cond(p, lambda: x * 2.0, lambda: x - 1.0, name="cond")
+        z = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2.0), [0, y], name="loop")[1]
+        slope = tf.gradients(z, [x])[0]
+    with tf.Session(tasks["worker", 0].target) as session:
+        assert session.run([z, slope], {x: [1.0, 2.0], p: True})[0].tolist() == [16.0, 32.0]
+        assert session.run(slope, {x: [1.0, 2.0], p: False}).tolist() == [8.0, 8.0]
+        assert session.placement["loop"] == session.placement["cond"]
+        assert not any(name.startswith(("loop/merge", "cond/switch")) for name in session.placement)
+
+
 def test_errors_name_the_node_the_line_and_the_task(tasks):
     x = tf.placeholder(tf.float32, [None], name="x")
     with tf.device("/job:ps"):

@@ -335,3 +335,16 @@ def test_wrong_questions_are_answered_with_errors(tmp_path):
         known.write_text(damaged)
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not a cost model"):
             tf.CostModel.load(known)
+
+
+@pytest.mark.parametrize(("index", "taken"), [(0, 0), (1, 1), (2, 2), (7, 2), (-1, 2), (None, 0)])
+def test_of_the_branches_of_a_case_one_runs(index, taken):
+    """As in TensorFlow the last one where there is none of that number; the first where the number is not known."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, [64, 64], name="rows")
+        number = tf.placeholder(tf.int32, [], name="number") if index is None else tf.constant(index)
+        branches = [lambda: tf.nn.relu(rows), lambda: tf.tanh(rows), lambda: tf.exp(rows)]
+        step = tf.estimate(graph, tf.switch_case(number, branches), machine="1x V100")
+    ran = {row.op for row in step.rows("nodes")}
+    assert ran & {"Relu", "Tanh", "Exp"} == {("Relu", "Tanh", "Exp")[taken]}
+    assert any("_SwitchN nodes are not known" in one for one in step.assumptions) == (index is None)

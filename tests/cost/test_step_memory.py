@@ -245,6 +245,58 @@ def a_function_of_the_library_with_names_of_others():
     return named_as_others(Defun(tf.float32))
 
 
+@case
+def a_branch_of_functions_trained():
+    tf.enable_control_flow_v2()
+    rows, is_wide = tf.placeholder(tf.float32, [64, 200]), tf.placeholder(tf.bool, [])
+    weights = tf.Variable(tf.ones([200, 300]), use_resource=True)
+    top = tf.cond(
+        is_wide, lambda: tf.nn.relu(tf.matmul(rows, weights)), lambda: tf.matmul(rows * 2.0, weights) + 1.0
+    )
+    return {rows: (64, 200), is_wide: np.array(True)}, trained(tf.reduce_sum(top**2))
+
+
+@case
+def one_of_three_branches_of_functions():
+    tf.enable_control_flow_v2()
+    rows = tf.placeholder(tf.float32, [64, 200])
+    top = tf.switch_case(
+        tf.constant(1), [lambda: rows * 2.0, lambda: tf.matmul(rows, rows, False, True), lambda: rows + 1.0]
+    )
+    return {rows: (64, 200)}, tf.reduce_sum(tf.tanh(top))
+
+
+@case
+def a_loop_of_functions():
+    tf.enable_control_flow_v2()
+    rows, weights = tf.placeholder(tf.float32, [64, 200]), tf.Variable(tf.ones([200, 200]))
+    return {rows: (64, 200)}, tf.while_loop(
+        lambda i, x: i < 7, lambda i, x: (i + 1, tf.nn.relu(tf.matmul(x, weights))), [0, rows]
+    )[1]
+
+
+@case
+def a_loop_of_functions_trained():
+    tf.enable_control_flow_v2()
+    rows, weights = tf.placeholder(tf.float32, [64, 200]), tf.Variable(tf.ones([200, 200]), use_resource=True)
+    top = tf.while_loop(
+        lambda i, x: i < 5, lambda i, x: (i + 1, tf.nn.relu(tf.matmul(x, weights))), [0, rows]
+    )[1]
+    return {rows: (64, 200)}, trained(tf.reduce_sum(top))
+
+
+@case
+def a_sum_in_place():
+    rows = tf.placeholder(tf.float32, [64, 200])
+    return {rows: (64, 200)}, tf.accumulate_n([tf.nn.relu(rows), rows * 2.0, rows + 1.0])
+
+
+@case
+def rows_joined_in_place():
+    rows = tf.placeholder(tf.float32, [1, 200])
+    return {rows: (1, 200)}, tf.nn.relu(tf.parallel_stack([rows[0], rows[0] * 2.0, rows[0] + 1.0]))
+
+
 def one_line(**options):
     return tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1, **options)
 

@@ -23,7 +23,6 @@ ALLOWED = {
     "cost/shapes/loops.py": "what the comparisons and the steps of a loop's counter mean",
     "ops/nn/fused_conv.py": "what may follow a convolution, with the functions that compute it",
     "ops/variables/initialized_value.py": "ops that TensorFlow names in the function that is followed there",
-    "tracing/tracer_stats.py": "ops that 1.15's tracer of host threads leaves out, whatever they are like",
 }
 """Files with lists of their own, and why."""
 

@@ -30,6 +30,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import (
+    ALL_SWITCHES,
     ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
@@ -39,7 +40,6 @@ from gpuplace.graph.op_sets import (
     METADATA_OPS,
     NEW_WHEN_LARGE,
     RECEIVES,
-    SWITCHES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
     WHILE_OPS,
@@ -65,7 +65,7 @@ UNBOUNDED = 1 << 50
 """Bytes of a memory that everything fits into."""
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
-_CONDITIONAL = SWITCHES | MERGES | RECEIVES
+_CONDITIONAL = ALL_SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 

@@ -18,16 +18,17 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.memory.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory
+from gpuplace.cost.memory.running_graph import running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_part import StepPart
 from gpuplace.device.parsed_name import short_name
-from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.plan.lowered_graph import program_of
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")
@@ -230,7 +231,7 @@ class _Step:
     ) -> None:
         self.given = given
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
-        self.graph = graph_of(placement)
+        self.graph = running_graph(placement)
         self.index = part.graph.index
         devices = placement.device_set.names
         self.devices = {
@@ -309,11 +310,12 @@ class _Step:
         the first assignment.
         """
         found: dict[Operation, None] = {}
+        program = program_of(self.graph)
         for key in _VARIABLES:
-            for variable in self.graph.get_collection(key):
+            for variable in program.get_collection(key):
                 initializer = getattr(variable, "initializer", None)
                 if isinstance(initializer, Operation):
-                    found[initializer] = None
+                    found[self.graph.get_operation_by_name(initializer.name)] = None
         has_collections = bool(found)
         begun = {initializer.inputs[0].op for initializer in found if initializer.inputs}
         for op in self.graph.get_operations():
@@ -477,34 +479,3 @@ def _failure(error: ResourceExhaustedError, dry: DryRun) -> tuple[str, str, int]
     digits = wanted.split()[0]
     name = error.op.name if error.op is not None else ""
     return device, name, int(digits) if digits.isdigit() else 0
-
-
-def graph_of(placement: Placement) -> Graph:
-    """The graph that a placement is of, such as a session runs.
-
-    Args:
-        placement: the placement.
-
-    Raises:
-        InvalidArgumentError: it was made from a GraphDef that cannot be imported.
-    """
-    source = placement.graph.source
-    if isinstance(source, Graph):
-        return source
-    from gpuplace.graphdef.importer import import_graph_def
-    from gpuplace.graphdef.messages import GraphDef
-    from gpuplace.graphdef.model import PlacedPart
-
-    if not isinstance(source, PlacedPart):
-        raise InvalidArgumentError.of("the placement keeps no graph that could be run")
-    message = GraphDef()
-    message.CopyFrom(source.model.graph_def(source.part, placement.placer.catalogue))
-    for node in message.node:  # where each is, is settled; groups may name nodes that are not there
-        node.attr.pop("_class", None)
-    graph = Graph()
-    with graph.as_default():
-        try:
-            import_graph_def(message, name="")
-        except ValueError as error:
-            raise InvalidArgumentError.of(f"The graph cannot be run: {error}") from None
-    return graph

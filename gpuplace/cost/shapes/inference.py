@@ -33,11 +33,11 @@ from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, Value, is_known, join
 from gpuplace.cost.shapes.order import dependency_order
 from gpuplace.graph.constant_value import Evaluated, constant_value_as_shape
 from gpuplace.graph.op_sets import (
+    ALL_SWITCHES,
     ENTERS,
     IDENTITY_OPS,
     MERGES,
     NEXT_ITERATIONS,
-    SWITCHES,
 )
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import infer_shapes, shape_function_of
@@ -362,7 +362,7 @@ class Inference:
                     outputs = range(len(kind.dtypes)) if len(self.inputs[node]) == 1 else (at,)
                     for own in outputs:
                         self._handles.setdefault((node, own), handle)
-        elif kind.op_type in MERGES | SWITCHES | IDENTITY_OPS:
+        elif kind.op_type in MERGES | ALL_SWITCHES | IDENTITY_OPS:
             self._pass_handle(node, len(kind.dtypes))
 
     def _pass_handle(self, node: int, outputs: int) -> None:
@@ -456,7 +456,7 @@ class Inference:
             if source == merge:
                 return output == 0
             op_type = self.kinds[source].op_type
-            if op_type not in IDENTITY_OPS and op_type not in SWITCHES and op_type not in ENTERS:
+            if op_type not in IDENTITY_OPS and op_type not in ALL_SWITCHES and op_type not in ENTERS:
                 return False
             source, output = self.inputs[source][0]
         return False

@@ -21,7 +21,7 @@ import numpy as np
 from gpuplace.cost.shapes.counting import Counted, Counting
 from gpuplace.cost.shapes.inference import Inference
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.op_sets import ENTERS, EXITS, IDENTITY_OPS, MERGES, NEXT_ITERATIONS, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, EXITS, IDENTITY_OPS, MERGES, NEXT_ITERATIONS
 
 _LONGEST_WAY = 200
 """Nodes between a value and where it comes from."""
@@ -201,7 +201,7 @@ class TripCounts:
         engine = self._engine
         for _ in range(_LONGEST_WAY):
             op_type = engine.kinds[node].op_type
-            if op_type in IDENTITY_OPS or op_type in SWITCHES or op_type in ENTERS or op_type in _PASSING:
+            if op_type in IDENTITY_OPS or op_type in ALL_SWITCHES or op_type in ENTERS or op_type in _PASSING:
                 node, output = engine.inputs[node][0]
             elif op_type in MERGES and len(engine.merged_sources(node)) == 1:
                 node, output = engine.merged_sources(node)[0]

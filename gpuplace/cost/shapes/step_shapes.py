@@ -61,8 +61,8 @@ class StepShapes:
     """How often the body of each loop runs, each time that the loop is entered, by the name of its frame."""
     settled: frozenset[str]
     """Those of the loops whose conditions do not decide about that: it is given, or assumed."""
-    taken: Mapping[int, bool]
-    """Switch nodes whose predicate is known: which of the two outputs is alive."""
+    taken: Mapping[int, int]
+    """Switch nodes whose predicate or index is known: which output is alive."""
     engine: Inference
     """What inferred all this, for questions about values."""
     assumed: tuple[str, ...] = ()

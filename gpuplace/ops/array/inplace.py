@@ -3,6 +3,9 @@
 TensorFlow writes into the memory of the input of an ``alias_`` function, so that what else reads it may see either.
 Here the input stays as it is.
 
+What a session makes of ``ParallelConcat`` does write in place: into memory that it makes for that and that nobody reads
+before all rows are there.
+
 Source: tensorflow/python/ops/inplace_ops.py and core/kernels/inplace_ops.cc, release 1.15.
 """
 
@@ -13,7 +16,7 @@ from typing import Any
 from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor
-from gpuplace.graph.operation import Tensor
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import expand_dims, reshape
@@ -149,3 +152,25 @@ def _deep_copy(xp: Any, x: Any) -> Any:
 
 
 shape_function("InplaceUpdate", "InplaceAdd", "InplaceSub", "DeepCopy")(same_shape)
+
+
+# Rows that are joined: what a session makes of ParallelConcat
+
+
+@compute("_ParallelConcatStart", fresh=True)
+def _parallel_concat_start(xp: Any, *, shape: Any, dtype: Any) -> Any:
+    return xp.empty(tuple(shape.as_list()), dtype.as_numpy_dtype)
+
+
+@compute("_ParallelConcatUpdate", shares=True)
+def _parallel_concat_update(xp: Any, value: Any, update: Any, *, loc: int) -> Any:
+    value[loc] = update[0]
+    return value
+
+
+shape_function("_ParallelConcatUpdate")(same_shape)
+
+
+@shape_function("_ParallelConcatStart")
+def _parallel_concat_start_shape(op: Operation) -> Any:
+    return (op.attrs["shape"],)

@@ -23,7 +23,7 @@ def _pass_on(xp: Any, data: Any) -> Any:
     return data
 
 
-computed_by_none("Merge", "RefMerge", "RefSwitch", "Switch")
+computed_by_none("Merge", "RefMerge", "RefSwitch", "Switch", "_SwitchN")
 
 
 @compute("LoopCond")

@@ -60,6 +60,8 @@ class FlowNode:
     """For an added node: place, in the graph that was lowered, of the node that it was made for."""
     functions: tuple[str, ...] = ()
     """The functions that a copied node comes out of, the outermost first."""
+    inner: str = ""
+    """The name of a copied node in its function."""
 
 
 class FlowGraph:

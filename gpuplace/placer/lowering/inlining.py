@@ -119,6 +119,7 @@ def inline(
     ):
         for source, output in inputs:
             graph.feed(clone, (nodes[source], output))
+        clone.inner = node.name
         clone.first = _first_edge(nodes, count, inputs, controls)
         is_call = node.op_type in CALL_OPS or node.op_type in bodies
         if entry is not None and not controls and (is_call or not inputs):

@@ -19,7 +19,7 @@ from gpuplace.placer.lowering.inlining import inline
 from gpuplace.placer.lowering.isolation import Inspector, edge_turn, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.node_facts import declared_types
-from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.placement_graph import CONTROL, Added, PlacementGraph, PlacementGraphBuilder, TensorInfo
 
 AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
@@ -202,6 +202,11 @@ class _Lowering:
             inside = f", function {' > '.join(functions)}" if functions else ""
             return f"{source.op_type(caller)} '{source.names[caller]}'{inside}"
 
+        def added(node: int) -> Added | None:
+            if nodes[node].position >= 0:
+                return None
+            return Added(source.names[nodes[node].caller], nodes[node].inner)
+
         def node_attrs(node: int) -> Mapping[str, Any]:
             return nodes[node].attrs
 
@@ -211,6 +216,7 @@ class _Lowering:
             tensor_info=tensor_info if source.tensor_info is not None else None,
             source_line=source_line if source.source_line is not None else None,
             origin=origin,
+            added=added,
             source=source.source,
             part=source.part,
         )

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.op_sets import SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
@@ -57,7 +57,7 @@ class Branches:
 
     def guard(self, step: Step) -> str | None:
         """The guard of a step, where it has one; adds the lines that compute it."""
-        if not self.guard_of and step.op_type not in SWITCHES:
+        if not self.guard_of and step.op_type not in ALL_SWITCHES:
             return None
         self._source.current = step
         return guard_of_step(step, self.guards, self.guard_of, self._roots, self._predicate_of)
@@ -96,10 +96,10 @@ class Branches:
         return f"{' = '.join(made)} = None" if made else ""
 
     def add_switch(self, step: Step) -> None:
-        """Both outputs are the input; which of them is there, their guards say."""
+        """All outputs are the input; which of them is there, their guards say."""
         value = self._names.expressions(step)[0]
         arguments = self._names.arguments(step)[:1]
-        self._names.assign(step, f"{value}, {value}", step.outputs, arguments)
+        self._names.assign(step, ", ".join([value] * len(step.outputs)), step.outputs, arguments)
 
     def add_merge(self, step: Step) -> None:
         """The first value that is there, and its position."""

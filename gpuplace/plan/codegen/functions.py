@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import MERGES, RECEIVES, SENDS, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, RECEIVES, SENDS
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops, stop
@@ -40,7 +40,7 @@ from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 
-_CONTROL = SWITCHES | MERGES | RECEIVES
+_CONTROL = ALL_SWITCHES | MERGES | RECEIVES
 """Ops whose lines hang on conditions."""
 
 
@@ -282,7 +282,7 @@ class _Writer:
             loops.add_header(step)
         elif loops is not None and self._hands_on(loops, step):
             loops.add_loop_op(step)
-        elif op_type in SWITCHES:
+        elif op_type in ALL_SWITCHES:
             self._branches.add_switch(step)
         elif op_type in MERGES:
             self._branches.add_merge(step)

@@ -40,7 +40,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gpuplace.errors import CancelledError, InternalError
-from gpuplace.graph.op_sets import EXITS, LOOP_OPS, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, EXITS, LOOP_OPS
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
 from gpuplace.plan.codegen.source import Source
@@ -362,7 +362,7 @@ class Loops:
     def _catch(self, step: Step, slot: Slot, caught: _Caught) -> None:
         """Keeps a value for the caller; a switch's, if it is there."""
         name, flag, branches = caught.name, caught.flag, self._branches
-        guard = branches.guards.known(branches.guard_of.get(slot)) if step.op_type in SWITCHES else None
+        guard = branches.guards.known(branches.guard_of.get(slot)) if step.op_type in ALL_SWITCHES else None
         only_if = "" if guard is None else f"if {guard}: "
         self._source.emit(step, f"if {f'{guard} and ' if guard else ''}{flag}: {caught.fail}()")
         self._source.emit(step, f"{only_if}{name}, {flag} = {self._names.of[slot]}, True")

@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuplace.graph.op_sets import MERGES, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.kernels.compute import bind, find_compute, traits_of
@@ -163,7 +163,7 @@ class _Search:
         """Steps that may not run: those after a ``Switch``."""
         found: set[int] = set()
         for number, step in enumerate(self._steps):
-            if step.op_type in SWITCHES or step.op_type in MERGES:
+            if step.op_type in ALL_SWITCHES or step.op_type in MERGES:
                 found.add(number)
             elif any(source in found for source in self.sources[number]):
                 found.add(number)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from gpuplace.graph.op_sets import MERGES, SWITCHES
+from gpuplace.graph.op_sets import MERGES, SWITCHES, SWITCHES_OF_MANY
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Slot, Step
 
@@ -113,6 +113,22 @@ class Guards:
             self._branches[key, inside] = other, taken
         return self._branches[key, inside]
 
+    def cases(self, key: Hashable, index: str, count: int, inside: _Guard) -> list[_Guard]:
+        """Guards of the outputs of a switch of many; the last one has all that the index finds no other for.
+
+        Args:
+            key: says which index it is: the same for all switches of a conditional.
+            index: expression for its value.
+            count: how many outputs there are.
+            inside: guard of the switch itself.
+        """
+        found: list[_Guard] = []
+        rest = inside
+        for number in range(count - 1):
+            rest, taken = self.branches((key, number), f"{index} == {number}", rest)
+            found.append(taken)
+        return [*found, rest]
+
     def has_branches(self, key: Hashable) -> bool:
         """Whether a switch that has no guard itself asks for this predicate."""
         return (key, None) in self._branches
@@ -185,4 +201,10 @@ def guard_of_step(
     if op is not None and op.type in SWITCHES:
         root = roots.get(step.inputs[1], step.inputs[1])
         guard_of.update(zip(step.outputs, guards.branches(root, predicate_of(step), guard), strict=True))
+    elif op is not None and op.type in SWITCHES_OF_MANY:
+        root = roots.get(step.inputs[1], step.inputs[1])
+        cases = guards.cases(root, predicate_of(step), len(step.outputs), guard)
+        guard_of.update(
+            (slot, case) for slot, case in zip(step.outputs, cases, strict=True) if case is not None
+        )
     return guard

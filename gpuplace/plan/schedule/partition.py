@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import (
     ALIASES_OF_VARIABLES,
+    ALL_SWITCHES,
     ENTERS,
     EXITS,
     MAY_BE_DEAD,
@@ -28,7 +29,6 @@ from gpuplace.graph.op_sets import (
     NEXT_ITERATIONS,
     RECEIVES,
     REFERENCE_VARIABLES,
-    SWITCHES,
 )
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
@@ -127,7 +127,7 @@ class Step:
     @property
     def is_conditional(self) -> bool:
         """Whether branches begin or end with it."""
-        return self.op_type in SWITCHES or self.op_type in MERGES or self.may_come_dead
+        return self.op_type in ALL_SWITCHES or self.op_type in MERGES or self.may_come_dead
 
     @property
     def is_copy(self) -> bool:

@@ -111,3 +111,15 @@ def test_guards_of_equal_conditions_are_shared():
     assert guards.any_of([*inner, other]) is None
     assert guards.any_of([inner[0], other]) == "g4" == guards.any_of([other, inner[0]])
     assert lines[4:] == ["g4 = g1 or g3"]
+
+
+def test_a_switch_of_many_has_a_guard_for_each_output():
+    lines = []
+    guards = Guards(lines.append)
+    first, second, last = guards.cases("index", "n", 3, None)
+    assert lines == ["g0 = bool(n == 0)", "g1 = not g0", "g2 = g1 and bool(n == 1)", "g3 = g1 and not g2"]
+    assert (first, second, last) == ("g0", "g2", "g3")
+    assert guards.cases("index", "n", 3, None) == [first, second, last] and len(lines) == 4
+    assert guards.any_of([first, second, last]) is None
+    assert guards.any_of([second, last]) == "g1"
+    assert guards.cases("one", "n", 1, "g0") == ["g0"]

@@ -110,7 +110,7 @@ wait_for_a_miss(
     "gpuplace.ops.input.readers",
     "gpuplace.ops.input.record_input",
     "gpuplace.ops.input.staging",
-    "gpuplace.ops.input.tables",
+    "gpuplace.ops.input.table_kernels",
     "gpuplace.ops.input.vocab_remapping",
     "gpuplace.ops.losses",
     "gpuplace.ops.math.diagonals",

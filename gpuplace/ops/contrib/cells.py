@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.ops.array import joining
-from gpuplace.ops.contrib.layers import layer_norm
+from gpuplace.ops.contrib.normalization import layer_norm
 from gpuplace.ops.math import unary
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.misc import bias_add, dropout

@@ -70,12 +70,15 @@ from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.array.batches import *
 from gpuplace.ops.array.constant import *
+from gpuplace.ops.array.distinct import *
 from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
 from gpuplace.ops.array.padding import *
+from gpuplace.ops.array.positions import *
 from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.repeating import *
 from gpuplace.ops.array.reshaping import *
+from gpuplace.ops.array.running import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
 from gpuplace.ops.array.sorting import *

@@ -4,12 +4,15 @@ Those named at the end are imported by who uses their names, or when an op is as
 """
 
 import gpuplace.ops.array.constant
+import gpuplace.ops.array.distinct
 import gpuplace.ops.array.gather
 import gpuplace.ops.array.joining
 import gpuplace.ops.array.padding
+import gpuplace.ops.array.positions
 import gpuplace.ops.array.rearranging
 import gpuplace.ops.array.repeating
 import gpuplace.ops.array.reshaping
+import gpuplace.ops.array.running
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
 import gpuplace.ops.array.sorting

@@ -16,11 +16,12 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import one_hot, placeholder
+from gpuplace.ops.array.distinct import unique
 from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.joining import concat, split, stack, unstack
 from gpuplace.ops.array.padding import pad
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import reshape, transpose
-from gpuplace.ops.array.sequence import argmax, unique
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum

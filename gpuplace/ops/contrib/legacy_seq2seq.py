@@ -18,7 +18,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, joining, reshaping
-from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, unary
 from gpuplace.ops.math.elementwise import add_n

@@ -24,9 +24,11 @@ from gpuplace.ops import nest
 from gpuplace.ops.array.constant import one_hot, ones, ones_like, zeros
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import expand_dims, rank, reshape, squeeze, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.array.sequence import argmax, cumprod, cumsum, sequence_mask
+from gpuplace.ops.array.running import cumprod, cumsum
+from gpuplace.ops.array.sequence import sequence_mask
 from gpuplace.ops.flow.higher_order import scan
 from gpuplace.ops.layers.base import Layer
 from gpuplace.ops.layers.core import Dense

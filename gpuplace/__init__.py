@@ -352,9 +352,9 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
-    from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.quantized.fake import *
     from gpuplace.ops.quantized.quantized import dequantize, quantize, quantize_v2, quantized_concat
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
@@ -445,7 +445,7 @@ else:
             "gpuplace.ops.input.tables": """
                 initialize_all_tables tables_initializer
             """,
-            "gpuplace.ops.math.quantization": """
+            "gpuplace.ops.quantized.fake": """
                 fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
                 fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
                 fake_quant_with_min_max_vars_per_channel_gradient

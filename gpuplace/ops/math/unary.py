@@ -242,7 +242,7 @@ def _rsqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         return like(-1.5, y) * back * dy * square(y), new("RsqrtGrad", y=y, dy=grad)
 
 
-shape_function("Rsqrt")(same_shape)
+shape_function("Rsqrt", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad")(same_shape)
 
 
 # Exponentials and logarithms
@@ -743,9 +743,7 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
         return new("Neg", scope, x=new("Softplus", features=-x))
 
 
-shape_function("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad")(
-    same_shape
-)
+shape_function("Sigmoid", "SigmoidGrad", "TanhGrad")(same_shape)
 
 
 # Rounding

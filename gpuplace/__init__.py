@@ -112,6 +112,7 @@ from gpuplace.ops.math.matrix_functions import *
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
+from gpuplace.ops.math.trigonometry import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
 from gpuplace.ops.variables.init_ops import *

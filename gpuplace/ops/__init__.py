@@ -55,6 +55,7 @@ import gpuplace.ops.math.reduction
 import gpuplace.ops.math.segments
 import gpuplace.ops.math.special
 import gpuplace.ops.math.tridiagonal
+import gpuplace.ops.math.trigonometry
 import gpuplace.ops.math.unary
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.sparse.cwise

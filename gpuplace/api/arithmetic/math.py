@@ -20,6 +20,7 @@ from gpuplace.ops.math.neighbours import nextafter
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
+from gpuplace.ops.math.trigonometry import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.nn.activation import log_softmax, softmax, softplus, softsign
 from gpuplace.ops.nn.misc import in_top_k, top_k

@@ -30,8 +30,9 @@ from gpuplace.ops.math.elementwise import add_n, maximum, minimum
 from gpuplace.ops.math.elementwise import pow as power
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_max, reduce_mean, reduce_sum
+from gpuplace.ops.math.trigonometry import sigmoid, tanh
 from gpuplace.ops.math.unary import abs as absolute
-from gpuplace.ops.math.unary import exp, log, log1p, negative, rsqrt, sigmoid, sqrt, square, tanh
+from gpuplace.ops.math.unary import exp, log, log1p, negative, rsqrt, sqrt, square
 from gpuplace.ops.nn.activation import elu, log_softmax, relu, relu6, selu, softmax, softplus, softsign
 from gpuplace.ops.nn.conv import conv2d
 from gpuplace.ops.nn.depthwise import depthwise_conv2d

@@ -37,7 +37,8 @@ from gpuplace.ops.math.check_ops import assert_positive
 from gpuplace.ops.math.elementwise import clip_by_value
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_sum
-from gpuplace.ops.math.unary import exp, log, rsqrt, sigmoid, square, tanh
+from gpuplace.ops.math.trigonometry import sigmoid, tanh
+from gpuplace.ops.math.unary import exp, log, rsqrt, square
 from gpuplace.ops.nn.activation import softmax
 from gpuplace.ops.random.random_ops import random_normal
 from gpuplace.ops.rnn.cells import zeros_of

@@ -70,12 +70,15 @@ from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.array.batches import *
 from gpuplace.ops.array.constant import *
+from gpuplace.ops.array.distinct import *
 from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
 from gpuplace.ops.array.padding import *
+from gpuplace.ops.array.positions import *
 from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.repeating import *
 from gpuplace.ops.array.reshaping import *
+from gpuplace.ops.array.running import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
 from gpuplace.ops.array.sorting import *
@@ -109,6 +112,7 @@ from gpuplace.ops.math.matrix_functions import *
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
+from gpuplace.ops.math.trigonometry import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
 from gpuplace.ops.variables.init_ops import *
@@ -349,9 +353,9 @@ if TYPE_CHECKING:
     from gpuplace.ops.input.queues import *
     from gpuplace.ops.input.readers import *
     from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
-    from gpuplace.ops.math.quantization import *
     from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
     from gpuplace.ops.nn.patches import extract_image_patches
+    from gpuplace.ops.quantized.fake import *
     from gpuplace.ops.quantized.quantized import dequantize, quantize, quantize_v2, quantized_concat
     from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
@@ -442,7 +446,7 @@ else:
             "gpuplace.ops.input.tables": """
                 initialize_all_tables tables_initializer
             """,
-            "gpuplace.ops.math.quantization": """
+            "gpuplace.ops.quantized.fake": """
                 fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
                 fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
                 fake_quant_with_min_max_vars_per_channel_gradient

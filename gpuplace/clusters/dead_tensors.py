@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from gpuplace.graph.op_sets import ENTERS, EXITS, IDENTITY_OPS, MERGES, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, EXITS, IDENTITY_OPS, MERGES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.plan.schedule.loop_frames import Frame, Frames
 
@@ -57,7 +57,7 @@ class DeadTensors:
             return _NONE
         op = tensor.op
         found = self._of.get(op, _NONE)
-        if op.type in SWITCHES and not decides_loop(op, self._frames):
+        if op.type in ALL_SWITCHES and not decides_loop(op, self._frames):
             found |= {(_root(op.inputs[1]), tensor.value_index)}
         return found
 

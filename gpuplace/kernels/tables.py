@@ -16,6 +16,7 @@ import numpy as np
 from gpuplace.dtypes import DType, string
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
 from gpuplace.files import file_system
+from gpuplace.kernels.number_texts import number_of
 from gpuplace.shapes import TensorShape, brackets
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
@@ -322,8 +323,8 @@ def _field(line: bytes, columns: Sequence[bytes], number: int, index: int, dtype
     if dtype is string:
         return text
     try:
-        return int(text) if dtype.is_integer else float(text)
+        return number_of(text, dtype)
     except ValueError:
         raise InvalidArgumentError.of(
-            f"Field {_text(text)} in line {number} is not a valid {dtype.name}."
+            f"Field {_text(text)} in line {number} is not a valid {dtype.short_name}."
         ) from None

@@ -1,4 +1,4 @@
-"""Numbers that kernels are given as tensors: axes, sizes, counts.
+"""What kernels are given: axes, sizes and counts as tensors, and arrays that plain loops read.
 
 >>> import numpy as np
 >>> int_of(np.int32(3), "k must be scalar, got shape"), list_of(np.array([1, 2]), "dims must be a vector, got shape")
@@ -12,6 +12,15 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
+
+
+def on_host(array: Any) -> Any:
+    """An array in the memory of the host, where plain loops read it.
+
+    Args:
+        array: an array of NumPy, which is given back, or of CuPy, which is copied.
+    """
+    return array.get() if hasattr(array, "get") else array
 
 
 def int_of(value: Any, sentence: str) -> int:

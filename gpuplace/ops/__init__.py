@@ -4,12 +4,15 @@ Those named at the end are imported by who uses their names, or when an op is as
 """
 
 import gpuplace.ops.array.constant
+import gpuplace.ops.array.distinct
 import gpuplace.ops.array.gather
 import gpuplace.ops.array.joining
 import gpuplace.ops.array.padding
+import gpuplace.ops.array.positions
 import gpuplace.ops.array.rearranging
 import gpuplace.ops.array.repeating
 import gpuplace.ops.array.reshaping
+import gpuplace.ops.array.running
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
 import gpuplace.ops.array.sorting
@@ -52,6 +55,7 @@ import gpuplace.ops.math.reduction
 import gpuplace.ops.math.segments
 import gpuplace.ops.math.special
 import gpuplace.ops.math.tridiagonal
+import gpuplace.ops.math.trigonometry
 import gpuplace.ops.math.unary
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.sparse.cwise
@@ -93,7 +97,9 @@ wait_for_a_miss(
     "gpuplace.ops.image.boxes",
     "gpuplace.ops.image.codecs",
     "gpuplace.ops.image.color_kernels",
+    "gpuplace.ops.image.crops",
     "gpuplace.ops.image.resizing",
+    "gpuplace.ops.image.suppression",
     "gpuplace.ops.input.accumulators",
     "gpuplace.ops.input.audio",
     "gpuplace.ops.input.batching",
@@ -109,11 +115,10 @@ wait_for_a_miss(
     "gpuplace.ops.input.readers",
     "gpuplace.ops.input.record_input",
     "gpuplace.ops.input.staging",
-    "gpuplace.ops.input.tables",
+    "gpuplace.ops.input.table_kernels",
     "gpuplace.ops.input.vocab_remapping",
     "gpuplace.ops.losses",
     "gpuplace.ops.math.diagonals",
-    "gpuplace.ops.math.quantization",
     "gpuplace.ops.math.spectral",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",
@@ -121,6 +126,7 @@ wait_for_a_miss(
     "gpuplace.ops.nn.depthwise",
     "gpuplace.ops.nn.dilation",
     "gpuplace.ops.nn.entropy",
+    "gpuplace.ops.quantized.fake",
     "gpuplace.ops.quantized.kernels",
     "gpuplace.ops.random.fractional",
     "gpuplace.ops.nn.misc",

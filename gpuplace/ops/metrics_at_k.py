@@ -16,7 +16,7 @@ from gpuplace.ops.array import reshaping
 from gpuplace.ops.array.constant import fill, ones_like
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.padding import tile
-from gpuplace.ops.array.sequence import cumsum
+from gpuplace.ops.array.running import cumsum
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.losses import assert_broadcastable, broadcast_weights
 from gpuplace.ops.math.cast import cast

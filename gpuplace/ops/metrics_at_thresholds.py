@@ -21,7 +21,8 @@ from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.padding import tile
-from gpuplace.ops.array.sequence import argmax, argmin, cumsum
+from gpuplace.ops.array.positions import argmax, argmin
+from gpuplace.ops.array.running import cumsum
 from gpuplace.ops.losses import broadcast_weights
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import assert_greater_equal, assert_less_equal

@@ -302,7 +302,7 @@ NAMES = {
     "ops.linalg.linear_operator_addition": ("ops.linear_operators.addition",),
     "ops.linalg.linear_operator_algebra": ("ops.linear_operators.algebra",),
     "ops.logging_ops": ("api.printing",),
-    "ops.lookup_ops": ("ops.input.tables",),
+    "ops.lookup_ops": ("ops.input.tables", "ops.input.table_initializers", "ops.input.vocabularies"),
     "ops.losses.losses": ("ops.losses",),
     "ops.losses.util": ("ops.losses",),
     "ops.manip_ops": ("api.arithmetic.manip",),

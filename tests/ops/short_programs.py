@@ -385,4 +385,101 @@ REFUSED = {
     ],
 }  # fmt: skip
 
-PROGRAMS = {**ARRAYS, **ARITHMETIC, **WINDOWS, **SPARSE, **TABLES, **FUNCTIONS, **PICTURES, **REFUSED}
+
+def _each(call, *values):
+    """What comes of a call for each value: tensors, or the class of an error."""
+    found = []
+    for value in values:
+        try:
+            found.append(call(value))
+        except (TypeError, ValueError) as error:
+            found.append([type(error).__name__, str(error).split("\n")[0]])
+    return found
+
+
+NUMBERS = [
+    "+1",
+    "-2",
+    " 3 ",
+    "+2.5",
+    "0x10",
+    "-0X1f",
+    "1e3",
+    "inf",
+    "-INF",
+    "nan",
+    "Infinity",
+    "-infinity",
+    "1_0",
+    "1f",
+]
+"""Texts that are numbers for some readers."""
+
+TEXTS = {
+    **{
+        f"{text!r} as {dtype}": lambda tf, m, np, text=text, dtype=dtype: tf.string_to_number(text, dtype)
+        for text in NUMBERS
+        for dtype in ("float32", "int64")
+    },
+    **{
+        f"{text!r} in a record, {type(default).__name__}": lambda tf, m, np, text=text, default=default: tf.decode_csv(
+            ["x," + text], [[""], [default]]
+        )[1]
+        for text in NUMBERS
+        for default in (5.0, 5)
+    },
+}  # fmt: skip
+
+LAYERS = {
+    "flatten, sizes that are not known": lambda tf, m, np: [
+        *(
+            [
+                tf.layers.flatten(tf.placeholder("float32", sizes)).shape.as_list(),
+                len(tf.get_default_graph().get_operations()),
+            ]
+            for sizes in (
+                [None, None, 2], [None, 3, 4], [3, None, 2], [2, 3, 0], [None], [None, 3, 0], [0, None],
+            )
+        ),
+    ],
+    "flatten, rows of a size that is not known": lambda tf, m, np: tf.layers.flatten(
+        tf.placeholder_with_default(np.arange(12, dtype="f").reshape(2, 3, 2), [None, None, 2])
+    ),
+    "flatten, channels first": lambda tf, m, np: tf.layers.flatten(
+        tf.placeholder_with_default(np.arange(12, dtype="f").reshape(2, 3, 2), [None, None, 2]),
+        data_format="channels_first",
+    ),
+    "flatten of a number": lambda tf, m, np: tf.layers.flatten(tf.constant(1.0)),
+    "flatten of an unknown rank": lambda tf, m, np: tf.layers.flatten(tf.placeholder("float32")),
+    "dense of integers": lambda tf, m, np: tf.layers.dense(tf.zeros([3, 2], "int32"), 2),
+    "layouts and paddings of layers": lambda tf, m, np: [
+        found if isinstance(found, list) else found.shape.as_list()
+        for found in (
+            *_each(lambda layout: tf.layers.conv1d(tf.zeros([1, 5, 3]), 2, 3, data_format=layout), None, "NWC"),
+            *_each(lambda layout: tf.layers.conv2d(tf.zeros([1, 5, 5, 3]), 2, 3, data_format=layout), None, "foo"),
+            *_each(lambda layout: tf.layers.max_pooling2d(tf.zeros([1, 5, 5, 3]), 2, 2, data_format=layout), None),
+            *_each(lambda layout: tf.layers.average_pooling1d(tf.zeros([1, 5, 3]), 2, 2, data_format=layout), None),
+            *_each(lambda way: tf.layers.conv2d(tf.zeros([1, 5, 5, 3]), 2, 3, padding=way), "SAME", "causal", "Foo"),
+            *_each(lambda way: tf.layers.conv1d(tf.zeros([1, 5, 3]), 2, 3, padding=way), "causal", "foo"),
+            *_each(lambda way: tf.layers.max_pooling2d(tf.zeros([1, 5, 5, 3]), 2, 2, padding=way), "foo"),
+        )
+    ],
+}  # fmt: skip
+
+FILES = {
+    "patterns in a matrix": lambda tf, m, np: tf.matching_files([["/none"]]),
+}
+
+PROGRAMS = {
+    **ARRAYS,
+    **ARITHMETIC,
+    **WINDOWS,
+    **SPARSE,
+    **TABLES,
+    **FUNCTIONS,
+    **PICTURES,
+    **REFUSED,
+    **TEXTS,
+    **LAYERS,
+    **FILES,
+}

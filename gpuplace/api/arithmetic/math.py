@@ -3,15 +3,9 @@
 Source: tensorflow/_api/v1/math, release 1.15 (names).
 """
 
-from gpuplace.ops.array.sequence import (
-    argmax,
-    argmin,
-    bincount,
-    cumprod,
-    cumsum,
-    cumulative_logsumexp,
-    invert_permutation,
-)
+from gpuplace.ops.array.positions import argmax, argmin, invert_permutation
+from gpuplace.ops.array.running import cumprod, cumsum, cumulative_logsumexp
+from gpuplace.ops.array.sequence import bincount
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.math.check_ops import is_non_decreasing, is_strictly_increasing
 from gpuplace.ops.math.comparison import *
@@ -26,6 +20,7 @@ from gpuplace.ops.math.neighbours import nextafter
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
+from gpuplace.ops.math.trigonometry import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.nn.activation import log_softmax, softmax, softplus, softsign
 from gpuplace.ops.nn.misc import in_top_k, top_k

@@ -3,7 +3,7 @@
 Source: tensorflow/_api/v1/quantization, release 1.15 (names).
 """
 
-from gpuplace.ops.math.quantization import (
+from gpuplace.ops.quantized.fake import (
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars,

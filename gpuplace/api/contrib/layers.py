@@ -4,7 +4,9 @@ Source: tensorflow/contrib/layers, release 1.15 (names).
 """
 
 from gpuplace.ops.contrib import utils
+from gpuplace.ops.contrib.convolutions import *
 from gpuplace.ops.contrib.layers import *
+from gpuplace.ops.contrib.normalization import *
 from gpuplace.ops.contrib.optimizers import *
 from gpuplace.ops.contrib.regularizers import *
 from gpuplace.ops.contrib.summaries import *

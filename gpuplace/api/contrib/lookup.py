@@ -6,24 +6,25 @@ Source: tensorflow/contrib/lookup/__init__.py, release 1.15 (names).
 from typing import Any
 
 from gpuplace.dtypes import string
-from gpuplace.ops.input import tables
+from gpuplace.ops.input import vocabularies
+from gpuplace.ops.input.table_initializers import (
+    KeyValueTensorInitializer,
+    TextFileIdTableInitializer,
+    TextFileIndex,
+    TextFileInitializer,
+    TextFileStringTableInitializer,
+)
 from gpuplace.ops.input.tables import (
     FastHashSpec,
     HasherSpec,
     HashTable,
     IdTableWithHashBuckets,
-    KeyValueTensorInitializer,
     LookupInterface,
     MutableHashTable,
     StaticHashTable,
     StrongHashSpec,
-    TextFileIdTableInitializer,
-    TextFileIndex,
-    TextFileInitializer,
-    TextFileStringTableInitializer,
-    index_table_from_file,
-    index_to_string_table_from_file,
 )
+from gpuplace.ops.input.vocabularies import index_table_from_file, index_to_string_table_from_file
 from gpuplace.typing import DTypeLike
 
 __all__ = [
@@ -73,7 +74,9 @@ def index_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return tables.index_table_from_tensor(mapping, num_oov_buckets, default_value, hasher_spec, dtype, name)
+    return vocabularies.index_table_from_tensor(
+        mapping, num_oov_buckets, default_value, hasher_spec, dtype, name
+    )
 
 
 def index_to_string_table_from_tensor(
@@ -94,4 +97,4 @@ def index_to_string_table_from_tensor(
     """
     if mapping is None:
         raise ValueError("mapping must be specified.")
-    return tables.index_to_string_table_from_tensor(mapping, default_value, name)
+    return vocabularies.index_to_string_table_from_tensor(mapping, default_value, name)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.contrib import summaries, utils
 from gpuplace.ops.contrib.arg_scope import *
+from gpuplace.ops.contrib.convolutions import *
 from gpuplace.ops.contrib.layers import *
+from gpuplace.ops.contrib.normalization import *
 from gpuplace.ops.contrib.optimizers import *
 from gpuplace.ops.contrib.regularizers import *
 from gpuplace.ops.contrib.summaries import *

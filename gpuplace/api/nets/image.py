@@ -7,12 +7,14 @@ from gpuplace.ops.image.boxes import *
 from gpuplace.ops.image.codecs import *
 from gpuplace.ops.image.color_kernels import *
 from gpuplace.ops.image.colors import *
+from gpuplace.ops.image.crops import *
 from gpuplace.ops.image.geometry import *
 from gpuplace.ops.image.geometry import resize_image_with_crop_or_pad as resize_with_crop_or_pad
 from gpuplace.ops.image.geometry import resize_images as resize
 from gpuplace.ops.image.geometry import transpose_image as transpose
 from gpuplace.ops.image.measures import *
 from gpuplace.ops.image.resizing import *
+from gpuplace.ops.image.suppression import *
 from gpuplace.ops.nn.patches import extract_image_patches, extract_patches
 from gpuplace.ops.random.random_ops import random_crop
 

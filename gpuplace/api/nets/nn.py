@@ -6,7 +6,7 @@ Source: tensorflow/_api/v1/nn, release 1.15.
 from gpuplace.api.nets import rnn_cell
 from gpuplace.ops.array.batches import space_to_batch
 from gpuplace.ops.array.rearranging import depth_to_space, space_to_depth
-from gpuplace.ops.math.unary import sigmoid, tanh
+from gpuplace.ops.math.trigonometry import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
 from gpuplace.ops.nn.convolution import *

@@ -16,11 +16,12 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import one_hot, placeholder
+from gpuplace.ops.array.distinct import unique
 from gpuplace.ops.array.gather import gather
 from gpuplace.ops.array.joining import concat, split, stack, unstack
 from gpuplace.ops.array.padding import pad
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import reshape, transpose
-from gpuplace.ops.array.sequence import argmax, unique
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
@@ -29,8 +30,9 @@ from gpuplace.ops.math.elementwise import add_n, maximum, minimum
 from gpuplace.ops.math.elementwise import pow as power
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_max, reduce_mean, reduce_sum
+from gpuplace.ops.math.trigonometry import sigmoid, tanh
 from gpuplace.ops.math.unary import abs as absolute
-from gpuplace.ops.math.unary import exp, log, log1p, negative, rsqrt, sigmoid, sqrt, square, tanh
+from gpuplace.ops.math.unary import exp, log, log1p, negative, rsqrt, sqrt, square
 from gpuplace.ops.nn.activation import elu, log_softmax, relu, relu6, selu, softmax, softplus, softsign
 from gpuplace.ops.nn.conv import conv2d
 from gpuplace.ops.nn.depthwise import depthwise_conv2d

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.ops.array import joining
-from gpuplace.ops.contrib.layers import layer_norm
-from gpuplace.ops.math import unary
+from gpuplace.ops.contrib.normalization import layer_norm
+from gpuplace.ops.math import trigonometry
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.misc import bias_add, dropout
 from gpuplace.ops.rnn.cells import LSTMStateTuple, RNNCell
@@ -47,7 +47,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         num_units: int,
         forget_bias: float = 1.0,
         input_size: Any = None,
-        activation: Function = unary.tanh,
+        activation: Function = trigonometry.tanh,
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
@@ -102,7 +102,9 @@ class LayerNormBasicLSTMCell(RNNCell):
         value = self._activation(value)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             value = dropout(value, self._keep_prob, seed=self._seed)
-        new_memory = memory * unary.sigmoid(keep + self._forget_bias) + unary.sigmoid(write) * value
+        new_memory = (
+            memory * trigonometry.sigmoid(keep + self._forget_bias) + trigonometry.sigmoid(write) * value
+        )
         new_memory = self._norm(new_memory, "state")
-        new_output = self._activation(new_memory) * unary.sigmoid(show)
+        new_output = self._activation(new_memory) * trigonometry.sigmoid(show)
         return new_output, LSTMStateTuple(new_memory, new_output)

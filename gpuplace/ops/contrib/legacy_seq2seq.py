@@ -18,9 +18,9 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.array import constant, joining, reshaping
-from gpuplace.ops.array.sequence import argmax
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.math import cast, unary
+from gpuplace.ops.math import cast, trigonometry
 from gpuplace.ops.math.elementwise import add_n
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.nn.activation import softmax
@@ -363,7 +363,7 @@ def attention_decoder(
                 with variable_scope(f"Attention_{head}"):
                     asked: Any = reshaping.reshape(linear(query, size), [-1, 1, 1, size])
                     asked = cast.cast(asked, kind)
-                    scores = reduce_sum(scales[head] * unary.tanh(features[head] + asked), [2, 3])
+                    scores = reduce_sum(scales[head] * trigonometry.tanh(features[head] + asked), [2, 3])
                     weights: Any = cast.cast(softmax(cast.cast(scores, float32)), kind)
                     mean = reduce_sum(reshaping.reshape(weights, [-1, length, 1, 1]) * hidden, [1, 2])
                     seen.append(reshaping.reshape(mean, [-1, size]))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_dtype, float32, float64, int32, int64, string
+from gpuplace.dtypes import as_dtype, float32, float64, int32, int64, string
 from gpuplace.files.file_system import glob
 from gpuplace.files.records import LineReader
 from gpuplace.graph.convert import convert_to_tensor
@@ -36,10 +36,8 @@ def _defaults(values: Sequence[Any]) -> list[Tensor]:
     """The defaults of columns; an empty tensor where the type alone is given, so that no value may be missing."""
     found = []
     for value in values:
-        kind = None
-        if not isinstance(value, Tensor) and (isinstance(value, (DType, type, str)) or value in _TYPES):
-            kind = as_dtype(value)
-        found.append(convert_to_tensor(value) if kind is None else constant([], dtype=kind))
+        is_type = not isinstance(value, Tensor | np.ndarray | list | tuple) and value in _TYPES
+        found.append(constant([], dtype=as_dtype(value)) if is_type else convert_to_tensor(value))
     return found
 
 
@@ -180,7 +178,9 @@ def make_csv_dataset(
         return dataset._unary("IgnoreErrorsDataset") if ignore_errors else dataset
 
     def by_name(*values: Tensor) -> Any:
-        found = OrderedDict(zip(columns, values, strict=True))
+        found = OrderedDict(
+            zip(columns, values, strict=False)
+        )  # a record of more columns is told of when it is read
         if label_name is None:
             return found
         label = found.pop(label_name)

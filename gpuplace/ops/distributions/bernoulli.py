@@ -18,7 +18,7 @@ from gpuplace.ops.distributions.distribution import NOT_REPARAMETERIZED, ScalarD
 from gpuplace.ops.distributions.kullback_leibler import RegisterKL
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import less
-from gpuplace.ops.math.unary import sigmoid
+from gpuplace.ops.math.trigonometry import sigmoid
 from gpuplace.ops.nn.activation import softplus
 from gpuplace.ops.nn.entropy import sigmoid_cross_entropy_with_logits
 from gpuplace.ops.random.random_ops import random_uniform

@@ -13,8 +13,9 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant, ones, ones_like, zeros_like
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import identity, rank, reshape, shape, transpose
-from gpuplace.ops.array.sequence import argmax, sequence_mask
+from gpuplace.ops.array.sequence import sequence_mask
 from gpuplace.ops.distributions.checks import (
     embed_check_categorical_event_shape,
     embed_check_integer_casting_closed,

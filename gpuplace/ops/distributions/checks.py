@@ -38,7 +38,8 @@ from gpuplace.ops.math.check_ops import (
 from gpuplace.ops.math.comparison import equal
 from gpuplace.ops.math.reduction import reduce_all, reduce_sum
 from gpuplace.ops.math.special import lgamma
-from gpuplace.ops.math.unary import log, log1p, sigmoid
+from gpuplace.ops.math.trigonometry import sigmoid
+from gpuplace.ops.math.unary import log, log1p
 from gpuplace.ops.nn.activation import softmax
 from gpuplace.shapes import dimension_value
 from gpuplace.typing import TensorLike

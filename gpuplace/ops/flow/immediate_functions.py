@@ -29,6 +29,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import on_host
 from gpuplace.ops.array.constant import placeholder, zeros_like
 from gpuplace.ops.flow.python_functions import find_function, keep_function, step_error
 from gpuplace.ops.gradients.gradients import gradients
@@ -163,7 +164,7 @@ def _called(function: Any, inp: Sequence[Any], types: Any, name: str | None = No
 
 @compute("EagerPyFunc", fresh=True)
 def _eager_py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
-    host = [value if isinstance(value, np.ndarray) else value.get() for value in input]
+    host = [on_host(value) for value in input]
     try:
         arrays = find_function(token.decode())(host, Tout)
     except Exception as error:

@@ -16,6 +16,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.number_texts import number_of
 from gpuplace.ops.shape_rules import require_rank_at_most
 from gpuplace.typing import TensorLike, TensorsLike
 
@@ -125,14 +126,7 @@ def value_of(text: bytes, dtype: DType, field: int, record: str) -> Any:
     if dtype is string:
         return text
     try:
-        if b"_" in text:
-            raise ValueError
-        if not dtype.is_integer:
-            return float(text)
-        value = int(text)
-        if not dtype.min <= value <= dtype.max:
-            raise ValueError
-        return value
+        return number_of(text, dtype)
     except ValueError:
         shown = text.decode("utf-8", "backslashreplace")
         raise InvalidArgumentError.of(

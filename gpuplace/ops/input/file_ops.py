@@ -17,7 +17,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.shape_rules import require_rank, require_rank_at_most
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
@@ -146,6 +146,7 @@ def _nothing(op: Operation) -> Any:
 
 @shape_function("MatchingFiles")
 def _vector(op: Operation) -> Any:
+    require_rank_at_most(op.inputs[0].shape, 1)
     return (TensorShape.of((None,)),)
 
 

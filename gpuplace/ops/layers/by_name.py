@@ -19,7 +19,7 @@ import numpy as np
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.gather import where
-from gpuplace.ops.math import unary
+from gpuplace.ops.math import trigonometry, unary
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import greater, greater_equal
 from gpuplace.ops.math.elementwise import add, clip_by_value, multiply
@@ -79,11 +79,11 @@ _ACTIVATIONS: dict[str, Callable[..., Any]] = {
     "linear": linear,
     "relu": nn.relu,
     "selu": selu,
-    "sigmoid": unary.sigmoid,
+    "sigmoid": trigonometry.sigmoid,
     "softmax": softmax,
     "softplus": nn.softplus,
     "softsign": nn.softsign,
-    "tanh": unary.tanh,
+    "tanh": trigonometry.tanh,
 }
 
 _INITIALIZERS: dict[str, Any] = {

@@ -61,32 +61,22 @@ def normalize_tuple(value: int | Iterable[int], n: int, name: str) -> tuple[int,
     return made
 
 
-def normalize_data_format(value: str) -> str:
+def normalize_data_format(value: str | None) -> str:
     """``"channels_first"`` or ``"channels_last"``, in small letters.
 
     Args:
-        value: the text.
+        value: the text; None: ``"channels_last"``.
 
     Raises:
         ValueError: it is neither.
     """
+    if value is None:
+        return "channels_last"
     if value.lower() not in ("channels_first", "channels_last"):
         raise ValueError(
             f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
         )
     return value.lower()
-
-
-def is_first(data_format: str) -> bool:
-    """Whether channels come before the other axes.
-
-    Args:
-        data_format: ``"channels_first"`` or ``"channels_last"``.
-
-    Raises:
-        ValueError: the format is neither.
-    """
-    return normalize_data_format(data_format) == "channels_first"
 
 
 def normalize_padding(padding: Any, causal: bool = False) -> str:
@@ -99,12 +89,14 @@ def normalize_padding(padding: Any, causal: bool = False) -> str:
     Raises:
         ValueError: it is none.
     """
-    allowed = ("valid", "same", "causal") if causal else ("valid", "same")
     found = padding.lower() if isinstance(padding, str) else padding
-    if found not in allowed:
+    if found not in ("valid", "same", "causal"):
         raise ValueError(
-            f'The `padding` argument must be one of "valid", "same" (or "causal" for Conv1D). Received: {padding}'
+            'The `padding` argument must be a list/tuple or one of "valid", "same" (or "causal", only for `Conv1D). '
+            f"Received: {found}"
         )
+    if found == "causal" and not causal:
+        raise ValueError("Causal padding is only supported for `Conv1D`and ``SeparableConv1D`.")
     return str(found)
 
 
@@ -157,8 +149,8 @@ class ConvBase(Layer):
         self.strides = normalize_tuple(strides, self._rank, "strides")
         self.dilation_rate = normalize_tuple(dilation_rate, self._rank, "dilation_rate")
         self.padding = normalize_padding(padding, causal=self._rank == 1)
-        self.data_format = data_format
-        self._first = is_first(data_format)
+        self.data_format = normalize_data_format(data_format)
+        self._first = self.data_format == "channels_first"
         self._layout, self._order = LAYOUTS[self._rank][self._first], LAYOUTS[2][self._first]
         self.activation = activation_of(activation)
         self.use_bias = use_bias

@@ -9,12 +9,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gpuplace.dtypes import float32
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow.conditionals import smart_cond
 from gpuplace.ops.layers.base import Layer, require_rank
 from gpuplace.ops.layers.by_name import activation_of, settings_of
+from gpuplace.ops.layers.input_spec import InputSpec
 from gpuplace.ops.math.contraction import tensordot
 from gpuplace.ops.nn import misc
 from gpuplace.ops.support import new
@@ -97,8 +99,12 @@ class Dense(Layer):
             input_shape: ``[..., size]``.
 
         Raises:
+            TypeError: the layer's type is no floating one.
             ValueError: the size is not known.
         """
+        dtype = self._dtype or float32
+        if not (dtype.is_floating or dtype.is_complex):
+            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype}")
         size = as_shape(input_shape)[-1].value
         if size is None:
             raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
@@ -309,10 +315,12 @@ class Flatten(Layer):
         **kwargs: those of ``Layer``.
 
     Raises:
-        ValueError: another ``data_format``; when called: the size of a row is not known and cannot be found.
+        ValueError: another ``data_format``; when called: a scalar, or a tensor of unknown rank.
     """
 
     _config = ("data_format",)
+
+    input_spec = InputSpec(min_ndim=1)
 
     def __init__(self, data_format: str | None = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
@@ -333,30 +341,20 @@ class Flatten(Layer):
         """
         if self.data_format == "channels_first" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
             inputs = reshaping.transpose(inputs, [0, *range(2, inputs.shape.ndims), 1])
-        sizes = inputs.shape.sizes
-        rest = sizes[1:] if sizes else (None,)
-        batch = sizes[0] if sizes else None
-        if batch and None in rest:
-            return reshaping.reshape(inputs, (batch, -1))
-        if None in rest:
-            raise ValueError(
-                f"flatten needs the size of a row of {inputs}, and of its shape {inputs.shape} neither the batch size "
-                "nor all other sizes are known"
-            )
-        size = math.prod(one or 0 for one in rest)
-        outputs = reshaping.reshape(inputs, (-1, size))
-        outputs.set_shape([batch, size])
+        batch: Any = inputs.shape[0].value or reshaping.shape(inputs)[0]
+        outputs = reshaping.reshape(inputs, (batch, -1))
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
-        """``[batch, size]``, as far as it is known.
+        """``[batch, size]``, as far as it is known; as in TensorFlow, nothing is known of the size of empty rows.
 
         Args:
             input_shape: ``[batch, ...]``, of a known rank.
         """
-        sizes = as_shape(input_shape).as_list()
-        rest = sizes[1:]
-        return as_shape([*sizes[:1], None if None in rest else math.prod(one or 0 for one in rest)])
+        batch, *rest = as_shape(input_shape).as_list()
+        known = [size for size in rest if size]
+        return as_shape([batch, math.prod(known) if len(known) == len(rest) else None])
 
 
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
@@ -375,7 +373,7 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
         A tensor of the dtype of ``inputs``, ``[batch, size]``.
 
     Raises:
-        ValueError: neither the batch size nor all other sizes are known, or another ``data_format``.
+        ValueError: a scalar, a tensor of unknown rank, or another ``data_format``.
     """
     result: Tensor = Flatten(data_format, name)(convert_to_tensor(inputs))
     return result

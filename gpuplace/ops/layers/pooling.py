@@ -12,7 +12,12 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.layers.as_function import function_of
 from gpuplace.ops.layers.base import Layer, require_rank
-from gpuplace.ops.layers.convolutional import LAYOUTS, is_first, normalize_padding, normalize_tuple
+from gpuplace.ops.layers.convolutional import (
+    LAYOUTS,
+    normalize_data_format,
+    normalize_padding,
+    normalize_tuple,
+)
 from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.variants import init_defaults
 from gpuplace.typing import IntsLike
@@ -45,8 +50,8 @@ class PoolingBase(Layer):
         self.pool_size = normalize_tuple(pool_size, self._rank, "pool_size")
         self.strides = normalize_tuple(strides, self._rank, "strides")
         self.padding = normalize_padding(padding)
-        self.data_format = data_format
-        self._first = is_first(data_format)
+        self.data_format = normalize_data_format(data_format)
+        self._first = self.data_format == "channels_first"
 
     def _check(self, inputs: Any) -> None:
         require_rank(inputs, self, rank=self._rank + 2)

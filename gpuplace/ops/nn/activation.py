@@ -23,7 +23,7 @@ from gpuplace.numerics.masks import FEW, chosen, kept
 from gpuplace.numerics.pieces import WHOLE_BYTES, by_element, by_pieces, is_whole, mapped, over
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.math import comparison, reduction, unary
+from gpuplace.ops.math import comparison, reduction, trigonometry, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
 from gpuplace.ops.support import after, new
 from gpuplace.shapes import TensorShape
@@ -384,7 +384,7 @@ def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
 
 @gradient("Softplus")
 def _softplus_gradient(op: Operation, grad: Tensor) -> Tensor:
-    return grad * unary.sigmoid(op.inputs[0])
+    return grad * trigonometry.sigmoid(op.inputs[0])
 
 
 @gradient("Softsign")
@@ -550,4 +550,4 @@ def swish(features: TensorLike) -> Tensor:
         TypeError: ``features`` has another dtype.
     """
     features = convert_to_tensor(features, name="features")
-    return features * unary.sigmoid(features)
+    return features * trigonometry.sigmoid(features)

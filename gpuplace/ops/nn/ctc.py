@@ -25,12 +25,13 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import ones_like
+from gpuplace.ops.array.distinct import unique as unique_values
 from gpuplace.ops.array.gather import gather_nd, scatter_nd, where
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.padding import pad
 from gpuplace.ops.array.reshaping import expand_dims, shape, transpose
-from gpuplace.ops.array.sequence import cumsum, sequence_mask
-from gpuplace.ops.array.sequence import unique as unique_values
+from gpuplace.ops.array.running import cumsum
+from gpuplace.ops.array.sequence import sequence_mask
 from gpuplace.ops.flow.higher_order import map_fn
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast

@@ -24,7 +24,7 @@ from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.layers.base import Layer, require_rank
 from gpuplace.ops.layers.by_name import activation_of, initializer_of
-from gpuplace.ops.math import unary
+from gpuplace.ops.math import trigonometry
 from gpuplace.ops.math.elementwise import add, clip_by_value, multiply
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.misc import bias_add
@@ -291,7 +291,7 @@ class BasicRNNCell(LayerRNNCell):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         _require_floating(dtype)
         self._num_units = num_units
-        self._activation = unary.tanh if activation is None else activation_of(activation)
+        self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
     def build(self, input_shape: Any) -> None:
         """Makes the kernel and the bias.
@@ -354,7 +354,7 @@ class GRUCell(LayerRNNCell):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         _require_floating(dtype)
         self._num_units = num_units
-        self._activation = unary.tanh if activation is None else activation_of(activation)
+        self._activation = trigonometry.tanh if activation is None else activation_of(activation)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
@@ -395,7 +395,7 @@ class GRUCell(LayerRNNCell):
         (state,) = args
         _checked(inputs, state)
         gates = bias_add(matmul(joining.concat([inputs, state], 1), self._gate_kernel), self._gate_bias)
-        reset, update = joining.split(unary.sigmoid(gates), 2, axis=1)
+        reset, update = joining.split(trigonometry.sigmoid(gates), 2, axis=1)
         kept = reset * state
         candidate = matmul(joining.concat([inputs, kept], 1), self._candidate_kernel)
         fresh = self._activation(bias_add(candidate, self._candidate_bias))
@@ -464,7 +464,7 @@ class BasicLSTMCell(LayerRNNCell):
         self._num_units = num_units
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = unary.tanh if activation is None else activation_of(activation)
+        self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
     @property
     def state_size(self) -> Any:
@@ -502,9 +502,9 @@ class BasicLSTMCell(LayerRNNCell):
         gates = bias_add(matmul(joining.concat([inputs, h], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=one)
         forget_bias = constant.constant(self._forget_bias, keep.dtype)
-        kept = multiply(c, unary.sigmoid(add(keep, forget_bias)))
-        new_c = add(kept, multiply(unary.sigmoid(write), self._activation(value)))
-        new_h = multiply(self._activation(new_c), unary.sigmoid(show))
+        kept = multiply(c, trigonometry.sigmoid(add(keep, forget_bias)))
+        new_c = add(kept, multiply(trigonometry.sigmoid(write), self._activation(value)))
+        new_h = multiply(self._activation(new_c), trigonometry.sigmoid(show))
         new_state = (
             LSTMStateTuple(new_c, new_h) if self._state_is_tuple else joining.concat([new_c, new_h], 1)
         )
@@ -584,7 +584,7 @@ class LSTMCell(LayerRNNCell):
         self._num_proj = num_proj
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = unary.tanh if activation is None else activation_of(activation)
+        self._activation = trigonometry.tanh if activation is None else activation_of(activation)
 
     @property
     def state_size(self) -> Any:
@@ -647,7 +647,7 @@ class LSTMCell(LayerRNNCell):
             m = slice_of(state, [0, self._num_units], [-1, size])
         gates = bias_add(matmul(joining.concat([inputs, m], 1), self._kernel), self._bias)
         write, value, keep, show = joining.split(gates, 4, axis=1)
-        sigmoid, activation = unary.sigmoid, self._activation
+        sigmoid, activation = trigonometry.sigmoid, self._activation
         if self._use_peepholes:
             kept = sigmoid(keep + self._forget_bias + self._w_f_diag * c) * c
             new_c = kept + sigmoid(write + self._w_i_diag * c) * activation(value)

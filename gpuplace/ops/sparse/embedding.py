@@ -14,13 +14,13 @@ from gpuplace.dtypes import bfloat16, float16, float32, int32
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import fill, ones_like, zeros_like
+from gpuplace.ops.array.distinct import unique
 from gpuplace.ops.array.gather import gather, where
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.padding import tile
 from gpuplace.ops.array.reshaping import expand_dims, rank, reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
-from gpuplace.ops.array.sequence import unique
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import greater, greater_equal, logical_and

@@ -6,8 +6,8 @@ Source: tensorflow/python/ops/array_ops.py (``sparse_mask``), release 1.15.
 from __future__ import annotations
 
 from gpuplace.graph.convert import name_scope
+from gpuplace.ops.array.distinct import setdiff1d
 from gpuplace.ops.array.gather import gather
-from gpuplace.ops.array.sequence import setdiff1d
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.typing import TensorLike
 

@@ -21,10 +21,10 @@ from gpuplace.ops.array.constant import ones, zeros_like
 from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.gather import gather, gather_nd
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.positions import invert_permutation
 from gpuplace.ops.array.reshaping import expand_dims, reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
-from gpuplace.ops.array.sequence import invert_permutation
 from gpuplace.ops.array.slicing import slice as slice_of
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.gradients.registry import gradient, not_differentiable

@@ -19,6 +19,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.number_texts import number_of
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
@@ -198,31 +199,16 @@ def string_to_number(
     )
 
 
-def _float_of(text: str) -> float:
-    """The number that a text stands for, which may be a whole one to the base of 16."""
-    sign, digits = (text[0], text[1:]) if text[:1] in ("-", "+") else ("", text)
-    if digits[:2] in ("0x", "0X"):
-        value = float(int(digits, 16))
-        return -value if sign == "-" else value
-    return float(text)
-
-
 @compute("StringToNumber")
 def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
-    parse = int if out_type.is_integer else _float_of
     values = []
     for text in string_tensor.reshape(-1).tolist():
         try:
-            value = parse(text.strip().decode("ascii"))
-            if b"_" in text or (out_type.is_integer and b"+" in text):
-                raise ValueError
-            if out_type.is_integer and not out_type.min <= value <= out_type.max:
-                raise ValueError
+            values.append(number_of(text, out_type))
         except ValueError:
             raise InvalidArgumentError.of(
                 f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}"
             ) from None
-        values.append(value)
     return xp.array(values, out_type.as_numpy_dtype).reshape(string_tensor.shape)
 
 

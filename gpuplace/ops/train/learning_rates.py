@@ -15,7 +15,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.case import case
 from gpuplace.ops.flow.conditionals import cond
-from gpuplace.ops.math import cast, comparison, elementwise, unary
+from gpuplace.ops.math import cast, comparison, elementwise, trigonometry, unary
 from gpuplace.ops.random import random_ops
 from gpuplace.typing import TensorLike, VariableLike
 
@@ -202,7 +202,7 @@ def cosine_decay(
         steps: Any = cast.cast(decay_steps, rate.dtype)
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         way = step / steps
-        wave: Any = unary.cos(constant.constant(math.pi) * way)
+        wave: Any = trigonometry.cos(constant.constant(math.pi) * way)
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)
 
@@ -254,7 +254,7 @@ def cosine_decay_restarts(
 
         number, way = cond(comparison.equal(longer, 1.0), of_equal_length, of_growing_length)
         height = lower**number
-        wave: Any = 0.5 * height * (1.0 + unary.cos(constant.constant(math.pi) * way))
+        wave: Any = 0.5 * height * (1.0 + trigonometry.cos(constant.constant(math.pi) * way))
         return elementwise.multiply(rate, (1 - lowest) * wave + lowest, name=scope)
 
 
@@ -340,7 +340,7 @@ def noisy_linear_cosine_decay(
 def _along_a_wave(rate: Any, left: Any, way: Any, periods: Any, more: Any, offset: Any, name: str) -> Tensor:
     """The rate times the part that is left, along a cosine wave."""
     turns = 2.0 * periods * way
-    wave: Any = 0.5 * (1.0 + unary.cos(constant.constant(math.pi) * turns))
+    wave: Any = 0.5 * (1.0 + trigonometry.cos(constant.constant(math.pi) * turns))
     return elementwise.multiply(rate, (more + left) * wave + offset, name=name)
 
 

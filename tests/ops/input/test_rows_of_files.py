@@ -73,6 +73,19 @@ def test_records_that_are_damaged(tmp_path):
         experimental.CsvDataset("x", [tf.constant([[0]])])
 
 
+def test_defaults_that_are_texts_and_types_that_are_named(tmp_path):
+    (tmp_path / "d.csv").write_text("1,,0x10,+2.5\n,x,inf,1\n")
+    name = str(tmp_path / "d.csv")
+    dataset = experimental.CsvDataset(name, [7, "none", "float32", np.float64])
+    assert dataset.output_types == (tf.string, tf.string, tf.float32, tf.float64)  # 7 is the number of a type
+    assert outcomes(dataset) == [(b"1", b"none", 16.0, 2.5), "Field 0 is required but missing in record!"]
+    (tmp_path / "e.csv").write_text("a,b\n+1,2\n3,4\n")
+    plus = experimental.CsvDataset(str(tmp_path / "e.csv"), [[0], "z"], header=True)
+    assert outcomes(plus) == ["Field 0 in record is not a valid int32: +1", (3, b"4")]
+    columns = experimental.make_csv_dataset(str(tmp_path / "e.csv"), 1, column_defaults=["x"], num_epochs=1)
+    assert outcomes(columns.map(lambda found: (found["a"],)))[0] == "Expect 1 fields but have more in record"
+
+
 def test_batches_of_columns(files):
     dataset = experimental.make_csv_dataset(files, 2, num_epochs=1, shuffle=False)
     assert dataset.output_types == {"x": tf.int32, "y": tf.float32, "name": tf.string}

@@ -4,7 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.graph.stacks import reset_default_graph
-from gpuplace.ops.input import tables
+from gpuplace.ops.input import tables, vocabularies
 
 LOOKUP = tf.contrib.lookup
 
@@ -206,13 +206,13 @@ def test_tables_of_one_file_are_one_table(tmp_path):
 
 
 def test_tables_of_words_take_a_vocabulary_list():
-    table = tables.index_table_from_tensor(vocabulary_list=["a", "b"])
-    words = tables.index_to_string_table_from_tensor(vocabulary_list=["a", "b"])
+    table = vocabularies.index_table_from_tensor(vocabulary_list=["a", "b"])
+    words = vocabularies.index_to_string_table_from_tensor(vocabulary_list=["a", "b"])
     with tf.Session() as session:
         session.run(tf.tables_initializer())
         assert session.run(table.lookup(tf.constant(["b", "c"]))).tolist() == [1, -1]
         assert session.run(words.lookup(tf.constant([1, 7], tf.int64))).tolist() == [b"b", b"UNK"]
-    for make in (tables.index_table_from_tensor, tables.index_to_string_table_from_tensor):
+    for make in (vocabularies.index_table_from_tensor, vocabularies.index_to_string_table_from_tensor):
         with pytest.raises(ValueError, match="vocabulary_list must be specified"):
             make(vocabulary_list=None)
 

@@ -24,9 +24,11 @@ from gpuplace.ops import nest
 from gpuplace.ops.array.constant import one_hot, ones, ones_like, zeros
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import expand_dims, rank, reshape, squeeze, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.array.sequence import argmax, cumprod, cumsum, sequence_mask
+from gpuplace.ops.array.running import cumprod, cumsum
+from gpuplace.ops.array.sequence import sequence_mask
 from gpuplace.ops.flow.higher_order import scan
 from gpuplace.ops.layers.base import Layer
 from gpuplace.ops.layers.core import Dense
@@ -35,7 +37,8 @@ from gpuplace.ops.math.check_ops import assert_positive
 from gpuplace.ops.math.elementwise import clip_by_value
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_sum
-from gpuplace.ops.math.unary import exp, log, rsqrt, sigmoid, square, tanh
+from gpuplace.ops.math.trigonometry import sigmoid, tanh
+from gpuplace.ops.math.unary import exp, log, rsqrt, square
 from gpuplace.ops.nn.activation import softmax
 from gpuplace.ops.random.random_ops import random_normal
 from gpuplace.ops.rnn.cells import zeros_of

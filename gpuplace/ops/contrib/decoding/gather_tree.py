@@ -13,6 +13,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import on_host
 from gpuplace.ops.gradients.registry import not_differentiable
 
 __all__: list[str] = []
@@ -40,7 +41,7 @@ def _gather_tree(xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: 
     if np.ndim(end_token) != 0:
         raise InvalidArgumentError.of(f"end_token must be a scalar, saw shape: {list(end_token.shape)}")
     steps, parents, lengths = (
-        np.asarray(_on_host(one)) for one in (step_ids, parent_ids, max_sequence_lengths)
+        np.asarray(on_host(one)) for one in (step_ids, parent_ids, max_sequence_lengths)
     )
     end = int(end_token)
     max_time, batch, width = steps.shape
@@ -62,7 +63,3 @@ def _gather_tree(xp: Any, step_ids: Any, parent_ids: Any, max_sequence_lengths: 
         ended = np.cumsum(found[: last + 1] == end, axis=0) > 0
         found[: last + 1][ended] = end
     return xp.asarray(beams)
-
-
-def _on_host(array: Any) -> Any:
-    return array.get() if hasattr(array, "get") else array

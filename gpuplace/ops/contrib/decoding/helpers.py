@@ -23,9 +23,9 @@ from gpuplace.ops.array.constant import fill, zeros_like
 from gpuplace.ops.array.gather import gather_nd, scatter_nd, where
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.padding import pad, tile
+from gpuplace.ops.array.positions import argmax
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.array.sequence import argmax
 from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math.cast import cast

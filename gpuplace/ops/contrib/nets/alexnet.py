@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.support import EndPoints, around_zero, dense_end, plain_scope, with_end_points
 from gpuplace.ops.variables.init_ops import Constant, Zeros
@@ -50,17 +50,19 @@ def alexnet_v2(
     """
     with variable_scope(scope, "alexnet_v2", [inputs]) as opened:
         collection = opened.original_name_scope + "_end_points"
-        collected = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
+        collected = [convolutions.conv2d, layers.fully_connected, convolutions.max_pool2d]
         with arg_scope(collected, outputs_collections=[collection]):
-            net = layers.conv2d(inputs, 64, [11, 11], 4, padding="VALID", scope="conv1")
-            net = layers.max_pool2d(net, [3, 3], 2, scope="pool1")
-            net = layers.conv2d(net, 192, [5, 5], scope="conv2")
-            net = layers.max_pool2d(net, [3, 3], 2, scope="pool2")
+            net = convolutions.conv2d(inputs, 64, [11, 11], 4, padding="VALID", scope="conv1")
+            net = convolutions.max_pool2d(net, [3, 3], 2, scope="pool1")
+            net = convolutions.conv2d(net, 192, [5, 5], scope="conv2")
+            net = convolutions.max_pool2d(net, [3, 3], 2, scope="pool2")
             for number, depth in ((3, 384), (4, 384), (5, 256)):
-                net = layers.conv2d(net, depth, [3, 3], scope=f"conv{number}")
-            net = layers.max_pool2d(net, [3, 3], 2, scope="pool5")
+                net = convolutions.conv2d(net, depth, [3, 3], scope=f"conv{number}")
+            net = convolutions.max_pool2d(net, [3, 3], 2, scope="pool5")
             with arg_scope(
-                [layers.conv2d], weights_initializer=around_zero(0.005), biases_initializer=Constant(0.1)
+                [convolutions.conv2d],
+                weights_initializer=around_zero(0.005),
+                biases_initializer=Constant(0.1),
             ):
                 last = {"biases_initializer": Zeros()}
                 net = dense_end(net, (4096, 4096), [5, 5], num_classes, dropout_keep_prob, is_training, last)

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.joining import concat
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions
 from gpuplace.ops.contrib.nets.support import around_zero
 from gpuplace.ops.variables.variable_scope import variable_scope
 
@@ -73,10 +73,10 @@ def layer_of(images: Tensor, line: str, depth: Depth) -> Tensor:
     assert window is not None, line
     kernel = [int(side) for side in window.groups()]
     if scope.startswith("MaxPool"):
-        return layers.max_pool2d(images, kernel, **settings)
+        return convolutions.max_pool2d(images, kernel, **settings)
     if scope.startswith("AvgPool"):
-        return layers.avg_pool2d(images, kernel, **settings)
-    return layers.conv2d(images, depth(channels), kernel, **settings)
+        return convolutions.avg_pool2d(images, kernel, **settings)
+    return convolutions.conv2d(images, depth(channels), kernel, **settings)
 
 
 def _module(images: Tensor, scope: str, branches: Sequence[str], depth: Depth) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import squeeze
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers, normalization
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.inception_modules import Module, add_layers, require_end
 from gpuplace.ops.contrib.nets.support import EndPoints, around_zero, batch_norm_scope, moving_averages_in
@@ -70,8 +70,8 @@ def inception_v1_base(
     end_points: EndPoints = {}
     with (
         variable_scope(scope, "InceptionV1", [inputs]),
-        arg_scope([layers.conv2d, layers.fully_connected], weights_initializer=around_zero(0.01)),
-        arg_scope([layers.conv2d, layers.max_pool2d], stride=1, padding="SAME"),
+        arg_scope([convolutions.conv2d, layers.fully_connected], weights_initializer=around_zero(0.01)),
+        arg_scope([convolutions.conv2d, convolutions.max_pool2d], stride=1, padding="SAME"),
     ):
         net = add_layers(inputs, _LAYERS, int, end_points, final_endpoint)
     require_end(end_points, final_endpoint)
@@ -105,14 +105,14 @@ def inception_v1(
     """
     with (
         variable_scope(scope, "InceptionV1", [inputs, num_classes], reuse=reuse) as opened,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
+        arg_scope([normalization.batch_norm, layers.dropout], is_training=is_training),
     ):
         net, end_points = inception_v1_base(inputs, scope=opened)
         with variable_scope("Logits"):
-            net = layers.avg_pool2d(net, [7, 7], stride=1, scope="MaxPool_0a_7x7")
+            net = convolutions.avg_pool2d(net, [7, 7], stride=1, scope="MaxPool_0a_7x7")
             net = layers.dropout(net, dropout_keep_prob, scope="Dropout_0b")
             plain: dict[str, Any] = {"activation_fn": None, "normalizer_fn": None}
-            logits = layers.conv2d(net, num_classes, [1, 1], scope="Conv2d_0c_1x1", **plain)
+            logits = convolutions.conv2d(net, num_classes, [1, 1], scope="Conv2d_0c_1x1", **plain)
             if spatial_squeeze:
                 logits = squeeze(logits, [1, 2], name="SpatialSqueeze")
             end_points["Logits"] = logits
@@ -135,4 +135,6 @@ def inception_v1_arg_scope(
     """
     if not use_batch_norm:
         return batch_norm_scope(weight_decay, None, {})
-    return batch_norm_scope(weight_decay, layers.batch_norm, moving_averages_in(batch_norm_var_collection))
+    return batch_norm_scope(
+        weight_decay, normalization.batch_norm, moving_averages_in(batch_norm_var_collection)
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import squeeze
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers, normalization
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.inception_modules import Module, add_layers, depths_of, require_end
 from gpuplace.ops.contrib.nets.support import (
@@ -90,12 +90,17 @@ def inception_v2_base(
     """
     depth = depths_of(depth_multiplier, min_depth)
     end_points: EndPoints = {}
-    pools_and_convolutions = [layers.conv2d, layers.max_pool2d, layers.avg_pool2d, layers.separable_conv2d]
+    pools_and_convolutions = [
+        convolutions.conv2d,
+        convolutions.max_pool2d,
+        convolutions.avg_pool2d,
+        convolutions.separable_conv2d,
+    ]
     with (
         variable_scope(scope, "InceptionV2", [inputs]),
         arg_scope(pools_and_convolutions, stride=1, padding="SAME"),
     ):
-        net = end_points[_FIRST] = layers.separable_conv2d(
+        net = end_points[_FIRST] = convolutions.separable_conv2d(
             inputs,
             depth(64),
             [7, 7],
@@ -144,17 +149,19 @@ def inception_v2(
     depths_of(depth_multiplier, min_depth)
     with (
         variable_scope(scope, "InceptionV2", [inputs, num_classes], reuse=reuse) as opened,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
+        arg_scope([normalization.batch_norm, layers.dropout], is_training=is_training),
     ):
         net, end_points = inception_v2_base(
             inputs, scope=opened, min_depth=min_depth, depth_multiplier=depth_multiplier
         )
         with variable_scope("Logits"):
             kernel = reduced_kernel_size(net, [7, 7])
-            net = layers.avg_pool2d(net, kernel, padding="VALID", scope=f"AvgPool_1a_{kernel[0]}x{kernel[1]}")
+            net = convolutions.avg_pool2d(
+                net, kernel, padding="VALID", scope=f"AvgPool_1a_{kernel[0]}x{kernel[1]}"
+            )
             net = layers.dropout(net, keep_prob=dropout_keep_prob, scope="Dropout_1b")
             plain: dict[str, Any] = {"activation_fn": None, "normalizer_fn": None}
-            logits = layers.conv2d(net, num_classes, [1, 1], scope="Conv2d_1c_1x1", **plain)
+            logits = convolutions.conv2d(net, num_classes, [1, 1], scope="Conv2d_1c_1x1", **plain)
             if spatial_squeeze:
                 logits = squeeze(logits, [1, 2], name="SpatialSqueeze")
         end_points["Logits"] = logits
@@ -174,4 +181,6 @@ def inception_v2_arg_scope(
         weight_decay: of the weights' L2 regularizer.
         batch_norm_var_collection: where moving averages are collected.
     """
-    return batch_norm_scope(weight_decay, layers.batch_norm, moving_averages_in(batch_norm_var_collection))
+    return batch_norm_scope(
+        weight_decay, normalization.batch_norm, moving_averages_in(batch_norm_var_collection)
+    )

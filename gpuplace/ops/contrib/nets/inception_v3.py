@@ -12,7 +12,7 @@ from typing import Any
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import squeeze
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers, normalization
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.inception_modules import Depth, Module, add_layers, depths_of, require_end
 from gpuplace.ops.contrib.nets.support import (
@@ -101,7 +101,7 @@ _MODULES: tuple[Module, ...] = (
     _wide("Mixed_7b", "Conv2d_0b_3x1"),
     _wide("Mixed_7c", "Conv2d_0c_3x1"),
 )
-_SCOPED = [layers.conv2d, layers.max_pool2d, layers.avg_pool2d]
+_SCOPED = [convolutions.conv2d, convolutions.max_pool2d, convolutions.avg_pool2d]
 _PLAIN: dict[str, Any] = {"activation_fn": None, "normalizer_fn": None}
 
 
@@ -141,10 +141,10 @@ def inception_v3_base(
 def _auxiliary(images: Tensor, num_classes: int, depth: Depth, spatial_squeeze: bool) -> Tensor:
     """Logits from the middle of the net, for a second loss."""
     with variable_scope("AuxLogits"):
-        net = layers.avg_pool2d(images, [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5")
-        net = layers.conv2d(net, depth(128), [1, 1], scope="Conv2d_1b_1x1")
+        net = convolutions.avg_pool2d(images, [5, 5], stride=3, padding="VALID", scope="AvgPool_1a_5x5")
+        net = convolutions.conv2d(net, depth(128), [1, 1], scope="Conv2d_1b_1x1")
         kernel = reduced_kernel_size(net, [5, 5])
-        net = layers.conv2d(
+        net = convolutions.conv2d(
             net,
             depth(768),
             kernel,
@@ -153,7 +153,7 @@ def _auxiliary(images: Tensor, num_classes: int, depth: Depth, spatial_squeeze: 
             scope=f"Conv2d_2a_{kernel[0]}x{kernel[1]}",
         )
         weights = around_zero(0.001)
-        net = layers.conv2d(
+        net = convolutions.conv2d(
             net, num_classes, [1, 1], weights_initializer=weights, scope="Conv2d_2b_1x1", **_PLAIN
         )
         return squeeze(net, [1, 2], name="SpatialSqueeze") if spatial_squeeze else net
@@ -195,7 +195,7 @@ def inception_v3(
     depth = depths_of(depth_multiplier, min_depth)
     with (
         variable_scope(scope, "InceptionV3", [inputs, num_classes], reuse=reuse) as opened,
-        arg_scope([layers.batch_norm, layers.dropout], is_training=is_training),
+        arg_scope([normalization.batch_norm, layers.dropout], is_training=is_training),
     ):
         net, end_points = inception_v3_base(
             inputs, scope=opened, min_depth=min_depth, depth_multiplier=depth_multiplier
@@ -205,10 +205,12 @@ def inception_v3(
             end_points["AuxLogits"] = _auxiliary(middle, num_classes, depth, spatial_squeeze)
         with variable_scope("Logits"):
             kernel = reduced_kernel_size(net, [8, 8])
-            net = layers.avg_pool2d(net, kernel, padding="VALID", scope=f"AvgPool_1a_{kernel[0]}x{kernel[1]}")
+            net = convolutions.avg_pool2d(
+                net, kernel, padding="VALID", scope=f"AvgPool_1a_{kernel[0]}x{kernel[1]}"
+            )
             net = layers.dropout(net, keep_prob=dropout_keep_prob, scope="Dropout_1b")
             end_points["PreLogits"] = net
-            logits = layers.conv2d(net, num_classes, [1, 1], scope="Conv2d_1c_1x1", **_PLAIN)
+            logits = convolutions.conv2d(net, num_classes, [1, 1], scope="Conv2d_1c_1x1", **_PLAIN)
             if spatial_squeeze:
                 logits = squeeze(logits, [1, 2], name="SpatialSqueeze")
         end_points["Logits"] = logits
@@ -240,4 +242,4 @@ def inception_v3_arg_scope(
     params = {"decay": batch_norm_decay, "epsilon": batch_norm_epsilon}
     params |= {"updates_collections": updates_collections, "fused": use_fused_batchnorm}
     normalized = moving_averages_in(batch_norm_var_collection, **params)
-    return batch_norm_scope(weight_decay, layers.batch_norm, normalized)
+    return batch_norm_scope(weight_decay, normalization.batch_norm, normalized)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.support import EndPoints, around_zero, dense_end, plain_scope, with_end_points
 from gpuplace.ops.variables.init_ops import Constant, Zeros
@@ -50,17 +50,19 @@ def overfeat(
     """
     with variable_scope(scope, "overfeat", [inputs]) as opened:
         collection = opened.name + "_end_points"
-        collected = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
+        collected = [convolutions.conv2d, layers.fully_connected, convolutions.max_pool2d]
         with arg_scope(collected, outputs_collections=collection):
-            net = layers.conv2d(inputs, 64, [11, 11], 4, padding="VALID", scope="conv1")
-            net = layers.max_pool2d(net, [2, 2], scope="pool1")
-            net = layers.conv2d(net, 256, [5, 5], padding="VALID", scope="conv2")
-            net = layers.max_pool2d(net, [2, 2], scope="pool2")
+            net = convolutions.conv2d(inputs, 64, [11, 11], 4, padding="VALID", scope="conv1")
+            net = convolutions.max_pool2d(net, [2, 2], scope="pool1")
+            net = convolutions.conv2d(net, 256, [5, 5], padding="VALID", scope="conv2")
+            net = convolutions.max_pool2d(net, [2, 2], scope="pool2")
             for number, depth in ((3, 512), (4, 1024), (5, 1024)):
-                net = layers.conv2d(net, depth, [3, 3], scope=f"conv{number}")
-            net = layers.max_pool2d(net, [2, 2], scope="pool5")
+                net = convolutions.conv2d(net, depth, [3, 3], scope=f"conv{number}")
+            net = convolutions.max_pool2d(net, [2, 2], scope="pool5")
             with arg_scope(
-                [layers.conv2d], weights_initializer=around_zero(0.005), biases_initializer=Constant(0.1)
+                [convolutions.conv2d],
+                weights_initializer=around_zero(0.005),
+                biases_initializer=Constant(0.1),
             ):
                 last = {"biases_initializer": Zeros()}
                 net = dense_end(net, (3072, 4096), [6, 6], num_classes, dropout_keep_prob, is_training, last)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.padding import pad
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers, normalization
 from gpuplace.ops.contrib.arg_scope import add_arg_scope, arg_scope
 from gpuplace.ops.contrib.nets.support import EndPoints
 from gpuplace.ops.contrib.regularizers import l2_regularizer, variance_scaling_initializer
@@ -45,7 +45,7 @@ def subsample(inputs: Tensor, factor: int, scope: str | None = None) -> Tensor:
         factor: how many.
         scope: the name scope.
     """
-    return inputs if factor == 1 else layers.max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
+    return inputs if factor == 1 else convolutions.max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
 def conv2d_same(
@@ -63,11 +63,11 @@ def conv2d_same(
     """
     settings: dict[str, Any] = {"stride": stride, "rate": rate, "scope": scope}
     if stride == 1:
-        return layers.conv2d(inputs, num_outputs, kernel_size, padding="SAME", **settings)
+        return convolutions.conv2d(inputs, num_outputs, kernel_size, padding="SAME", **settings)
     total = (kernel_size - 1) * rate
     around = [total // 2, total - total // 2]
     padded = pad(inputs, [[0, 0], around, around, [0, 0]])
-    return layers.conv2d(padded, num_outputs, kernel_size, padding="VALID", **settings)
+    return convolutions.conv2d(padded, num_outputs, kernel_size, padding="VALID", **settings)
 
 
 @add_arg_scope
@@ -125,15 +125,15 @@ def resnet_arg_scope(
     normalized |= {"scale": batch_norm_scale, "updates_collections": GraphKeys.UPDATE_OPS}
     with (
         arg_scope(
-            [layers.conv2d],
+            [convolutions.conv2d],
             weights_regularizer=l2_regularizer(weight_decay),
             weights_initializer=variance_scaling_initializer(),
             activation_fn=relu,
-            normalizer_fn=layers.batch_norm,
+            normalizer_fn=normalization.batch_norm,
             normalizer_params=normalized,
         ),
-        arg_scope([layers.batch_norm], **normalized),
-        arg_scope([layers.max_pool2d], padding="SAME") as defaults,
+        arg_scope([normalization.batch_norm], **normalized),
+        arg_scope([convolutions.max_pool2d], padding="SAME") as defaults,
     ):
         return defaults
 
@@ -181,31 +181,31 @@ def resnet(
     scope: Any = None,
     *,
     version: str = "",
-    unit_fn: Callable[..., Tensor] = layers.conv2d,
+    unit_fn: Callable[..., Tensor] = convolutions.conv2d,
 ) -> tuple[Tensor, EndPoints]:
     """The nets of both versions, of which the second normalizes what comes into a unit, and so the last sum."""
     is_first = version == "resnet_v1"
     with variable_scope(scope, version, [inputs], reuse=reuse) as opened:
         collection = opened.original_name_scope + "_end_points"
-        collected = [layers.conv2d, unit_fn, stack_blocks_dense]
+        collected = [convolutions.conv2d, unit_fn, stack_blocks_dense]
         with (
             arg_scope(collected, outputs_collections=collection),
-            arg_scope([layers.batch_norm], is_training=is_training),
+            arg_scope([normalization.batch_norm], is_training=is_training),
         ):
             net = inputs
             if include_root_block:
                 output_stride = root_stride(output_stride)
                 plain = {} if is_first else {"activation_fn": None, "normalizer_fn": None}
-                with arg_scope([layers.conv2d], **plain):
+                with arg_scope([convolutions.conv2d], **plain):
                     net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = layers.max_pool2d(net, [3, 3], stride=2, scope="pool1")
+                net = convolutions.max_pool2d(net, [3, 3], stride=2, scope="pool1")
             net = stack_blocks_dense(net, blocks, output_stride)
             if not is_first:
-                net = layers.batch_norm(net, activation_fn=relu, scope="postnorm")
+                net = normalization.batch_norm(net, activation_fn=relu, scope="postnorm")
             if global_pool:
                 net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
             if num_classes is not None:
-                net = layers.conv2d(
+                net = convolutions.conv2d(
                     net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
                 )
             end_points: EndPoints = convert_collection_to_dict(collection)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions
 from gpuplace.ops.contrib.arg_scope import add_arg_scope
 from gpuplace.ops.contrib.nets import resnet_utils
 from gpuplace.ops.contrib.nets.resnet_utils import Block, resnet_arg_scope
@@ -49,12 +49,12 @@ def bottleneck(
         if depth == last_dimension(inputs.shape, min_rank=4):
             shortcut = resnet_utils.subsample(inputs, stride, "shortcut")
         else:
-            shortcut = layers.conv2d(
+            shortcut = convolutions.conv2d(
                 inputs, depth, [1, 1], stride=stride, activation_fn=None, scope="shortcut"
             )
-        residual = layers.conv2d(inputs, depth_bottleneck, [1, 1], stride=1, scope="conv1")
+        residual = convolutions.conv2d(inputs, depth_bottleneck, [1, 1], stride=1, scope="conv1")
         residual = resnet_utils.conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
-        residual = layers.conv2d(residual, depth, [1, 1], stride=1, activation_fn=None, scope="conv3")
+        residual = convolutions.conv2d(residual, depth, [1, 1], stride=1, activation_fn=None, scope="conv3")
         return collect_named_outputs(outputs_collections, opened.name, relu(shortcut + residual))
 
 

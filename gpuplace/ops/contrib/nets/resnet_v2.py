@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, normalization
 from gpuplace.ops.contrib.arg_scope import add_arg_scope
 from gpuplace.ops.contrib.nets import resnet_utils
 from gpuplace.ops.contrib.nets.resnet_utils import Block, resnet_arg_scope
@@ -48,14 +48,16 @@ def bottleneck(
     plain: dict[str, Any] = {"normalizer_fn": None, "activation_fn": None}
     with variable_scope(scope, "bottleneck_v2", [inputs]) as opened:
         keeps_depth = depth == last_dimension(inputs.shape, min_rank=4)
-        normalized = layers.batch_norm(inputs, activation_fn=relu, scope="preact")
+        normalized = normalization.batch_norm(inputs, activation_fn=relu, scope="preact")
         if keeps_depth:
             shortcut = resnet_utils.subsample(inputs, stride, "shortcut")
         else:
-            shortcut = layers.conv2d(normalized, depth, [1, 1], stride=stride, scope="shortcut", **plain)
-        residual = layers.conv2d(normalized, depth_bottleneck, [1, 1], stride=1, scope="conv1")
+            shortcut = convolutions.conv2d(
+                normalized, depth, [1, 1], stride=stride, scope="shortcut", **plain
+            )
+        residual = convolutions.conv2d(normalized, depth_bottleneck, [1, 1], stride=1, scope="conv1")
         residual = resnet_utils.conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
-        residual = layers.conv2d(residual, depth, [1, 1], stride=1, scope="conv3", **plain)
+        residual = convolutions.conv2d(residual, depth, [1, 1], stride=1, scope="conv3", **plain)
         return collect_named_outputs(outputs_collections, opened.name, shortcut + residual)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import squeeze
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.regularizers import l2_regularizer, variance_scaling_initializer
 from gpuplace.ops.contrib.utils import convert_collection_to_dict
@@ -39,13 +39,13 @@ def plain_scope(weight_decay: float, biases_initializer: Any, **paddings: Any) -
         **paddings: ``conv2d`` and ``max_pool2d``: their paddings.
     """
     with arg_scope(
-        [layers.conv2d, layers.fully_connected],
+        [convolutions.conv2d, layers.fully_connected],
         activation_fn=relu,
         weights_regularizer=l2_regularizer(weight_decay),
         biases_initializer=biases_initializer,
     ) as defaults:
         for name, padding in paddings.items():
-            with arg_scope(defaults), arg_scope([getattr(layers, name)], padding=padding) as defaults:
+            with arg_scope(defaults), arg_scope([getattr(convolutions, name)], padding=padding) as defaults:
                 pass
     return defaults
 
@@ -60,9 +60,9 @@ def batch_norm_scope(weight_decay: float, normalizer_fn: Any, normalizer_params:
     """
     regularizer = l2_regularizer(weight_decay)
     with (
-        arg_scope([layers.conv2d, layers.fully_connected], weights_regularizer=regularizer),
+        arg_scope([convolutions.conv2d, layers.fully_connected], weights_regularizer=regularizer),
         arg_scope(
-            [layers.conv2d],
+            [convolutions.conv2d],
             weights_initializer=variance_scaling_initializer(),
             activation_fn=relu,
             normalizer_fn=normalizer_fn,
@@ -104,11 +104,11 @@ def dense_end(
         is_training: whether it is done.
         last: further arguments of ``fc8``.
     """
-    net = layers.conv2d(net, sizes[0], kernel, padding="VALID", scope="fc6")
+    net = convolutions.conv2d(net, sizes[0], kernel, padding="VALID", scope="fc6")
     net = layers.dropout(net, keep_prob, is_training=is_training, scope="dropout6")
-    net = layers.conv2d(net, sizes[1], [1, 1], scope="fc7")
+    net = convolutions.conv2d(net, sizes[1], [1, 1], scope="fc7")
     net = layers.dropout(net, keep_prob, is_training=is_training, scope="dropout7")
-    return layers.conv2d(
+    return convolutions.conv2d(
         net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="fc8", **last
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.contrib import layers
+from gpuplace.ops.contrib import convolutions, layers
 from gpuplace.ops.contrib.arg_scope import arg_scope
 from gpuplace.ops.contrib.nets.support import EndPoints, dense_end, plain_scope, with_end_points
 from gpuplace.ops.variables.init_ops import Zeros
@@ -59,12 +59,14 @@ def _vgg(
         """
         with variable_scope(scope, name, [inputs]) as opened:
             collection = (opened.original_name_scope if by_name_scope else opened.name) + "_end_points"
-            collected = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
+            collected = [convolutions.conv2d, layers.fully_connected, convolutions.max_pool2d]
             with arg_scope(collected, outputs_collections=collection):
                 images = inputs
                 for group, (depth, count) in enumerate(zip(_DEPTHS, repeats, strict=True), 1):
-                    images = layers.repeat(images, count, layers.conv2d, depth, [3, 3], scope=f"conv{group}")
-                    images = layers.max_pool2d(images, [2, 2], scope=f"pool{group}")
+                    images = layers.repeat(
+                        images, count, convolutions.conv2d, depth, [3, 3], scope=f"conv{group}"
+                    )
+                    images = convolutions.max_pool2d(images, [2, 2], scope=f"pool{group}")
                 logits = dense_end(
                     images, (4096, 4096), [7, 7], num_classes, dropout_keep_prob, is_training, {}
                 )

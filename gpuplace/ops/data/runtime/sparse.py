@@ -8,6 +8,7 @@ experimental/dense_to_sparse_batch_dataset_op.cc, release 1.15 (sentences).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,13 +75,13 @@ class SparseBatch(Batch):
                 )
         sizes = []
         for axis, size in enumerate(self.shape):
-            longest = max(value.shape[axis] for value in values)
-            if size != -1 and longest > size:
+            longest = max((value.shape for value in values), key=operator.itemgetter(axis))
+            if size != -1 and longest[axis] > size:
                 raise DataLossError.of(
-                    f"Input element had shape ({brackets(values[0].shape)}) that is larger than the row shape"
+                    f"Input element had shape ({brackets(longest)}) that is larger than the row shape"
                     f" ({brackets(self.shape)})."
                 )
-            sizes.append(longest if size == -1 else size)
+            sizes.append(longest[axis] if size == -1 else size)
         indices = [
             np.concatenate(
                 [np.full((value.size, 1), number), np.indices(value.shape).reshape(value.ndim, -1).T], axis=1

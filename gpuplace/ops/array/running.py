@@ -1,0 +1,206 @@
+"""Sums, products and log-sum-exps of all elements up to each one.
+
+Source: tensorflow/python/ops/math_ops.py, math_grad.py and tensorflow/core/kernels/scan_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import int_of
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.support import like, new, same_shape
+from gpuplace.ops.variants import variant_of
+from gpuplace.release import rules
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "cumsum", "cumprod",
+]  # fmt: skip
+
+_LONG = 256
+"""From so many elements on NumPy's time is worth saving."""
+
+
+def _running_op(
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+    *,
+    op_type: str = "",
+) -> Tensor:
+    with name_scope(name, op_type, [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return new(op_type, scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+@variant_of(_running_op, op_type="Cumsum")
+def cumsum() -> None:
+    """Returns running sums along a dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run([tf.cumsum([1, 2, 3]), tf.cumsum([1, 2, 3], exclusive=True)])
+    [array([1, 3, 6], dtype=int32), array([0, 1, 3], dtype=int32)]
+
+    Args:
+        x: numbers of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        exclusive: each sum leaves out its own element.
+        reverse: run from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
+    """
+
+
+@variant_of(_running_op, op_type="Cumprod")
+def cumprod() -> None:
+    """Returns running products along a dimension.
+
+    Args:
+        x: numbers of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        exclusive: each product leaves out its own element.
+        reverse: run from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
+    """
+
+
+def _axis(value: Any) -> int:
+    return int_of(value, "ScanOp: axis must be a scalar, not")
+
+
+@compute("Cumsum", fresh=True)
+def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    return _scan(xp, xp.cumsum, 0, x, _axis(axis), exclusive, reverse)
+
+
+@compute("Cumprod", fresh=True)
+def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    return _scan(xp, xp.cumprod, 1, x, _axis(axis), exclusive, reverse)
+
+
+def _scan(xp: Any, function: Any, neutral: float, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidArgumentError.of(
+            f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
+        )
+    moved = xp.moveaxis(x, axis, 0)
+    moved = moved[::-1] if reverse else moved
+    if exclusive and moved.shape[0]:
+        first = xp.full((1, *moved.shape[1:]), neutral, x.dtype)
+        moved = xp.concatenate([first, moved[:-1]], axis=0)
+    result = _running(xp, function, moved)
+    return xp.ascontiguousarray(xp.moveaxis(result[::-1] if reverse else result, 0, axis))
+
+
+def _running(xp: Any, function: Any, x: Any) -> Any:
+    """``function`` along the first axis; line by line where lines are long, as NumPy goes along the columns."""
+    lines = math.prod(x.shape[1:])
+    if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
+        return function(x, axis=0, dtype=x.dtype)
+    step = np.add if function is np.cumsum else np.multiply
+    result = np.empty(x.shape, x.dtype)
+    result[0] = x[0]
+    for index in range(1, len(x)):
+        step(result[index - 1], x[index], out=result[index])
+    return result
+
+
+@variant_of(_running_op, op_type="CumulativeLogsumexp")
+def cumulative_logsumexp() -> None:
+    """Returns the logarithms of running sums of exponentials along a dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.math.cumulative_logsumexp([0.0, 0.0, 0.0])).round(3).tolist()
+    [0.0, 0.6930000185966492, 1.0989999771118164]
+
+    Args:
+        x: half, float32 or float64, of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        exclusive: each sum leaves out its own element; the first is the smallest number of the type.
+        reverse: run from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
+    """
+
+
+@compute("CumulativeLogsumexp", fresh=True)
+def _cumulative_logsumexp(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    lowest = as_dtype(x.dtype).min if rules() == "1.15" else -math.inf
+    return _scan(
+        xp, lambda x, axis, dtype: _running_logsumexp(xp, x), lowest, x, _axis(axis), exclusive, reverse
+    )
+
+
+def _running_logsumexp(xp: Any, x: Any) -> Any:
+    """The running sums along the first axis."""
+    result = xp.empty(x.shape, x.dtype)
+    for index in range(len(x)):
+        result[index] = xp.logaddexp(result[index - 1], x[index]) if index else x[index]
+    return result
+
+
+@gradient("CumulativeLogsumexp")
+def _cumulative_logsumexp_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Sums of ``grad / exp(result)`` the other way round, by logarithms of their positive and negative parts."""
+    x, axis = op.inputs
+    exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
+    result = op.outputs[0]
+    lowest = like(x.dtype.min, x)
+
+    def part(sign: Any) -> Tensor:
+        here = new("Greater", x=sign, y=like(0, x))
+        safe = new("SelectV2", condition=here, t=sign, e=new("OnesLike", x=sign))
+        logs = new("SelectV2", condition=here, t=new("Log", x=safe), e=lowest)
+        sums = cumulative_logsumexp(logs - result, axis, exclusive, not reverse)
+        return new("Exp", x=sums + x)
+
+    return part(grad) - part(-grad), None
+
+
+shape_function("Cumsum", "Cumprod")(same_shape)
+
+
+@gradient("Cumsum")
+def _cumsum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return cumsum(grad, op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]), None
+
+
+@gradient("Cumprod")
+def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Right where no element is 0, as TensorFlow's."""
+    x, axis = op.inputs
+    exclusive, back = op.attrs["exclusive"], op.attrs["reverse"]
+    products = cumprod(x, axis, exclusive=exclusive, reverse=back)
+    sums = cumsum(products * grad, axis, exclusive=exclusive, reverse=not back)
+    return sums / x, None

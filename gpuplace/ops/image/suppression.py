@@ -1,0 +1,460 @@
+"""Boxes that overlap others with higher scores, left out: ``tf.image.non_max_suppression`` and kin.
+
+Source: tensorflow/core/kernels/non_max_suppression_op.cc and tensorflow/python/ops/image_ops_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.dtypes import float32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.support import new, new_list
+from gpuplace.release import rules
+from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "combined_non_max_suppression",
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
+]
+
+
+def non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """Chooses boxes with high scores that do not cover each other.
+
+    Args:
+        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        scores: floats ``[boxes]``.
+        max_output_size: most boxes that are chosen, int32.
+        iou_threshold: boxes of which a larger part is common cover each other.
+        score_threshold: boxes without a higher score are left out.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of the chosen boxes, the highest score first.
+
+    Raises:
+        InvalidArgumentError: at run time, a threshold is not within [0, 1], or the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression"):
+        iou = convert_to_tensor(iou_threshold, float32, name="iou_threshold")
+        least = convert_to_tensor(score_threshold, float32, name="score_threshold")
+        return new(
+            "NonMaxSuppressionV3",
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=iou,
+            score_threshold=least,
+        )
+
+
+def non_max_suppression_with_scores(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    soft_nms_sigma: TensorLike = 0.0,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Chooses boxes with high scores, which fall by what boxes have in common with better ones.
+
+    Args:
+        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        scores: floats ``[boxes]``.
+        max_output_size: most boxes that are chosen, int32.
+        iou_threshold: boxes of which a larger part is common cover each other.
+        score_threshold: boxes without a higher score are left out.
+        soft_nms_sigma: how slowly scores fall, 0 or more; 0: boxes that cover each other are left out, no score falls.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of the chosen boxes, the highest score first, and these scores.
+
+    Raises:
+        InvalidArgumentError: at run time, a threshold is out of range, or the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_with_scores"):
+        found = new_list(
+            "NonMaxSuppressionV5",
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=convert_to_tensor(iou_threshold, float32, name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
+            soft_nms_sigma=convert_to_tensor(soft_nms_sigma, float32, name="soft_nms_sigma"),
+            pad_to_max_output_size=False,
+        )
+        return found[0], found[1]
+
+
+def non_max_suppression_padded(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    pad_to_max_output_size: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Chooses boxes with high scores that do not cover each other, and says how many.
+
+    Args:
+        boxes: floats ``[boxes, 4]``; any two opposite corners each.
+        scores: floats ``[boxes]``.
+        max_output_size: most boxes that are chosen, int32.
+        iou_threshold: boxes of which a larger part is common cover each other.
+        score_threshold: boxes without a higher score are left out.
+        pad_to_max_output_size: whether zeros follow, up to ``max_output_size`` numbers.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of the chosen boxes, the highest score first, and how many these are.
+
+    Raises:
+        InvalidArgumentError: at run time, a threshold is not within [0, 1], or the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_padded"):
+        found = new_list(
+            "NonMaxSuppressionV4",
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=convert_to_tensor(iou_threshold, float32, name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
+            pad_to_max_output_size=pad_to_max_output_size,
+        )
+        return found[0], found[1]
+
+
+class CombinedNonMaxSuppression(NamedTuple):
+    """What ``combined_non_max_suppression`` returns."""
+
+    nmsed_boxes: Tensor
+    """float32 ``[batch, boxes, 4]``."""
+    nmsed_scores: Tensor
+    """float32 ``[batch, boxes]``, the highest first."""
+    nmsed_classes: Tensor
+    """float32 ``[batch, boxes]``: the number of the class."""
+    valid_detections: Tensor
+    """int32 ``[batch]``: how many of the boxes are no zeros that were added."""
+
+
+def combined_non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: TensorLike,
+    max_total_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> CombinedNonMaxSuppression:
+    """Chooses boxes of several images and classes that have little in common with others of their class.
+
+    Args:
+        boxes: float32 ``[batch, boxes, classes, 4]``, or ``[batch, boxes, 1, 4]`` if they are the same in all classes.
+        scores: float32 ``[batch, boxes, classes]``.
+        max_output_size_per_class: how many are chosen of a class, an int32 scalar.
+        max_total_size: how many are chosen of an image, an int32 scalar.
+        iou_threshold: how much of two boxes may be common to both.
+        score_threshold: boxes are chosen that have a higher score.
+        pad_per_class: whether at most ``max_output_size_per_class`` times the number of classes are returned; else
+            ``max_total_size``.
+        clip_boxes: whether boxes are cut to the image, from 0 to 1.
+        name: name of the op.
+
+    Returns:
+        A named tuple of the boxes, their scores and classes, and how many there are in each image.
+
+    Raises:
+        InvalidArgumentError: at run time, the shapes do not fit.
+    """
+    with name_scope(name, "combined_non_max_suppression"):
+        outputs = new_list(
+            "CombinedNonMaxSuppression",
+            boxes=boxes,
+            scores=scores,
+            max_output_size_per_class=max_output_size_per_class,
+            max_total_size=max_total_size,
+            iou_threshold=convert_to_tensor(iou_threshold, "float32", name="iou_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, "float32", name="score_threshold"),
+            pad_per_class=pad_per_class,
+            clip_boxes=clip_boxes,
+        )
+    return CombinedNonMaxSuppression(*outputs)
+
+
+def non_max_suppression_overlaps(
+    overlaps: TensorLike,
+    scores: TensorLike,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = float("-inf"),
+    name: str | None = None,
+) -> Tensor:
+    """Chooses what has high scores and does not overlap, by a table of overlaps.
+
+    Args:
+        overlaps: float32 ``[n, n]``: how much each overlaps with each.
+        scores: floats ``[n]``.
+        max_output_size: how many are chosen at most, int32.
+        overlap_threshold: two that overlap more are not both chosen.
+        score_threshold: those without a higher score are left out.
+        name: name of the scope.
+
+    Returns:
+        int32: the numbers of those chosen, the highest score first.
+
+    Raises:
+        InvalidArgumentError: at run time, the shapes are others.
+    """
+    with name_scope(name, "non_max_suppression_overlaps"):
+        return new(
+            "NonMaxSuppressionWithOverlaps",
+            overlaps=overlaps,
+            scores=scores,
+            max_output_size=max_output_size,
+            overlap_threshold=convert_to_tensor(overlap_threshold, float32, name="overlap_threshold"),
+            score_threshold=convert_to_tensor(score_threshold, float32, name="score_threshold"),
+        )
+
+
+# NonMaxSuppression
+
+
+def _common_parts(box: Any, others: Any) -> Any:
+    """Of a box and each of others, the common area by the area of both."""
+    low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
+    lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
+    area, areas = np.prod(high - low), np.prod(highs - lows, 1)
+    common = np.prod(np.maximum(np.minimum(high, highs) - np.maximum(low, lows), 0), 1)
+    is_some = (area > 0) & (areas > 0)
+    return np.where(is_some, common / np.where(is_some, area + areas - common, 1), 0)
+
+
+def _checked_parts(boxes: Any, scores: Any, iou: float) -> Callable[[int, list[int]], Any]:
+    """Which part a box has in common with each of others."""
+    if not 0 <= iou <= 1:
+        raise InvalidArgumentError.of("iou_threshold must be in [0, 1]")
+    if boxes.ndim != 2 or boxes.shape[1] != 4:
+        raise InvalidArgumentError.of(f"boxes must be 2-D{brackets(boxes.shape)}")
+    if scores.shape != boxes.shape[:1]:
+        raise InvalidArgumentError.of("scores has incompatible shape")
+    wide = boxes.astype(np.float32)
+    return lambda number, others: _common_parts(wide[number], wide[others])
+
+
+def _suppress(
+    parts: Callable[[int, list[int]], Any],
+    scores: Any,
+    most: int,
+    limit: float,
+    least: float,
+    sigma: float = 0.0,
+    is_strict: bool = False,
+) -> tuple[Any, Any]:
+    """The numbers of chosen boxes and their scores, the highest first.
+
+    A box that has more than ``limit`` in common with one chosen is left out, in release 1.15 also one that has as much
+    unless ``is_strict``.
+    With a ``sigma``, the score of each falls by what it has in common with those chosen since it was looked at last,
+    and it takes its new place among the others; in release 2.21 none is left out then for what it has in common.
+    """
+    is_old = rules() == "1.15" and not is_strict
+    queue = [
+        (-float(score), number, 0) for number, score in enumerate(scores.astype(np.float32)) if score > least
+    ]
+    heapq.heapify(queue)
+    chosen: list[int] = []
+    kept: list[float] = []
+    while queue and len(chosen) < most:
+        before, number, begin = heapq.heappop(queue)
+        score = before
+        if begin < len(chosen):
+            common = parts(number, chosen[begin:])
+            if (common >= limit).any() if is_old else not sigma and (common > limit).any():
+                continue
+            if sigma:
+                fall = np.exp(np.float32(-0.5 / sigma) * common * common)
+                score = float(np.prod(fall, dtype=np.float32) * np.float32(before))
+        if score == before:
+            chosen.append(number)
+            kept.append(-score)
+        elif -score > least:
+            heapq.heappush(queue, (score, number, len(chosen)))
+    return np.array(chosen, np.int32), np.array(kept, scores.dtype)
+
+
+def _padded(array: Any, most: int, pads: bool) -> Any:
+    return np.pad(array, (0, most - len(array))) if pads else array
+
+
+@compute("NonMaxSuppression")
+def _suppression(xp: Any, boxes: Any, scores: Any, max_output_size: Any, *, iou_threshold: float) -> Any:
+    parts = _checked_parts(boxes, scores, iou_threshold)
+    return _suppress(parts, scores, int(max_output_size), iou_threshold, -math.inf)[0]
+
+
+@compute("CombinedNonMaxSuppression")
+def _combined_suppression(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size_per_class: Any,
+    max_total_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    *,
+    pad_per_class: bool,
+    clip_boxes: bool,
+) -> Any:
+    each, most, limit = int(max_output_size_per_class), int(max_total_size), float(iou_threshold)
+    if boxes.ndim != 4:
+        raise InvalidArgumentError.of(f"boxes must be 4-D{brackets(boxes.shape)}")
+    if scores.ndim != 3:
+        raise InvalidArgumentError.of(f"scores must be 3-D{brackets(scores.shape)}")
+    classes = scores.shape[2]
+    if boxes.shape[2] not in (1, classes):
+        raise InvalidArgumentError.of(
+            "third dimension of boxes must be either 1 or equal to the third dimension of scores"
+        )
+    size = min(most, each * classes) if pad_per_class else most
+    found = np.zeros((len(boxes), size, 6), np.float32)
+    counts = np.zeros(len(boxes), np.int32)
+    for image, (places, given) in enumerate(zip(boxes, scores, strict=True)):
+        rows: list[Any] = []
+        for kind in range(classes):
+            own = places[:, min(kind, places.shape[1] - 1)]
+            parts = _checked_parts(own, given[:, kind], limit)
+            chosen, kept = _suppress(
+                parts, given[:, kind], each, limit, float(score_threshold), is_strict=True
+            )
+            rows += [(*own[number], score, kind) for number, score in zip(chosen, kept, strict=True)]
+        rows.sort(key=lambda row: -row[4])
+        counts[image] = min(len(rows), size)
+        if rows:
+            found[image, : counts[image]] = rows[:size]
+    corners = np.clip(found[..., :4], 0, 1) if clip_boxes else found[..., :4]
+    return corners, found[..., 4], found[..., 5], counts
+
+
+@compute("NonMaxSuppressionV2")
+def _suppression_2(xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any) -> Any:
+    iou = float(iou_threshold)
+    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, -math.inf)[0]
+
+
+@compute("NonMaxSuppressionV3")
+def _suppression_3(
+    xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any, score_threshold: Any
+) -> Any:
+    iou, least = float(iou_threshold), float(score_threshold)
+    return _suppress(_checked_parts(boxes, scores, iou), scores, int(max_output_size), iou, least)[0]
+
+
+@compute("NonMaxSuppressionV4")
+def _suppression_4(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
+    iou, least, most = float(iou_threshold), float(score_threshold), int(max_output_size)
+    found, _ = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least)
+    return _padded(found, most, pad_to_max_output_size), np.array(len(found), np.int32)
+
+
+@compute("NonMaxSuppressionV5")
+def _suppression_5(
+    xp: Any,
+    boxes: Any,
+    scores: Any,
+    max_output_size: Any,
+    iou_threshold: Any,
+    score_threshold: Any,
+    soft_nms_sigma: Any,
+    *,
+    pad_to_max_output_size: bool,
+) -> Any:
+    iou, least, sigma = float(iou_threshold), float(score_threshold), float(soft_nms_sigma)
+    if sigma < 0:
+        raise InvalidArgumentError.of("soft_nms_sigma_val must be >= 0")
+    most, pads = int(max_output_size), pad_to_max_output_size
+    found, kept = _suppress(_checked_parts(boxes, scores, iou), scores, most, iou, least, sigma)
+    return _padded(found, most, pads), _padded(kept, most, pads), np.array(len(found), np.int32)
+
+
+@compute("NonMaxSuppressionWithOverlaps")
+def _suppression_of_overlaps(
+    xp: Any, overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any
+) -> Any:
+    if overlaps.ndim != 2 or overlaps.shape[0] != overlaps.shape[1]:
+        raise InvalidArgumentError.of(f"overlaps must be square{brackets(overlaps.shape)}")
+    if scores.shape != overlaps.shape[:1]:
+        raise InvalidArgumentError.of("scores has incompatible shape")
+
+    def parts(number: int, others: list[int]) -> Any:
+        return overlaps[number, others]
+
+    limits = float(overlap_threshold), float(score_threshold)
+    return _suppress(parts, scores, int(max_output_size), *limits)[0]
+
+
+@shape_function(
+    "NonMaxSuppression",
+    "NonMaxSuppressionV2",
+    "NonMaxSuppressionV3",
+    "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5",
+    "NonMaxSuppressionWithOverlaps",
+)
+def _some(op: Operation) -> Sequence[TensorShape]:
+    boxes, scores = require_rank(op.inputs[0].shape, 2), require_rank(op.inputs[1].shape, 1)
+    for tensor in op.inputs[2:]:
+        require_rank(tensor.shape, 0)
+    merge_sizes(boxes[0].value, scores[0].value)
+    if op.type.endswith("WithOverlaps"):
+        merge_sizes(boxes[0].value, boxes[1].value)
+    elif boxes[1].value not in (None, 4):
+        raise ValueError(f"Dimension must be 4 but is {boxes[1]}")
+    most = constant_value(op.inputs[2]) if op.attrs.get("pad_to_max_output_size") else None
+    chosen = TensorShape([None if most is None else int(most)])
+    return (*[chosen] * max(1, len(_outputs(op)) - 1), *[TensorShape([])] * (len(_outputs(op)) > 1))
+
+
+def _outputs(op: Operation) -> Sequence[Any]:
+    assert op.op_def is not None
+    return op.op_def.outputs
+
+
+not_differentiable("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionWithOverlaps")

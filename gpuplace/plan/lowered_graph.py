@@ -204,7 +204,7 @@ class LoweredGraph(Graph):
         shapes = _shapes(op, len(types))
         if name == added.caller and len(origin.outputs) == len(types):
             shapes = [tensor.shape for tensor in origin.outputs]
-        op.outputs = tuple(Tensor(op, i, *one) for i, one in enumerate(zip(types, shapes, strict=True)))
+        op.outputs = [Tensor(op, i, *one) for i, one in enumerate(zip(types, shapes, strict=True))]
         op._device = nodes.requested_device(node)
         op._stack = origin._stack
         self._register(op)
@@ -212,9 +212,7 @@ class LoweredGraph(Graph):
 
     def _copy(self, origin: Operation, inputs: tuple[Tensor, ...], controls: list[Operation]) -> Operation:
         op = Operation(self, origin.name, origin.type, origin.op_def, inputs, controls, origin.attrs)
-        op.outputs = tuple(
-            Tensor(op, tensor.value_index, tensor.dtype, tensor.shape) for tensor in origin.outputs
-        )
+        op.outputs = [Tensor(op, tensor.value_index, tensor.dtype, tensor.shape) for tensor in origin.outputs]
         op._device, op._stack, op.extra_fields = origin._device, origin._stack, origin.extra_fields
         return op
 

@@ -18,6 +18,7 @@ Source: tensorflow/python/framework/errors_impl.py, release 1.15 (classes, codes
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -191,7 +192,9 @@ def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str],
     """Unpickles an error; node and operation stay in the process that raised it."""
     if cls is OpError:
         return OpError(None, None, message, code, facts=facts, hint=hint)
-    return cls.of(message, facts=facts, hint=hint)  # type: ignore[attr-defined]
+    error: OpError = cls.of(message, facts=facts, hint=hint)  # type: ignore[attr-defined]
+    error._error_code = code
+    return error
 
 
 def tagged_nodes(message: str) -> list[str]:
@@ -253,9 +256,31 @@ class CancelledError(_CodedError):
 
 
 class UnknownError(_CodedError):
-    """An error that fits no other class."""
+    """An error that fits no other class.
+
+    Args:
+        node_def: the ``NodeDef`` that failed, or None.
+        op: the ``Operation`` that failed, or None.
+        message: TensorFlow's sentence.
+        error_code: its code, of a system that has others; None: there is none.
+        facts: label to text, shown below the sentence; None: none.
+        hint: what to try, shown last; None: nothing.
+    """
 
     code = UNKNOWN
+
+    def __init__(
+        self,
+        node_def: Any,
+        op: Any,
+        message: str,
+        error_code: int | None = UNKNOWN,
+        *,
+        facts: Mapping[str, str] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(node_def, op, message, facts=facts, hint=hint)
+        self._error_code = error_code  # type: ignore[assignment]
 
 
 class InvalidArgumentError(_CodedError):
@@ -360,13 +385,34 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
     return _CLASS_OF_CODE[error_code]
 
 
-def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Returns the numeric code of an error class.
+def error_code_from_exception_type(cls: type[OpError]) -> Any:
+    """Returns the numeric code of an error class; of a class that has none, after a warning, an ``UnknownError``.
 
     Args:
         cls: such as ``NotFoundError``.
-
-    Raises:
-        KeyError: a class that has none.
     """
-    return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]
+    codes = {known: code for code, known in _CLASS_OF_CODE.items()}
+    if cls in codes:
+        return codes[cls]
+    warnings.warn("Unknown class exception", stacklevel=2)
+    return UnknownError(None, None, "Unknown class exception", None)
+
+
+def specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
+    """Returns an error of the class that a code says; of an unknown code, after a warning, an ``UnknownError``.
+
+    Args:
+        node_def: the ``NodeDef`` that failed, or None.
+        op: the ``Operation`` that failed, or None.
+        message: TensorFlow's sentence.
+        error_code: the code.
+    """
+    known: Any = _CLASS_OF_CODE.get(error_code)
+    if known is not None:
+        made: OpError = known(node_def, op, message)
+        return made
+    warnings.warn(f"Unknown error code: {error_code}", stacklevel=2)
+    return UnknownError(node_def, op, message, error_code)
+
+
+_make_specific_exception = specific_exception  # TensorFlow's own name for it

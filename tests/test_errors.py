@@ -48,6 +48,19 @@ def test_errors_travel_between_processes():
 def test_unknown_codes():
     with pytest.raises(KeyError):
         errors.exception_type_from_error_code(99)
+    with pytest.warns(UserWarning, match="Unknown error code: 37"):
+        error = errors.specific_exception(None, None, "x", 37)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is errors.UnknownError and (again.message, again.error_code) == ("x", 37)
+    with pytest.warns(UserWarning, match="Unknown class exception"):
+        error = errors.error_code_from_exception_type(ValueError)
+    assert (str(error), error.error_code) == ("Unknown class exception", None)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_errors_are_made_of_codes(cls):
+    error = errors.specific_exception(None, "the operation", "x", cls.code)
+    assert type(error) is cls and (error.op, error.error_code) == ("the operation", cls.code)
 
 
 @pytest.mark.parametrize("op", [None, "the operation"])

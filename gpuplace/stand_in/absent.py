@@ -43,7 +43,7 @@ MODULES = {
         f"tensorflow.python.{module}": "enable_v2_behavior"
         for module in (
             *("eager.lift_to_graph", "eager.profiler", "eager.remote"),
-            *("framework.convert_to_constants", "framework.op_callbacks"),
+            *("framework.c_api_util", "framework.convert_to_constants", "framework.op_callbacks"),
             "framework.error_interpolation",
             "ops.summary_ops_v2",
         )
@@ -54,6 +54,10 @@ MODULES = {
     },
 }
 """Such modules elsewhere, in the same way."""
+
+
+PRESENT = {"tensorflow.python.ops.ragged.ragged_tensor.RaggedTensorSpec": "gpuplace.ops.ragged_spec"}
+"""Names in such modules that are there all the same -> the module that has them."""
 
 
 def _advice_of(fullname: str) -> str | None:
@@ -112,8 +116,9 @@ class AbsentModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
-        if path.removeprefix("tensorflow.python.") in NAMES:  # a module below this one that is there
+        is_module = path in {present.rpartition(".")[0] for present in PRESENT}
+        if is_module or path.removeprefix("tensorflow.python.") in NAMES:  # one below this one, with names
             return importlib.import_module(path)
-        made = absent(path)
+        made = getattr(importlib.import_module(PRESENT[path]), name) if path in PRESENT else absent(path)
         setattr(self, name, made)
         return made

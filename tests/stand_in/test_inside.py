@@ -6,6 +6,7 @@ from absl.testing import parameterized
 
 import gpuplace as tf
 from gpuplace.errors import UnimplementedError
+from gpuplace.ops.ragged_spec import RaggedTensorSpec
 from gpuplace.stand_in import names
 from gpuplace.stand_in.autograph.core import ag_ctx
 from gpuplace.stand_in.data.kernel_tests import test_base
@@ -216,6 +217,13 @@ def tensorflow():
     names.install()
     yield
     names.uninstall()
+
+
+def test_absent_modules_have_specs(tensorflow):
+    ragged = resolve("tensorflow.python.ops.ragged").ragged_tensor
+    assert ragged.RaggedTensorSpec is RaggedTensorSpec
+    with pytest.raises(UnimplementedError, match=r"ragged_tensor.RaggedTensor is not available"):
+        ragged.RaggedTensor()
 
 
 def test_modules_have_those_that_they_import_among_their_names(tensorflow):

@@ -936,8 +936,8 @@ class DatasetSpec(TypeSpec):
     """
 
     def __init__(self, element_spec: Any, dataset_shape: ShapeLike = ()) -> None:
-        self.element_spec = element_spec
-        self._shape = as_shape(dataset_shape)
+        self._element_spec = element_spec
+        self._dataset_shape = as_shape(dataset_shape)
 
     @classmethod
     def from_value(cls, value: Dataset | NestedDatasets) -> DatasetSpec:
@@ -954,11 +954,11 @@ class DatasetSpec(TypeSpec):
         return Dataset
 
     def _serialize(self) -> tuple[Any, ...]:
-        return self.element_spec, self._shape
+        return self._element_spec, self._dataset_shape
 
     @property
     def _component_specs(self) -> TensorSpec:
-        return TensorSpec(self._shape, variant)
+        return TensorSpec(self._dataset_shape, variant)
 
     def _to_components(self, value: Dataset | NestedDatasets | list[Any]) -> Tensor:
         if isinstance(value, list):
@@ -966,20 +966,20 @@ class DatasetSpec(TypeSpec):
         return value._variant_tensor
 
     def _from_components(self, components: Tensor) -> Dataset | NestedDatasets:
-        if self._shape.ndims == 0:
-            return Dataset(components, self.element_spec)
-        return NestedDatasets(components, self.element_spec, self._shape)
+        if self._dataset_shape.ndims == 0:
+            return Dataset(components, self._element_spec)
+        return NestedDatasets(components, self._element_spec, self._dataset_shape)
 
     def _batch(self, batch_size: int | None) -> DatasetSpec:
-        return DatasetSpec(self.element_spec, TensorShape([batch_size]).concatenate(self._shape))
+        return DatasetSpec(self._element_spec, TensorShape([batch_size]).concatenate(self._dataset_shape))
 
     def _unbatch(self) -> DatasetSpec:
-        if self._shape.ndims == 0:
+        if self._dataset_shape.ndims == 0:
             raise ValueError("Unbatching a dataset is only supported for rank >= 1")
-        return DatasetSpec(self.element_spec, self._shape[1:])
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
 
     def _to_batched_tensor_list(self, value: Dataset | NestedDatasets | list[Any]) -> list[Tensor]:
-        if self._shape.ndims == 0:
+        if self._dataset_shape.ndims == 0:
             raise ValueError("Unbatching a dataset is only supported for rank >= 1")
         return self._to_tensor_list(value)
 
@@ -1030,7 +1030,7 @@ def inner_spec(function: Traced) -> Any:
     """What the elements of the datasets are that a function returns; TypeError if it returns something else."""
     if not isinstance(function.spec, DatasetSpec):
         raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(function.spec)}")
-    return function.spec.element_spec
+    return function.spec._element_spec
 
 
 def common_spec(first: Any, second: Any) -> Any:

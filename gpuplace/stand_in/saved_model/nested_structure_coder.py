@@ -18,7 +18,9 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graphdef.messages import StructuredValue
 from gpuplace.ops.data.dataset import DatasetSpec
 from gpuplace.ops.data.optional import OptionalSpec
+from gpuplace.ops.flow.arrays.tensor_array_spec import TensorArraySpec
 from gpuplace.ops.gradients.slices_spec import IndexedSlicesSpec
+from gpuplace.ops.ragged_spec import RaggedTensorSpec
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec
 from gpuplace.shapes import TensorShape
@@ -26,6 +28,8 @@ from gpuplace.shapes import TensorShape
 _SPECS: dict[int, type[TypeSpec]] = {
     1: SparseTensorSpec,
     2: IndexedSlicesSpec,
+    3: RaggedTensorSpec,
+    4: TensorArraySpec,
     5: DatasetSpec,
     7: OptionalSpec,
 }

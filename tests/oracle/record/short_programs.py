@@ -4,6 +4,7 @@ usage, with Python 3.7 and TensorFlow 1.15.5, from the root of the project:
     python tests/oracle/record/short_programs.py
     python tests/oracle/record/short_programs.py linear_operators.inner_programs linear_operators/inner-programs
     python tests/oracle/record/short_programs.py refused_expressions data/refused
+    python tests/oracle/record/short_programs.py distributions.helper_programs distributions/helper-programs
 
 Writes ``tests/ops/data/short-programs-1.15.json.gz``, or another file below ``tests/ops``: program -> the shapes, types
 and values of what it gives, or the class and the first line of its error; for expressions instead of programs their

@@ -153,8 +153,8 @@ class TensorArraySpec(TypeSpec):
         Returns:
             A spec.
         """
-        flags = shape.as_list()[:2]
-        return cls(shape[2:], dtype, *(bool(one) for one in flags))
+        flags: list[Any] = [None if one is None else bool(one) for one in shape.as_list()[:2]]
+        return cls(shape[2:], dtype, *flags)
 
 
 register_type_spec_from_value_converter(TensorArray, TensorArraySpec.from_value, allow_subclass=True)

@@ -16,7 +16,7 @@ from gpuplace.api.testing.test_case import TestCase
 from gpuplace.errors import CancelledError, OpError, OutOfRangeError
 from gpuplace.ops.data import structure
 from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
-from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from gpuplace.stand_in.framework import combinations
 
 
@@ -44,9 +44,9 @@ class DatasetTestBase(TestCase):
             expected: one.
             actual: the other.
         """
-        if isinstance(expected, SparseTensorValue):
-            for one, other in zip(expected, actual, strict=True):
-                self.assertAllEqual(one, other)
+        if isinstance(expected, SparseTensorValue | SparseTensor):
+            for part in ("indices", "values", "dense_shape"):
+                self.assertAllEqual(getattr(expected, part), getattr(actual, part))
         else:
             self.assertAllEqual(expected, actual)
 

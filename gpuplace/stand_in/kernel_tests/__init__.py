@@ -1,0 +1,1 @@
+"""Helpers of TensorFlow's tests of kernels that are part of its package."""

@@ -361,6 +361,9 @@ if TYPE_CHECKING:
     from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
     from gpuplace.ops.sparse.edit_distance import *
     from gpuplace.ops.sparse.masking import *
+    from gpuplace.ops.sparse.rearranging import *
+    from gpuplace.ops.sparse.reductions import *
+    from gpuplace.ops.sparse.segments import *
     from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
@@ -462,14 +465,22 @@ else:
             "gpuplace.ops.image.volume_patches": "extract_volume_patches",
             "gpuplace.ops.sparse.edit_distance": "edit_distance",
             "gpuplace.ops.sparse.masking": "sparse_mask",
+            "gpuplace.ops.sparse.rearranging": """
+                sparse_concat sparse_reorder sparse_reshape sparse_slice sparse_split
+                sparse_transpose
+            """,
+            "gpuplace.ops.sparse.reductions": """
+                sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum
+                sparse_reduce_sum_sparse
+            """,
+            "gpuplace.ops.sparse.segments": """
+                sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum
+            """,
             "gpuplace.ops.sparse.sparse_ops": """
-                sparse_add sparse_concat sparse_fill_empty_rows sparse_maximum sparse_merge
-                sparse_minimum sparse_placeholder sparse_reduce_max sparse_reduce_max_sparse
-                sparse_reduce_sum sparse_reduce_sum_sparse sparse_reorder sparse_reset_shape
-                sparse_reshape sparse_retain sparse_segment_mean sparse_segment_sqrt_n
-                sparse_segment_sum sparse_slice sparse_softmax sparse_split
+                sparse_add sparse_fill_empty_rows sparse_maximum sparse_merge sparse_minimum
+                sparse_placeholder sparse_reset_shape sparse_retain sparse_softmax
                 sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_dense
-                sparse_to_indicator sparse_transpose
+                sparse_to_indicator
             """,
             "gpuplace.ops.sparse.sparse_spec": """
                 SparseTensorSpec deserialize_many_sparse serialize_many_sparse serialize_sparse

@@ -26,8 +26,9 @@ from gpuplace.ops.math.elementwise import add, div_no_nan, minimum, multiply
 from gpuplace.ops.math.reduction import reduce_sum, reduced_shape
 from gpuplace.ops.metrics import Keys, Metric, collected, gathered
 from gpuplace.ops.nn.misc import top_k
+from gpuplace.ops.sparse.rearranging import sparse_concat, sparse_reshape
 from gpuplace.ops.sparse.sets import set_difference, set_intersection, set_size
-from gpuplace.ops.sparse.sparse_ops import sparse_concat, sparse_reshape, sparse_retain
+from gpuplace.ops.sparse.sparse_ops import sparse_retain
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variants import variant_of

@@ -332,6 +332,7 @@ NAMES = {
     "ops.sort_ops": (),
     "ops.sparse_ops": (
         *("ops.sparse.sparse_spec", "ops.sparse.crossing", "ops.sparse.sparse_ops", "ops.sparse.cwise"),
+        *("ops.sparse.rearranging", "ops.sparse.reductions", "ops.sparse.segments"),
         *("ops.sparse.tensors_map", "api.arithmetic.sparse"),
     ),
     "ops.special_math_ops": (),

@@ -466,6 +466,33 @@ LAYERS = {
     ],
 }  # fmt: skip
 
+NAMES = {
+    "conv1d, the input under both names": lambda tf, m, np: tf.nn.conv1d(
+        tf.zeros([1, 2, 1]), tf.zeros([1, 1, 1]), 1, "SAME", input=tf.zeros([1, 2, 1])
+    ),
+    "convolution, filters under both names": lambda tf, m, np: tf.nn.conv2d_transpose(
+        tf.zeros([1, 2, 2, 1]), tf.zeros([1, 1, 1, 1]), [1, 2, 2, 1], [1, 1], filters=tf.zeros([1, 1, 1, 1])
+    ),
+    "softmax, two axes": lambda tf, m, np: tf.nn.softmax([[1.0]], 0, dim=0),
+    "l2_normalize, two axes": lambda tf, m, np: tf.nn.l2_normalize([[1.0]], 0, dim=0),
+    "depthwise_conv2d, two dilations": lambda tf, m, np: tf.nn.depthwise_conv2d(
+        tf.zeros([1, 2, 2, 1]), tf.zeros([1, 1, 1, 1]), [1, 1, 1, 1], "SAME", rate=[1, 1], dilations=[1, 1]
+    ),
+    "weighted cross entropy, two labels": lambda tf, m, np: tf.nn.weighted_cross_entropy_with_logits(
+        labels=[1.0], logits=[1.0], pos_weight=1.0, targets=[1.0]
+    ),
+    "max_pool, the input under both names": lambda tf, m, np: tf.nn.max_pool(
+        tf.zeros([1, 2, 2, 1]), 1, 1, "SAME", input=tf.zeros([1, 2, 2, 1])
+    ),
+    "conv3d, filters under both names": lambda tf, m, np: tf.nn.conv3d(
+        tf.zeros([1, 2, 2, 2, 1]), tf.zeros([1, 1, 1, 1, 1]), [1] * 5, "SAME", filters=tf.zeros([1, 1, 1, 1, 1])
+    ),
+    "expand_dims, no axis": lambda tf, m, np: tf.expand_dims([1.0]),
+    "expand_dims, two axes": lambda tf, m, np: tf.expand_dims([1.0], 0, dim=0),
+    "a sum under both names": lambda tf, m, np: tf.reduce_sum([1.0], 0, reduction_indices=0),
+    "sparse_concat, two axes": lambda tf, m, np: tf.sparse.concat(0, [tf.sparse.eye(2)], concat_dim=0),
+}  # fmt: skip
+
 FILES = {
     "patterns in a matrix": lambda tf, m, np: tf.matching_files([["/none"]]),
 }
@@ -481,5 +508,6 @@ PROGRAMS = {
     **REFUSED,
     **TEXTS,
     **LAYERS,
+    **NAMES,
     **FILES,
 }

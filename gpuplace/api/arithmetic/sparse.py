@@ -7,15 +7,23 @@ from gpuplace.ops.input.accumulators import SparseConditionalAccumulator
 from gpuplace.ops.sparse.crossing import sparse_cross as cross
 from gpuplace.ops.sparse.crossing import sparse_cross_hashed as cross_hashed
 from gpuplace.ops.sparse.masking import sparse_mask as mask
+from gpuplace.ops.sparse.rearranging import sparse_concat as concat
+from gpuplace.ops.sparse.rearranging import sparse_expand_dims as expand_dims
+from gpuplace.ops.sparse.rearranging import sparse_reorder as reorder
+from gpuplace.ops.sparse.rearranging import sparse_reshape as reshape
+from gpuplace.ops.sparse.rearranging import sparse_slice as slice
+from gpuplace.ops.sparse.rearranging import sparse_split as split
+from gpuplace.ops.sparse.rearranging import sparse_transpose as transpose
+from gpuplace.ops.sparse.reductions import sparse_reduce_max as reduce_max
+from gpuplace.ops.sparse.reductions import sparse_reduce_max_sparse as reduce_max_sparse
+from gpuplace.ops.sparse.reductions import sparse_reduce_sum as reduce_sum
+from gpuplace.ops.sparse.reductions import sparse_reduce_sum_sparse as reduce_sum_sparse
+from gpuplace.ops.sparse.segments import sparse_segment_mean as segment_mean
+from gpuplace.ops.sparse.segments import sparse_segment_sqrt_n as segment_sqrt_n
+from gpuplace.ops.sparse.segments import sparse_segment_sum as segment_sum
 from gpuplace.ops.sparse.sparse_ops import from_dense
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_add as add,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_concat as concat,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_expand_dims as expand_dims,
 )
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_eye as eye,
@@ -36,44 +44,13 @@ from gpuplace.ops.sparse.sparse_ops import (
     sparse_placeholder as placeholder,
 )
 from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reduce_max as reduce_max,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reduce_max_sparse as reduce_max_sparse,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reduce_sum as reduce_sum,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reduce_sum_sparse as reduce_sum_sparse,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reorder as reorder,
-)
-from gpuplace.ops.sparse.sparse_ops import (
     sparse_reset_shape as reset_shape,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_reshape as reshape,
 )
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_retain as retain,
 )
-from gpuplace.ops.sparse.sparse_ops import sparse_segment_mean as segment_mean
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_segment_sqrt_n as segment_sqrt_n,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_segment_sum as segment_sum,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_slice as slice,
-)
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_softmax as softmax,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_split as split,
 )
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_tensor_dense_matmul as matmul,
@@ -86,9 +63,6 @@ from gpuplace.ops.sparse.sparse_ops import (
 )
 from gpuplace.ops.sparse.sparse_ops import (
     sparse_to_indicator as to_indicator,
-)
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_transpose as transpose,
 )
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 

@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import list_of
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
@@ -251,17 +252,10 @@ def expand_dims(
         ValueError: none or both of ``axis`` and ``dim`` are given, or it is known to be out of range.
         InvalidArgumentError: when it runs: it is out of range.
     """
-    return new("ExpandDims", name, input=input, dim=_one_of("axis", axis, "dim", dim, required=True))
-
-
-def _one_of(name: str, value: Any, old_name: str, old_value: Any, required: bool = False) -> Any:
-    if old_value is not None:
-        if value is not None:
-            raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
-        return old_value
-    if value is None and required:
-        raise ValueError(f"Must specify an {name} argument")
-    return value
+    axis = deprecated_argument_lookup("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return new("ExpandDims", name, input=input, dim=axis)
 
 
 @compute("ExpandDims", shares=True)
@@ -311,7 +305,7 @@ def squeeze(
         ValueError: both ``axis`` and ``squeeze_dims`` are given, or a dimension is out of range or known not to be 1.
         InvalidArgumentError: when it runs: likewise.
     """
-    axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
+    axis = deprecated_argument_lookup("axis", axis, "squeeze_dims", squeeze_dims)
     axes = [] if axis is None else [axis] if not isinstance(axis, (list, tuple)) else list(axis)
     return new("Squeeze", name, input=input, squeeze_dims=axes)
 

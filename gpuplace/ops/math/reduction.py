@@ -30,6 +30,7 @@ from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
@@ -47,12 +48,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _choose(name: str, value: Any, old_name: str, old_value: Any) -> Any:
-    if old_value is not None and value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
-    return value if old_value is None else old_value
-
-
 def _reduce(
     input_tensor: TensorLike,
     axis: TensorLike | None = None,
@@ -63,8 +58,8 @@ def _reduce(
     *,
     op_type: str = "",
 ) -> Tensor:
-    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
-    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     whole = axis is None
     if whole and not isinstance(input_tensor, Tensor):
         axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
@@ -604,8 +599,8 @@ def reduce_logsumexp(
         ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
         InvalidArgumentError: when it runs: an axis out of range, or one named twice.
     """
-    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
-    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     input_tensor = convert_to_tensor(input_tensor)
     with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
         top = reduce_max(input_tensor, axis=axis, keepdims=True)
@@ -696,9 +691,9 @@ def count_nonzero(
     Raises:
         ValueError: both an argument and its other name, or a constant axis out of range.
     """
-    input_tensor = _choose("input_tensor", input_tensor, "input", input)
-    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
-    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    input_tensor = deprecated_argument_lookup("input_tensor", input_tensor, "input", input)
+    axis = deprecated_argument_lookup("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     with name_scope(name, "count_nonzero", [input_tensor]):
         input_tensor = convert_to_tensor(input_tensor, name="input_tensor")
         zero = zeros([], dtype=input_tensor.dtype)
@@ -734,7 +729,7 @@ def norm(
         ValueError: an order that is not supported for the axes, or axes that are neither None, a number nor a pair.
         TypeError: integers.
     """
-    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims) or False
     is_matrix = isinstance(axis, (list, tuple)) and len(axis) == 2
     if isinstance(axis, (list, tuple)) and is_matrix:
         axis = tuple(axis)

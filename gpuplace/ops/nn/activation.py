@@ -22,6 +22,7 @@ from gpuplace.numerics.compiled.dispatch import compiled
 from gpuplace.numerics.masks import FEW, chosen, kept
 from gpuplace.numerics.pieces import WHOLE_BYTES, by_element, by_pieces, is_whole, mapped, over
 from gpuplace.ops.array import constant, joining, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, trigonometry, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -409,7 +410,7 @@ def softmax(
         logits: float16, bfloat16, float32 or float64, of at least one axis.
         axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
         name: name of the operation.
-        dim: deprecated name of ``axis``; wins where both are given.
+        dim: deprecated name of ``axis``.
 
     Returns:
         A tensor of the dtype and shape of ``logits``; it adds up to one along ``axis``.
@@ -419,7 +420,7 @@ def softmax(
         ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
         InvalidArgumentError: there is no such axis.
     """
-    return _along("Softmax", logits, axis if dim is None else dim, name)
+    return _along("Softmax", logits, deprecated_argument_lookup("axis", axis, "dim", dim), name)
 
 
 def log_softmax(
@@ -431,7 +432,7 @@ def log_softmax(
         logits: float16, bfloat16, float32 or float64, of at least one axis.
         axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
         name: name of the operation.
-        dim: deprecated name of ``axis``; wins where both are given.
+        dim: deprecated name of ``axis``.
 
     Returns:
         A tensor of the dtype and shape of ``logits``.
@@ -441,7 +442,7 @@ def log_softmax(
         ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
         InvalidArgumentError: there is no such axis.
     """
-    return _along("LogSoftmax", logits, axis if dim is None else dim, name)
+    return _along("LogSoftmax", logits, deprecated_argument_lookup("axis", axis, "dim", dim), name)
 
 
 def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:

@@ -20,6 +20,7 @@ from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv_arithmetic import convolve, filter_gradient, images_gradient
 from gpuplace.ops.nn.windows import (
@@ -80,7 +81,7 @@ def conv2d(
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         dilations: distance of the window's rows and columns in pixels, written as ``strides``.
         name: name of the operation.
-        filters: the newer name of ``filter``; wins where both are given.
+        filters: the newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
@@ -91,7 +92,7 @@ def conv2d(
         ValueError: the shapes do not fit each other or the window, or a list has a wrong length.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
-    filter = filter if filters is None else filters
+    filter = deprecated_argument_lookup("filters", filters, "filter", filter)
     padding, explicit = _convert_padding(padding)
     data_format = data_format or "NHWC"
     return new(
@@ -224,7 +225,7 @@ def conv2d_backprop_input(
         data_format: ``"NHWC"`` or ``"NCHW"``.
         dilations: distance of the window's rows and columns in pixels, written as ``strides``.
         name: name of the operation.
-        filters: the newer name of ``filter``; wins where both are given.
+        filters: the newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``out_backprop`` and the shape ``input_sizes``.
@@ -240,7 +241,7 @@ def conv2d_backprop_input(
         "Conv2DBackpropInput",
         name,
         input_sizes=input_sizes,
-        filter=filter if filters is None else filters,
+        filter=deprecated_argument_lookup("filters", filters, "filter", filter),
         out_backprop=out_backprop,
         strides=strides,
         padding=padding,
@@ -278,8 +279,8 @@ def conv2d_transpose(
         padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``; wins where both are given.
-        filters: the newer name of ``filter``; wins where both are given.
+        input: the newer name of ``value``.
+        filters: the newer name of ``filter``.
         dilations: distance of the window's rows and columns in pixels, written as ``strides``; None: 1.
 
     Returns:
@@ -291,8 +292,8 @@ def conv2d_transpose(
         InvalidArgumentError: at run time, a convolution of ``output_shape`` does not give the size of ``value``.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
-    value = value if input is None else input
-    filter = filter if filters is None else filters
+    value = deprecated_argument_lookup("input", input, "value", value)
+    filter = deprecated_argument_lookup("filters", filters, "filter", filter)
     data_format = data_format or "NHWC"
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
         return new(

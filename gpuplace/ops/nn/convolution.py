@@ -26,6 +26,7 @@ from gpuplace.ops.array.batches import (
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.reshaping import expand_dims, squeeze
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.nn.conv import conv2d_transpose, for_axes
 from gpuplace.ops.nn.volumes import conv3d_transpose
 from gpuplace.ops.support import new
@@ -44,15 +45,6 @@ __all__ = [
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _SIGNALS = {None: "NHWC", "NHWC": "NHWC", "NWC": "NHWC", "NCHW": "NCHW", "NCW": "NCHW"}
 """Data format of a signal -> that of the images of one row, as which it is convolved."""
-
-
-def _one(newer: Any, older: Any, names: tuple[str, str]) -> Any:
-    """The value of an argument that has two names."""
-    if newer is None:
-        return older
-    if older is not None:
-        raise ValueError(f"Cannot specify both '{names[1]}' and '{names[0]}'")
-    return newer
 
 
 def _images_format(data_format: str | None) -> tuple[str, int]:
@@ -99,7 +91,7 @@ def conv1d(
         TypeError: another dtype, or two different ones.
         ValueError: the shapes do not fit, or the data format is another one.
     """
-    signals = _one(input, value, ("value", "input"))
+    signals = deprecated_argument_lookup("input", input, "value", value)
     window: Any = filters
     with name_scope(name, "conv1d", [signals, filters]) as scope:
         images, axis = _images_format(data_format)
@@ -200,8 +192,8 @@ def convolution(
         TypeError: another dtype, or two different ones.
         ValueError: the shapes do not fit, or both strides and dilations are more than 1.
     """
-    filter = _one(filters, filter, ("filter", "filters"))
-    dilations = _one(dilations, dilation_rate, ("dilation_rate", "dilations"))
+    filter = deprecated_argument_lookup("filters", filters, "filter", filter)
+    dilations = deprecated_argument_lookup("dilations", dilations, "dilation_rate", dilation_rate)
     if not isinstance(input, Tensor):
         input = convert_to_tensor(input)
     window: Any = filter if isinstance(filter, Tensor) else convert_to_tensor(filter, dtype_hint=input.dtype)

@@ -13,6 +13,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.array import reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, conv2d, image_sizes
 from gpuplace.ops.nn.convolution import with_space_to_batch
@@ -177,7 +178,7 @@ def depthwise_conv2d(
         rate: dilation in height and width, two integers; None: 1.
         name: name scope, and name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: the newer name of ``rate``; wins where both are given.
+        dilations: the newer name of ``rate``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
@@ -191,7 +192,7 @@ def depthwise_conv2d(
     with name_scope(name, "depthwise", [input, filter]) as scope:
         input = convert_to_tensor(input, name="tensor_in")
         filter = convert_to_tensor(filter, name="filter_in")
-        rates = rate if dilations is None else dilations
+        rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
         return _apart(input, filter, strides, padding, data_format, rates, scope)
 
 
@@ -234,7 +235,7 @@ def separable_conv2d(
         rate: dilation in height and width, two integers; None: 1.
         name: name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
-        dilations: the newer name of ``rate``; wins where both are given.
+        dilations: the newer name of ``rate``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
@@ -250,7 +251,7 @@ def separable_conv2d(
         input = convert_to_tensor(input, name="tensor_in")
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        rates = rate if dilations is None else dilations
+        rates = deprecated_argument_lookup("dilations", dilations, "rate", rate)
         deep = _apart(input, depthwise_filter, strides, padding, data_format, rates, "depthwise")
         return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
 

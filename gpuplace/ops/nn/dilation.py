@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.array.sequence import reverse
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.unary import negative
 from gpuplace.ops.nn.windows import output_size
@@ -48,8 +49,8 @@ def dilation2d(
         rates: distance of the window's elements, ``[1, down, across, 1]``.
         padding: ``"SAME"`` or ``"VALID"``; what lies beyond the border is left out.
         name: name of the operation.
-        filters: the newer name of ``filter``; wins where both are given.
-        dilations: the newer name of ``rates``; wins where both are given.
+        filters: the newer name of ``filter``.
+        dilations: the newer name of ``rates``.
 
     Returns:
         ``[batch, out_height, out_width, channels]``, of the dtype of ``input``.
@@ -62,9 +63,9 @@ def dilation2d(
         "Dilation2D",
         name,
         input=input,
-        filter=filter if filters is None else filters,
+        filter=deprecated_argument_lookup("filters", filters, "filter", filter),
         strides=strides,
-        rates=rates if dilations is None else dilations,
+        rates=deprecated_argument_lookup("dilations", dilations, "rates", rates),
         padding=padding,
     )
 

@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array import constant, joining, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.math.check_ops import assert_equal
@@ -76,7 +77,7 @@ def softmax_cross_entropy_with_logits(
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = reshaping.stop_gradient(labels, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(
-        labels=labels, logits=logits, axis=dim if axis is None else axis, name=scope
+        labels=labels, logits=logits, axis=deprecated_argument_lookup("axis", axis, "dim", dim), name=scope
     )
 
 
@@ -400,7 +401,7 @@ def weighted_cross_entropy_with_logits(
         pos_weight: factor of the part of the loss that belongs to positive labels: above 1 raises recall, below 1
             precision. A number, or a tensor that broadcasts to ``logits``.
         name: name of the operation that adds up.
-        targets: deprecated name of ``labels``; wins where both are given.
+        targets: deprecated name of ``labels``.
 
     Returns:
         A tensor of the dtype and shape of ``logits``.
@@ -409,7 +410,7 @@ def weighted_cross_entropy_with_logits(
         TypeError: another dtype, or two different ones.
         ValueError: two different shapes.
     """
-    labels = labels if targets is None else targets
+    labels = deprecated_argument_lookup("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         x, z = _alike(logits, labels, "targets")
         weight = 1 + (pos_weight - 1) * z

@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, reduction, unary
@@ -138,7 +139,7 @@ def l2_normalize(
         axis: the axis, or a list of axes, to sum over; None: all of them.
         epsilon: the least sum of squares to divide by the root of.
         name: name of the operation that multiplies.
-        dim: deprecated name of ``axis``; wins where both are given.
+        dim: deprecated name of ``axis``.
 
     Returns:
         A tensor of the dtype and shape of ``x``.
@@ -147,7 +148,7 @@ def l2_normalize(
         TypeError: ``x`` has another dtype.
         ValueError: there is no such axis.
     """
-    axis = axis if dim is None else dim
+    axis = deprecated_argument_lookup("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         sums = reduction.reduce_sum(unary.square(x), axis, keepdims=True)

@@ -17,6 +17,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, four, image_sizes
 from gpuplace.ops.nn.pool_arithmetic import (
@@ -61,7 +62,7 @@ def _pool(
     op_type: str = "",
 ) -> Tensor:
     data_format = data_format or "NHWC"
-    value = value if input is None else input
+    value = deprecated_argument_lookup("input", input, "value", value)
     with name_scope(name, op_type, [value]) as scope:
         key = "input" if op_type == "MaxPool" else "value"
         arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
@@ -88,7 +89,7 @@ def max_pool() -> None:
         padding: ``"SAME"`` (the border is left out of the windows) or ``"VALID"`` (no border).
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``; wins where both are given.
+        input: the newer name of ``value``.
 
     Returns:
         A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
@@ -114,7 +115,7 @@ def avg_pool() -> None:
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: the newer name of ``value``; wins where both are given.
+        input: the newer name of ``value``.
 
     Returns:
         A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.

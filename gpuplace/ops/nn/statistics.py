@@ -14,6 +14,7 @@ from gpuplace.dtypes import float16, float32, int32, int64
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, gather, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
 from gpuplace.ops.nn.norm import batch_normalization
@@ -210,14 +211,9 @@ def batch_norm_with_global_normalization(
     Raises:
         ValueError: an argument has both names.
     """
-    for new, one, old, other in (
-        ("input", input, "t", t),
-        ("mean", mean, "m", m),
-        ("variance", variance, "v", v),
-    ):
-        if one is not None and other is not None:
-            raise ValueError(f"Cannot specify both '{old}' and '{new}'")
-    values, means, variances = (b if a is None else a for a, b in ((t, input), (m, mean), (v, variance)))
+    values = deprecated_argument_lookup("input", input, "t", t)
+    means = deprecated_argument_lookup("mean", mean, "m", m)
+    variances = deprecated_argument_lookup("variance", variance, "v", v)
     factor = gamma if scale_after_normalization else None
     return batch_normalization(values, means, variances, beta, factor, variance_epsilon, name)
 

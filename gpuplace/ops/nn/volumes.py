@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import for_axes
 from gpuplace.ops.nn.volume_arithmetic import (
@@ -76,7 +77,7 @@ def conv3d(
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
         dilations: distance of the window's elements, written as ``strides``; a CPU can only have 1.
         name: name of the operation.
-        filters: the newer name of ``filter``; wins where both are given.
+        filters: the newer name of ``filter``.
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_planes, out_rows, out_columns, out_channels]``, or in the
@@ -91,7 +92,7 @@ def conv3d(
         "Conv3D",
         name,
         input=input,
-        filter=filter if filters is None else filters,
+        filter=deprecated_argument_lookup("filters", filters, "filter", filter),
         strides=strides,
         padding=padding,
         data_format=data_format,
@@ -121,8 +122,8 @@ def conv3d_transpose(
         padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
         name: name of the operation.
-        input: the newer name of ``value``; wins where both are given.
-        filters: the newer name of ``filter``; wins where both are given.
+        input: the newer name of ``value``.
+        filters: the newer name of ``filter``.
         dilations: distance of the window's elements; None: 1.
 
     Returns:
@@ -133,8 +134,8 @@ def conv3d_transpose(
         ValueError: the shapes do not fit, or a list has a wrong length.
         InvalidArgumentError: at run time, a convolution of ``output_shape`` does not give the size of ``value``.
     """
-    value = value if input is None else input
-    filter = filter if filters is None else filters
+    value = deprecated_argument_lookup("input", input, "value", value)
+    filter = deprecated_argument_lookup("filters", filters, "filter", filter)
     with name_scope(name, "conv3d_transpose", [value, filter, output_shape]) as scope:
         return new(
             "Conv3DBackpropInputV2",

@@ -30,14 +30,9 @@ from gpuplace.ops.math.reduction import reduce_prod
 from gpuplace.ops.math.segments import segment_sum
 from gpuplace.ops.math.unary import sqrt
 from gpuplace.ops.nn.misc import embedding_lookup
-from gpuplace.ops.sparse.sparse_ops import (
-    sparse_fill_empty_rows,
-    sparse_reshape,
-    sparse_retain,
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
+from gpuplace.ops.sparse.rearranging import sparse_reshape
+from gpuplace.ops.sparse.segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
+from gpuplace.ops.sparse.sparse_ops import sparse_fill_empty_rows, sparse_retain
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, parts_of
 from gpuplace.ops.variables.partitioned import PartitionedVariable
 from gpuplace.ops.variables.resource_variables import ResourceVariable

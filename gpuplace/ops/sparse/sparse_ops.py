@@ -6,16 +6,14 @@ release 1.15.
 
 from __future__ import annotations
 
-import math
 import numbers
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import int32, int64
+from gpuplace.dtypes import int64
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant, fill, ones_like, placeholder, zeros
@@ -24,38 +22,26 @@ from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.gather import gather, gather_nd, where_v2
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.padding import broadcast_static_shape
-from gpuplace.ops.array.reshaping import expand_dims, identity, rank, reshape, transpose
+from gpuplace.ops.array.reshaping import expand_dims, identity, reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.array.slicing import slice as slice_of
+from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import assert_equal, assert_less_equal
 from gpuplace.ops.math.comparison import not_equal
 from gpuplace.ops.math.elementwise import add, maximum, minimum
 from gpuplace.ops.math.reduction import reduce_max
+from gpuplace.ops.sparse.rearranging import sparse_reorder
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of, to_sparse
 from gpuplace.ops.support import new
-from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import as_shape
-from gpuplace.typing import DTypeLike, IntsLike, ShapeLike, SizesLike, TensorLike
+from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
-    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
-    "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
-    "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
-    "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice",
-    "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense",
-    "sparse_to_dense", "sparse_to_indicator", "sparse_transpose",
+    "sparse_add", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge", "sparse_minimum", "sparse_placeholder",
+    "sparse_reset_shape", "sparse_retain", "sparse_softmax", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense",
+    "sparse_to_dense", "sparse_to_indicator",
 ]  # fmt: skip
-
-
-def _one(given: Any, deprecated: Any, names: tuple[str, str]) -> Any:
-    """The value of an argument that has two names."""
-    if deprecated is None:
-        return given
-    if given is not None:
-        raise ValueError(f"Cannot specify both '{names[1]}' and '{names[0]}'")
-    return deprecated
 
 
 def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> SparseTensor:
@@ -210,361 +196,6 @@ def sparse_tensor_dense_matmul(
         return new("SparseTensorDenseMatMul", **common, b=b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
-def _reduction_axes(sparse: Any, axis: Any) -> Any:
-    if axis is not None:
-        return axis
-    known = sparse.shape.ndims
-    if known is None:
-        known = sparse.dense_shape.shape[0].value if sparse.dense_shape.shape.ndims else None
-    if known is not None:
-        return constant(np.arange(known), dtype=int32)
-    return range_of(0, rank(sparse))
-
-
-def _reduce(
-    kind: str, sp_input: SparseTensor, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any
-) -> list[Any]:
-    keepdims = _one(keepdims, keep_dims, ("keepdims", "keep_dims"))
-    axis = _one(axis, reduction_axes, ("axis", "reduction_indices"))
-    if not isinstance(sp_input, SparseTensor):
-        raise TypeError(
-            "Input must be a SparseTensor. tf.SparseTensor(indices, values, dense_shape) makes one"
-        )
-    return apply_op(
-        kind,
-        input_indices=sp_input.indices,
-        input_values=sp_input.values,
-        input_shape=sp_input.dense_shape,
-        reduction_axes=_reduction_axes(sp_input, axis),
-        keep_dims=bool(keepdims),
-    ).outputs
-
-
-def sparse_reduce_sum(
-    sp_input: SparseTensor,
-    axis: IntsLike | None = None,
-    keepdims: bool | None = None,
-    reduction_axes: IntsLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The sum of the elements along axes, dense.
-
-    Args:
-        sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
-        reduction_axes: deprecated name of ``axis``.
-        keep_dims: deprecated name of ``keepdims``.
-
-    Returns:
-        A dense tensor of the same type.
-
-    Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
-    """
-    total: Tensor = _reduce("SparseReduceSum", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
-    return total
-
-
-def sparse_reduce_max(
-    sp_input: SparseTensor,
-    axis: IntsLike | None = None,
-    keepdims: bool | None = None,
-    reduction_axes: IntsLike | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """The largest of the elements that are there along axes, dense; 0 where there is none.
-
-    Args:
-        sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
-        reduction_axes: deprecated name of ``axis``.
-        keep_dims: deprecated name of ``keepdims``.
-
-    Returns:
-        A dense tensor of the same type.
-
-    Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
-    """
-    largest: Tensor = _reduce("SparseReduceMax", sp_input, axis, keepdims, reduction_axes, keep_dims)[0]
-    return largest
-
-
-def sparse_reduce_sum_sparse(
-    sp_input: SparseTensor,
-    axis: IntsLike | None = None,
-    keepdims: bool | None = None,
-    reduction_axes: IntsLike | None = None,
-    keep_dims: bool | None = None,
-) -> SparseTensor:
-    """``sparse_reduce_sum`` with a sparse result.
-
-    Args:
-        sp_input: a sparse tensor of numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
-        reduction_axes: deprecated name of ``axis``.
-        keep_dims: deprecated name of ``keepdims``.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
-    """
-    found = _reduce("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
-    return SparseTensor(*found)
-
-
-def sparse_reduce_max_sparse(
-    sp_input: SparseTensor,
-    axis: IntsLike | None = None,
-    keepdims: bool | None = None,
-    reduction_axes: IntsLike | None = None,
-    keep_dims: bool | None = None,
-) -> SparseTensor:
-    """``sparse_reduce_max`` with a sparse result.
-
-    Args:
-        sp_input: a sparse tensor of real numbers.
-        axis: the axes, integers; None: all.
-        keepdims: keep the axes, with size 1.
-        reduction_axes: deprecated name of ``axis``.
-        keep_dims: deprecated name of ``keepdims``.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: no sparse tensor.
-        ValueError: an argument is given under both its names.
-        InvalidArgumentError: when it runs: there is no such axis.
-    """
-    found = _reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
-    return SparseTensor(*found)
-
-
-def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None = None) -> SparseTensor:
-    """The same sparse tensor with its positions in row-major order.
-
-    Args:
-        sp_input: the sparse tensor.
-        name: name of the op.
-
-    Returns:
-        A sparse tensor of the same type and shape.
-
-    Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: a position is out of bounds.
-    """
-    sparse = to_sparse(sp_input)
-    indices, values = apply_op(
-        "SparseReorder",
-        name,
-        input_indices=sparse.indices,
-        input_values=sparse.values,
-        input_shape=sparse.dense_shape,
-    ).outputs
-    known: Any = sparse.shape
-    return SparseTensor(
-        indices, values, known.as_list() if known.is_fully_defined() else identity(sparse.dense_shape)
-    )
-
-
-def sparse_reshape(
-    sp_input: SparseTensor | SparseTensorValue, shape: SizesLike, name: str | None = None
-) -> SparseTensor:
-    """The same elements in a tensor of another shape.
-
-    Args:
-        sp_input: the sparse tensor, its positions in any order.
-        shape: the new sizes, integers; one may be -1.
-        name: name of the op.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: the sizes are known and do not fit, or two are -1.
-        InvalidArgumentError: when it runs: they do not fit.
-    """
-    sparse = to_sparse(sp_input)
-    wanted: Any = shape
-    sizes = cast(wanted, int64)
-    with name_scope(name, "SparseReshape", [*parts_of(sparse)]) as scope:
-        indices, shape_after = apply_op(
-            "SparseReshape",
-            scope,
-            input_indices=sparse.indices,
-            input_shape=sparse.dense_shape,
-            new_shape=sizes,
-        ).outputs
-        known = constant_value_as_shape(sizes).sizes
-        if known is not None and sparse.shape.is_fully_defined():
-            final = _reshaped(known, constant_value(sizes), sparse.shape.num_elements())
-            if final is not None:
-                shape_after = constant(final, dtype=int64)
-        return SparseTensor(indices, identity(sparse.values), shape_after)
-
-
-def _reshaped(wanted: tuple[int | None, ...], given: Any, total: Any) -> list[int] | None:
-    """The sizes, with the one left open; None where two are not known."""
-    if given is not None and sum(int(size) == -1 for size in given) > 1:
-        raise ValueError(f"At most one dimension can be inferred (-1). Found: {given}")
-    known = [size for size in wanted if size is not None]
-    if len(wanted) - len(known) > 1:
-        return None
-    product = math.prod(known)
-    final = [total // product if size is None and product else size or 0 for size in wanted]
-    if math.prod(final) != total:
-        raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {list(wanted)} ({math.prod(final)} elements)."
-        )
-    return final
-
-
-def sparse_concat(
-    axis: int | None = None,
-    sp_inputs: Sequence[SparseTensor | SparseTensorValue] = (),
-    name: str | None = None,
-    expand_nonconcat_dim: bool = False,
-    concat_dim: int | None = None,
-    expand_nonconcat_dims: bool | None = None,
-) -> SparseTensor:
-    """Sparse tensors joined along an axis.
-
-    Args:
-        axis: the axis, an integer.
-        sp_inputs: the sparse tensors, of one type, a list or tuple.
-        name: name of the op.
-        expand_nonconcat_dim: let the other sizes differ, and take the largest.
-        concat_dim: deprecated name of ``axis``.
-        expand_nonconcat_dims: another name of ``expand_nonconcat_dim``.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: no list, or something else than sparse tensors.
-        ValueError: no axis, or under both its names.
-        InvalidArgumentError: when it runs: there is no such axis, or sizes do not fit.
-    """
-    axis = _one(axis, concat_dim, ("axis", "concat_dim"))
-    if axis is None:
-        raise ValueError("sparse_concat needs an axis")
-    if not isinstance(sp_inputs, (list, tuple)):
-        raise TypeError("Inputs must be a list or tuple.")
-    inputs = [to_sparse(one) for one in sp_inputs]
-    if len(inputs) == 1:
-        return inputs[0]
-    shapes = [one.dense_shape for one in inputs]
-    if expand_nonconcat_dim or expand_nonconcat_dims:
-        largest = reduce_max(concat([reshape(shape, [1, -1]) for shape in shapes], 0), 0)
-        shapes = [
-            concat([largest[:axis], shape[-1:], []], 0)
-            if axis == -1
-            else concat([largest[:axis], shape[axis : axis + 1], largest[axis + 1 :]], 0)
-            for shape in shapes
-        ]
-    arguments: dict[str, Any] = {
-        "indices": [one.indices for one in inputs],
-        "values": [one.values for one in inputs],
-        "shapes": shapes,
-    }
-    indices, values, sizes = apply_op("SparseConcat", name, **arguments, concat_dim=axis).outputs
-    known = [constant_value(shape) for shape in shapes]
-    if all(shape is not None for shape in known):
-        final = np.array(known[0])
-        final[axis] = sum(shape[axis] for shape in known if shape is not None)
-        sizes = convert_to_tensor(final)
-    return SparseTensor(indices, values, sizes)
-
-
-def sparse_slice(
-    sp_input: SparseTensor | SparseTensorValue, start: SizesLike, size: SizesLike, name: str | None = None
-) -> SparseTensor:
-    """A part of a sparse tensor.
-
-    Args:
-        sp_input: the sparse tensor.
-        start: where the part begins, int64, ``[rank]``.
-        size: how large it is, int64, ``[rank]``; what lies outside of the tensor is left out.
-        name: name of the op.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: this is no sparse tensor.
-        InvalidArgumentError: when it runs: ``start`` or ``size`` has another length.
-    """
-    sparse = to_sparse(sp_input)
-    given: Any = (start, size)
-    begin, sizes = (convert_to_tensor(one, int64) for one in given)
-    indices, values, shape = parts_of(sparse)
-    with name_scope(name, "SparseSlice", [indices, values, shape]) as scope:
-        part = apply_op(
-            "SparseSlice", scope, indices=indices, values=values, shape=shape, start=begin, size=sizes
-        )
-        return SparseTensor(*part.outputs)
-
-
-def sparse_split(
-    keyword_required: Any = None,
-    sp_input: SparseTensor | SparseTensorValue | None = None,
-    num_split: int | None = None,
-    axis: TensorLike | None = None,
-    name: str | None = None,
-    split_dim: TensorLike | None = None,
-) -> list[SparseTensor]:
-    """A sparse tensor cut along an axis; the first parts are larger by one where the size does not divide.
-
-    Args:
-        keyword_required: nothing: the other arguments are given by name.
-        sp_input: the sparse tensor.
-        num_split: how many parts.
-        axis: the axis, an integer.
-        name: name of the op.
-        split_dim: deprecated name of ``axis``.
-
-    Returns:
-        Sparse tensors of the same type.
-
-    Raises:
-        TypeError: this is no sparse tensor.
-        ValueError: arguments are missing or not given by name.
-        InvalidArgumentError: when it runs: there is no such axis, or too many parts.
-    """
-    if keyword_required is not None:
-        raise ValueError("Keyword arguments are required for this function.")
-    axis = _one(axis, split_dim, ("axis", "split_dim"))
-    for argument, value in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
-        if value is None:
-            raise ValueError(f"{argument} is required")
-    indices, values, shape = parts_of(to_sparse(sp_input))
-    found = apply_op(
-        "SparseSplit",
-        name,
-        split_dim=axis,
-        indices=indices,
-        values=values,
-        shape=shape,
-        num_split=num_split,
-    ).outputs
-    count = len(found) // 3
-    return [SparseTensor(found[at], found[count + at], found[2 * count + at]) for at in range(count)]
-
-
 def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorLike) -> SparseTensor:
     """A sparse tensor of some of the elements.
 
@@ -680,7 +311,7 @@ def sparse_add(
         ValueError: shapes that are known and do not fit, or ``threshold`` under both its names.
         InvalidArgumentError: when it runs: shapes do not fit.
     """
-    threshold = _one(threshold, thresh, ("threshold", "thresh"))
+    threshold = deprecated_argument_lookup("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
     kinds = (SparseTensor, SparseTensorValue)
     if not isinstance(a, kinds) and not isinstance(b, kinds):
@@ -766,73 +397,6 @@ def sparse_minimum(sp_a: SparseTensor, sp_b: SparseTensor, name: str | None = No
         InvalidArgumentError: when it runs: the shapes differ.
     """
     return _of_two("SparseSparseMinimum", sp_a, sp_b, name)
-
-
-def sparse_transpose(
-    sp_input: SparseTensor, perm: TensorLike | None = None, name: str | None = None
-) -> SparseTensor:
-    """A sparse tensor with its axes in another order.
-
-    Args:
-        sp_input: the sparse tensor.
-        perm: for each axis of the result which one it was, integers; None: the reverse order.
-        name: name of the scope of the ops.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        InvalidArgumentError: when it runs: this is no order of the axes.
-    """
-    with name_scope(name, "SparseTranspose", [*parts_of(sp_input)]):
-        given = perm is not None
-        if perm is None:
-            sparse: Any = sp_input
-            count = rank(sparse)
-            perm = count - 1 - range_of(0, count, 1)
-        indices = transpose(gather(transpose(sp_input.indices), perm))
-        order = constant_value(convert_to_tensor(perm)) if given else None
-        known = sp_input.shape
-        if order is not None and known.is_fully_defined():
-            sizes: Any = [known.as_list()[int(axis)] for axis in order]
-        else:
-            sizes = gather(sp_input.dense_shape, perm)
-        return sparse_reorder(SparseTensor(indices, sp_input.values, sizes))
-
-
-def sparse_expand_dims(
-    sp_input: SparseTensor, axis: TensorLike | None = None, name: str | None = None
-) -> SparseTensor:
-    """A sparse tensor with one more axis, of size 1.
-
-    Args:
-        sp_input: the sparse tensor.
-        axis: where the axis stands, an integer; None: at the end.
-        name: name of the scope of the ops.
-
-    Returns:
-        A sparse tensor of the same type.
-
-    Raises:
-        TypeError: the axis is no integer.
-    """
-    count = sp_input.dense_shape.shape.with_rank(1)[0].value
-    axis = -1 if axis is None else axis
-    with name_scope(name, "expand_dims", [*parts_of(sp_input)]):
-        if isinstance(axis, numbers.Integral):
-            axis = convert_to_tensor(axis, int32, name="axis")
-        elif not isinstance(axis, Tensor):
-            raise TypeError("axis must be an integer value in range [-rank(sp_input) - 1, rank(sp_input)]")
-        axis = where_v2(axis >= 0, axis, axis + count + 1)
-        sizes: Any = [shape_of(sp_input.indices)[0], 1]
-        column = zeros(sizes, int64)
-        before = slice_of(sp_input.indices, [0, 0], [-1, axis])
-        after = slice_of(sp_input.indices, [0, axis], [-1, -1])
-        indices = concat([before, column, after], axis=1)
-        first = slice_of(sp_input.dense_shape, [0], [axis])
-        rest = slice_of(sp_input.dense_shape, [axis], [-1])
-        one = convert_to_tensor([1], int64, name="new_shape")
-        return SparseTensor(indices, sp_input.values, concat([first, one, rest], axis=0))
 
 
 def sparse_eye(
@@ -934,85 +498,3 @@ def sparse_to_indicator(
         there = SparseTensor(sparse.indices, fill(expand_dims(count, 0), True), sparse.dense_shape)
         merged = sparse_merge(sparse, there, vocab_size, scope)
         return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
-
-
-# Segments of rows
-
-
-def _segment(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-    *,
-    kind: str = "",
-) -> Tensor:
-    arguments: dict[str, Any] = {"data": data, "indices": indices, "segment_ids": segment_ids}
-    if num_segments is None:
-        return new(kind, name, **arguments)
-    return new(f"{kind}WithNumSegments", name, **arguments, num_segments=num_segments)
-
-
-@variant_of(_segment, kind="SparseSegmentSum")
-def sparse_segment_sum() -> None:
-    """``segment_sum`` of the rows ``indices`` of ``data``.
-
-    >>> import gpuplace as tf
-    >>> tf.Session().run(tf.sparse_segment_sum([[1.0], [2.0], [4.0]], [0, 2, 1], [0, 0, 1])).tolist()
-    [[5.0], [2.0]]
-
-    Args:
-        data: numbers, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
-        name: name of the op.
-        num_segments: how many segments; None: up to the last id.
-
-    Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
-
-    Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
-    """
-
-
-@variant_of(_segment, kind="SparseSegmentMean")
-def sparse_segment_mean() -> None:
-    """``segment_mean`` of the rows ``indices`` of ``data``.
-
-    Args:
-        data: float32 or float64, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
-        name: name of the op.
-        num_segments: how many segments; None: up to the last id.
-
-    Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
-
-    Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
-    """
-
-
-@variant_of(_segment, kind="SparseSegmentSqrtN")
-def sparse_segment_sqrt_n() -> None:
-    """The sum of the rows ``indices`` of ``data`` in each segment, divided by the square root of their number.
-
-    Args:
-        data: float32 or float64, ``[rows, ...]``.
-        indices: which rows, int32 or int64, ``[n]``.
-        segment_ids: the segment of each, int32, ``[n]``, sorted.
-        name: name of the op.
-        num_segments: how many segments; None: up to the last id.
-
-    Returns:
-        A tensor of the type of ``data``, ``[segments, ...]``.
-
-    Raises:
-        TypeError: of another type.
-        InvalidArgumentError: when it runs: ids are not sorted, or there is no such row.
-    """

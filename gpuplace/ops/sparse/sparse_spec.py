@@ -27,7 +27,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
-from gpuplace.ops.sparse.sparse_kernels import check_positions
+from gpuplace.ops.sparse.positions import check_positions
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from gpuplace.ops.support import new, new_list
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter

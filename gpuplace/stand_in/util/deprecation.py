@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gpuplace import tf_logging
+from gpuplace.ops.deprecation import deprecated_argument_lookup as deprecated_argument_lookup
 from gpuplace.stand_in.util import decorator_utils
 
 _PRINT_DEPRECATION_WARNINGS = True
@@ -301,25 +302,6 @@ def deprecated_arg_values(
         return _of_arguments(function, date, instructions, warn_once, suffix, "ARGUMENT VALUES", named, used)
 
     return decorate
-
-
-def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument that has a new name.
-
-    Args:
-        new_name: its name.
-        new_value: what was given under it; None: nothing.
-        old_name: the name that will go.
-        old_value: what was given under that.
-
-    Raises:
-        ValueError: both were given.
-    """
-    if old_value is None:
-        return new_value
-    if new_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
-    return old_value
 
 
 def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:

@@ -26,7 +26,7 @@ from gpuplace.ops.input.parsing import FixedLenFeature, parse_single_example
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, logical_or
 from gpuplace.ops.math.reduction import reduce_prod
-from gpuplace.ops.sparse import sparse_ops
+from gpuplace.ops.sparse import rearranging, sparse_ops
 from gpuplace.ops.sparse import sparse_tensor as sparse
 from gpuplace.ops.text.regex_and_encoding import decode_raw
 from gpuplace.typing import DTypeLike
@@ -155,7 +155,7 @@ class Tensor(ItemHandler):
             shape = reshape(stack(dense), [-1])
         if isinstance(tensor, sparse.SparseTensor):
             if shape is not None:
-                tensor = sparse_ops.sparse_reshape(tensor, shape)
+                tensor = rearranging.sparse_reshape(tensor, shape)
             return sparse_ops.sparse_tensor_to_dense(tensor, self._default_value)
         return tensor if shape is None else reshape(tensor, shape)
 

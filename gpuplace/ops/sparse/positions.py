@@ -1,0 +1,108 @@
+"""Positions of elements of sparse tensors: checked, and as numbers that are compared and grouped.
+
+The number of a position is that in row-major order: ``[row, column]`` of ``[height, width]`` is
+``row * width + column``.
+
+Source: tensorflow/core/util/sparse/sparse_tensor.h, release 1.15 (sentences).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.shapes import TensorShape
+
+
+def numbers_of(xp: Any, indices: Any, sizes: list[int]) -> Any:
+    """The number of each position in row-major order.
+
+    Args:
+        xp: NumPy or CuPy.
+        indices: positions, ``[count, rank]``.
+        sizes: of the dense shape, as many as the rank.
+    """
+    steps = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    return indices @ xp.asarray(steps, dtype=xp.int64) if steps else xp.zeros(len(indices), xp.int64)
+
+
+def joined(values: Any) -> str:
+    """Integers as errors show them, with commas between them.
+
+    Args:
+        values: the integers.
+    """
+    return ",".join(str(int(value)) for value in values)
+
+
+def check_positions(xp: Any, indices: Any, sizes: list[int], in_order: bool = True) -> None:
+    """InvalidArgumentError where a position is out of bounds, or, with ``in_order``, not behind the one before it."""
+    if not len(indices):
+        return
+    outside = ((indices < 0) | (indices >= xp.asarray(sizes, dtype=xp.int64))).any(axis=1)
+    if outside.any():
+        at = int(xp.argmax(outside))
+        raise InvalidArgumentError.of(
+            f"indices[{at}] = [{joined(indices[at])}] is out of bounds: need 0 <= index < [{joined(sizes)}]"
+        )
+    if not in_order:
+        return
+    numbers = numbers_of(xp, indices, sizes)
+    steps = numbers[1:] - numbers[:-1]
+    if (steps <= 0).any():
+        at = int(xp.argmax(steps <= 0)) + 1
+        what = "repeated" if int(steps[at - 1]) == 0 else "out of order"
+        raise InvalidArgumentError.of(
+            f"indices[{at}] = [{joined(indices[at])}] is {what}",
+            hint="" if what == "repeated" else "tf.sparse_reorder(sparse) sorts the positions",
+        )
+
+
+def require_sparse(indices: Any, values: Any, shape: Any) -> None:
+    """Checks the ranks of the parts of a sparse tensor.
+
+    Args:
+        indices: positions, ``[count, rank]``.
+        values: ``[count]``.
+        shape: ``[rank]``.
+
+    Raises:
+        InvalidArgumentError: a part has another rank, or there are not as many values as positions.
+    """
+    if indices.ndim != 2:
+        raise InvalidArgumentError.of(
+            f"Input indices should be a matrix but received shape [{joined(indices.shape)}]"
+        )
+    if values.ndim != 1:
+        raise InvalidArgumentError.of(
+            f"Input values should be a vector but received shape [{joined(values.shape)}]"
+        )
+    if shape.ndim != 1:
+        raise InvalidArgumentError.of(
+            f"Input shape should be a vector but received shape [{joined(shape.shape)}]"
+        )
+    if len(indices) != len(values):
+        raise InvalidArgumentError.of(
+            f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"
+        )
+
+
+def ranked(*ranks: int | None) -> TensorShape:
+    """A shape of these sizes.
+
+    Args:
+        *ranks: the sizes; None: not known.
+    """
+    return TensorShape.of(tuple(ranks))
+
+
+def groups_of(xp: Any, numbers: Any) -> tuple[Any, Any]:
+    """The distinct numbers, sorted, and for each number which one it is.
+
+    Args:
+        xp: NumPy or CuPy.
+        numbers: a vector.
+    """
+    distinct, inverse = xp.unique(numbers, return_inverse=True)
+    return distinct, inverse.reshape(-1)

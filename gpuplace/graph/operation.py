@@ -8,6 +8,7 @@ Source: tensorflow/python/framework/ops.py, release 1.15 (names, properties and 
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -479,14 +480,26 @@ class Operation:
         groups = [g for g in self.attrs.get(CLASS_ATTR, ()) if g.startswith(_LOC_PREFIX)]
         return groups or [_LOC_PREFIX + self.name.encode()]
 
+    def _program(self) -> list[tuple[CodeType, int]]:
+        """The code objects that made the operation with their lines, nearest last; none of those that run a script."""
+        lines = takewhile(lambda one: one[0].co_filename != RUNNER, _lines(self._stack))
+        return list(lines)[::-1]
+
     @property
     def traceback(self) -> list[Frame]:
         """The Python lines that made the operation, nearest last."""
-        frames = [Frame(code.co_filename, line, code.co_name) for code, line in _lines(self._stack)]
-        program = takewhile(
-            lambda frame: frame.filename != RUNNER, frames
-        )  # of a script that `gpuplace run` runs
-        return list(program)[::-1]
+        return [Frame(code.co_filename, line, code.co_name) for code, line in self._program()]
+
+    @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str, int]]:
+        """As ``traceback``: file, line, function, the line's text ("" where it cannot be read), the function's line."""
+        return [
+            (
+                *(code.co_filename, line, code.co_name),
+                *(linecache.getline(code.co_filename, line).strip(), code.co_firstlineno),
+            )
+            for code, line in self._program()
+        ]
 
     @property
     def source(self) -> str | None:

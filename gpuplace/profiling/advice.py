@@ -162,6 +162,7 @@ def check(profile: GraphProfile, options: Any) -> Any:
     for name, checked in _CHECKS.items():
         if name in (options or ()):
             advice.checkers[name].reports.extend(checked(profile))
-    for name in advice.checkers:
-        print("\n".join((f"\n{name}:", *advice.checkers[name].reports)))
+    for name in reversed(_CHECKS):
+        if name in advice.checkers:
+            print("\n".join((f"\n{name}:", *advice.checkers[name].reports)))
     return advice

@@ -165,8 +165,8 @@ __all__ = [
     "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
     "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
-    "math", "metrics", "nest", "nn", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader",
-    "saved_model", "sets",
+    "math", "metrics", "nest", "nn", "profiler", "python_io", "quantization", "queue", "random", "raw_ops",
+    "resource_loader", "saved_model", "sets",
     "signal", "sparse", "spectral", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -284,7 +284,7 @@ __all__ = [
 if TYPE_CHECKING:
     from gpuplace.advisor.steps.advise import Advice, advise
     from gpuplace.advisor.towers import tower_choices
-    from gpuplace.api import app, contrib, flags
+    from gpuplace.api import app, contrib, flags, profiler
     from gpuplace.api.arithmetic import (
         debugging,
         distributions,
@@ -389,7 +389,7 @@ else:
         {
             "gpuplace.advisor.steps.advise": "Advice advise",
             "gpuplace.advisor.towers": "tower_choices",
-            "gpuplace.api": "app contrib flags",
+            "gpuplace.api": "app contrib flags profiler",
             "gpuplace.api.arithmetic": """
                 debugging distributions linalg math quantization sets signal sparse spectral strings
             """,

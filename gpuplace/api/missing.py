@@ -117,6 +117,7 @@ SPACES = (
         "nn",
     ),
     *(
+        "profiler",
         "python_io",
         "quantization",
         "queue",

@@ -21,8 +21,8 @@ NAMESPACES = (
     "contrib.testing", "data", "distributions",
     "data.experimental", "dtypes", "errors", "flags", "gfile", "graph_util", "image", "initializers", "io",
     "debugging", "io.gfile", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest",
-    "nn", "nn.rnn_cell", "python_io", "quantization", "queue", "random", "saved_model", "sets", "sparse", "strings",
-    "summary", "test", "train", "version",
+    "nn", "nn.rnn_cell", "profiler", "python_io", "quantization", "queue", "random", "saved_model", "sets",
+    "sparse", "strings", "summary", "test", "train", "version",
 )  # fmt: skip
 
 NOT_YET: tuple[str, ...] = ()

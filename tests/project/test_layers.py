@@ -41,6 +41,7 @@ LAYERS |= {
     "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
     "why": BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"},
 }
+LAYERS["profiling"] = BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"}
 LAYERS["data_sets"] = BOTTOM | {"graph", "ops"}
 RUN = set(LAYERS)
 LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}

@@ -1,0 +1,275 @@
+"""``tf.profiler.ProfileOptionBuilder``: what a profile is to show, as the dict that ``tf.profiler.profile`` takes.
+
+>>> options = ProfileOptionBuilder(ProfileOptionBuilder.float_operation()).with_empty_output().build()
+>>> options["select"], options["order_by"], options["output"]
+(['float_ops'], 'float_ops', 'none')
+
+Source: tensorflow/python/profiler/option_builder.py, release 1.15 (names, arguments, the entries of the dicts).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+__all__ = ["TRAINABLE_VARIABLES", "ProfileOptionBuilder"]
+
+TRAINABLE_VARIABLES = "_trainable_variables"
+"""The type that operations of trainable variables have besides their own."""
+
+_ALL = {
+    **dict.fromkeys(("min_bytes", "min_micros", "min_params", "min_float_ops", "min_occurrence"), 0),
+    "order_by": "name",
+    "account_type_regexes": [".*"],
+    "start_name_regexes": [".*"],
+    "trim_name_regexes": [],
+    "show_name_regexes": [".*"],
+    "hide_name_regexes": [],
+    "step": -1,
+    "output": "stdout",
+}
+"""What most options are."""
+
+
+def _options(**given: Any) -> dict[str, Any]:
+    return copy.deepcopy({"max_depth": 10000, **_ALL, "account_displayed_op_only": True, **given})
+
+
+class ProfileOptionBuilder:
+    """Options of a profile, set one after the other.
+
+    Args:
+        options: those to begin with; None: all nodes with their times.
+    """
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self._options: dict[str, Any] = (
+            _options(max_depth=100, account_displayed_op_only=False, select=["micros"])
+            if options is None
+            else copy.deepcopy(dict(options))
+        )
+
+    @staticmethod
+    def trainable_variables_parameter() -> dict[str, Any]:
+        """Options for the sizes of trainable variables; by name scope.
+
+        >>> ProfileOptionBuilder.trainable_variables_parameter()["account_type_regexes"]
+        ['_trainable_variables']
+        """
+        return _options(account_type_regexes=[TRAINABLE_VARIABLES], select=["params"])
+
+    @staticmethod
+    def float_operation() -> dict[str, Any]:
+        """Options for floating-point operations, where any are registered.
+
+        >>> ProfileOptionBuilder.float_operation()["min_float_ops"]
+        1
+        """
+        return _options(min_float_ops=1, order_by="float_ops", select=["float_ops"])
+
+    @staticmethod
+    def time_and_memory(
+        min_micros: int = 1,
+        min_bytes: int = 1,
+        min_accelerator_micros: int = 0,
+        min_cpu_micros: int = 0,
+        min_peak_bytes: int = 0,
+        min_residual_bytes: int = 0,
+        min_output_bytes: int = 0,
+    ) -> dict[str, Any]:
+        """Options for times and bytes of steps.
+
+        Args:
+            min_micros: leave out what took less, on accelerators and CPUs.
+            min_bytes: leave out what asked for less memory.
+            min_accelerator_micros: leave out what took less on accelerators.
+            min_cpu_micros: leave out what took less on CPUs.
+            min_peak_bytes: leave out what held less at once.
+            min_residual_bytes: leave out what held less at its end.
+            min_output_bytes: leave out what has smaller outputs.
+        """
+        return _options(
+            min_micros=min_micros,
+            min_bytes=min_bytes,
+            min_accelerator_micros=min_accelerator_micros,
+            min_cpu_micros=min_cpu_micros,
+            min_peak_bytes=min_peak_bytes,
+            min_residual_bytes=min_residual_bytes,
+            min_output_bytes=min_output_bytes,
+            order_by="micros",
+            select=["micros", "bytes"],
+        )
+
+    def build(self) -> dict[str, Any]:
+        """The options, a copy of them."""
+        return copy.deepcopy(self._options)
+
+    def _with(self, **given: Any) -> Self:
+        self._options.update({name: copy.copy(value) for name, value in given.items()})
+        return self
+
+    def with_max_depth(self, max_depth: int) -> Self:
+        """Shows no more levels than these: of scopes, inputs or calls; of op types so many.
+
+        Args:
+            max_depth: the number.
+        """
+        return self._with(max_depth=max_depth)
+
+    def with_min_memory(
+        self,
+        min_bytes: int = 0,
+        min_peak_bytes: int = 0,
+        min_residual_bytes: int = 0,
+        min_output_bytes: int = 0,
+    ) -> Self:
+        """Leaves out what has fewer bytes.
+
+        Args:
+            min_bytes: that it asks for.
+            min_peak_bytes: that it holds at once.
+            min_residual_bytes: that it holds at its end.
+            min_output_bytes: of its outputs.
+        """
+        return self._with(
+            min_bytes=min_bytes,
+            min_peak_bytes=min_peak_bytes,
+            min_residual_bytes=min_residual_bytes,
+            min_output_bytes=min_output_bytes,
+        )
+
+    def with_min_execution_time(
+        self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
+    ) -> Self:
+        """Leaves out what takes less time.
+
+        Args:
+            min_micros: on accelerators and CPUs.
+            min_accelerator_micros: on accelerators.
+            min_cpu_micros: on CPUs.
+        """
+        return self._with(
+            min_micros=min_micros,
+            min_accelerator_micros=min_accelerator_micros,
+            min_cpu_micros=min_cpu_micros,
+        )
+
+    def with_min_parameters(self, min_params: int) -> Self:
+        """Leaves out what has fewer parameters.
+
+        Args:
+            min_params: the number.
+        """
+        return self._with(min_params=min_params)
+
+    def with_min_occurrence(self, min_occurrence: int) -> Self:
+        """Leaves out what stands for fewer nodes, or, of a node, what ran less often.
+
+        Args:
+            min_occurrence: the number.
+        """
+        return self._with(min_occurrence=min_occurrence)
+
+    def with_min_float_operations(self, min_float_ops: int) -> Self:
+        """Leaves out what has fewer floating-point operations.
+
+        Args:
+            min_float_ops: the number.
+        """
+        return self._with(min_float_ops=min_float_ops)
+
+    def with_accounted_types(self, account_type_regexes: Sequence[str]) -> Self:
+        """Counts only nodes that have one of these types: their op's, their device, and those of an op log.
+
+        Args:
+            account_type_regexes: patterns of types.
+        """
+        return self._with(account_type_regexes=account_type_regexes)
+
+    def with_node_names(
+        self,
+        start_name_regexes: Sequence[str] | None = None,
+        show_name_regexes: Sequence[str] | None = None,
+        hide_name_regexes: Sequence[str] | None = None,
+        trim_name_regexes: Sequence[str] | None = None,
+    ) -> Self:
+        """Says which nodes are shown by their names; None leaves what there was.
+
+        Args:
+            start_name_regexes: patterns of nodes at which to begin.
+            show_name_regexes: patterns of nodes to show.
+            hide_name_regexes: patterns of nodes not to show all the same.
+            trim_name_regexes: patterns of nodes below which nothing is shown.
+        """
+        given = {
+            "start_name_regexes": start_name_regexes,
+            "show_name_regexes": show_name_regexes,
+            "hide_name_regexes": hide_name_regexes,
+            "trim_name_regexes": trim_name_regexes,
+        }
+        return self._with(**{name: value for name, value in given.items() if value is not None})
+
+    def account_displayed_op_only(self, is_true: bool) -> Self:
+        """Says whether what is not shown is left out of sums too.
+
+        Args:
+            is_true: True: it is.
+        """
+        return self._with(account_displayed_op_only=is_true)
+
+    def with_empty_output(self) -> Self:
+        """Prints nothing."""
+        return self._with(output="none")
+
+    def with_stdout_output(self) -> Self:
+        """Prints the result."""
+        return self._with(output="stdout")
+
+    def with_file_output(self, outfile: str) -> Self:
+        """Writes the result into a file.
+
+        Args:
+            outfile: its path.
+        """
+        return self._with(output=f"file:outfile={outfile}")
+
+    def with_timeline_output(self, timeline_file: str) -> Self:
+        """Writes a timeline as a Chrome trace.
+
+        Args:
+            timeline_file: its path, to which the step's number is added.
+        """
+        return self._with(output=f"timeline:outfile={timeline_file}")
+
+    def with_pprof_output(self, pprof_file: str) -> Self:
+        """Writes a profile for pprof; ``tf.profiler.profile`` refuses that here.
+
+        Args:
+            pprof_file: its path.
+        """
+        return self._with(output=f"pprof:outfile={pprof_file}")
+
+    def order_by(self, attribute: str) -> Self:
+        """Says by what is sorted.
+
+        Args:
+            attribute: ``name``, ``micros``, ``bytes``, ``params``, ``float_ops`` ...
+        """
+        return self._with(order_by=attribute)
+
+    def select(self, attributes: Sequence[str]) -> Self:
+        """Says what is shown of a node.
+
+        Args:
+            attributes: such as ``params``, ``float_ops``, ``micros``, ``bytes``, ``device``, ``op_types``.
+        """
+        return self._with(select=attributes)
+
+    def with_step(self, step: int) -> Self:
+        """Says of which step times and bytes are.
+
+        Args:
+            step: its number, as given to ``Profiler.add_step``; -1: the mean of all.
+        """
+        return self._with(step=step)

@@ -1,0 +1,87 @@
+"""The order in which C++'s ``std::sort`` leaves equal elements, which TensorFlow prints op types in.
+
+>>> introsorted([(1, "b"), (0, "c"), (1, "a")], lambda one, other: one[0] < other[0])
+[(0, 'c'), (1, 'b'), (1, 'a')]
+
+Up to 16 elements equal ones stay in their order; more are divided first, around the median of three, which moves them.
+The standard leaves this open; it is what GCC's library does, with which TensorFlow is built.
+
+Source: answers of TensorFlow 1.15.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key
+from typing import TypeVar
+
+__all__ = ["introsorted"]
+
+_Item = TypeVar("_Item")
+
+_FEW = 16
+"""Elements that are not divided any more."""
+
+
+def introsorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_Item]:
+    """Sorts as ``std::sort`` does.
+
+    Args:
+        items: what to sort.
+        less: whether one element comes before another one.
+
+    Returns:
+        A new list.
+    """
+    made = list(items)
+    ranges = [(0, len(made), 2 * max(0, len(made).bit_length() - 1))]
+    while ranges:
+        first, last, divisions = ranges.pop()
+        while last - first > _FEW:
+            if not divisions:  # never seen with real counts: what remains is sorted another way
+                made[first:last] = _sorted(made[first:last], less)
+                break
+            divisions -= 1
+            cut = _divide(made, first, last, less)
+            ranges.append((cut, last, divisions))
+            last = cut
+    for at in range(1, len(made)):
+        item, to = made[at], at
+        while to and less(item, made[to - 1]):
+            made[to] = made[to - 1]
+            to -= 1
+        made[to] = item
+    return made
+
+
+def _sorted(items: list[_Item], less: Callable[[_Item, _Item], bool]) -> list[_Item]:
+    def compared(one: _Item, other: _Item) -> int:
+        return -1 if less(one, other) else int(less(other, one))
+
+    return sorted(items, key=cmp_to_key(compared))
+
+
+def _divide(items: list[_Item], first: int, last: int, less: Callable[[_Item, _Item], bool]) -> int:
+    """Puts the median of three first, and what is not after it before what is not before it.
+
+    Returns:
+        Where the second part begins.
+    """
+    second, middle, end = first + 1, first + (last - first) // 2, last - 1
+    low, high = (second, middle) if less(items[second], items[middle]) else (middle, second)
+    if less(items[high], items[end]):
+        median = high
+    else:
+        median = end if less(items[low], items[end]) else low
+    items[first], items[median] = items[median], items[first]
+    pivot, left, right = items[first], first + 1, last
+    while True:
+        while less(items[left], pivot):
+            left += 1
+        right -= 1
+        while less(pivot, items[right]):
+            right -= 1
+        if left >= right:
+            return left
+        items[left], items[right] = items[right], items[left]
+        left += 1

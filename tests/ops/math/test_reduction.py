@@ -1,3 +1,5 @@
+"""Sums, means and their kin, where releases differ."""
+
 import numpy as np
 import pytest
 

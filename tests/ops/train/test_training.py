@@ -370,7 +370,10 @@ def test_dropout_keeps_the_mean():
 
 def test_convolutions_refuse_shapes_that_do_not_fit():
     x = tf.placeholder(tf.float32, [1, 5, 5, 3])
-    with pytest.raises(ValueError, match=r"Depth of input \(3\) is not a multiple of input depth of filter \(4\) for 'Conv2D'"):
+    with pytest.raises(
+        ValueError,
+        match=r"Depth of input \(3\) is not a multiple of input depth of filter \(4\) for 'Conv2D'",
+    ):
         tf.nn.conv2d(x, tf.ones([2, 2, 4, 8]), [1, 1, 1, 1], "SAME")
     with pytest.raises(ValueError, match="Negative dimension size caused by subtracting 6 from 5"):
         tf.nn.conv2d(x, tf.ones([6, 2, 3, 8]), [1, 1, 1, 1], "VALID")

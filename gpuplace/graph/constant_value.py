@@ -193,6 +193,8 @@ def _of_sizes(sizes: Array) -> TensorShape:
 
 
 def _as_shape(tensor: Tensor) -> TensorShape:
+    if isinstance(tensor, Watched):
+        return tensor.evaluate_as_shape()
     if tensor.shape.ndims == 0:
         value = constant_value(tensor)
         if value is not None and int(value) == -1:
@@ -200,8 +202,6 @@ def _as_shape(tensor: Tensor) -> TensorShape:
         raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
     if tensor.shape.ndims not in (None, 1):
         raise ValueError(f"Shape must be rank 1 but is rank {tensor.shape.ndims}")
-    if isinstance(tensor, Watched):
-        return tensor.evaluate_as_shape()
     if isinstance(tensor, Evaluated) and (known := tensor.evaluate()) is not None:
         return _of_sizes(known[0])
     op = tensor.op

@@ -161,6 +161,16 @@ class NameScope(contextlib.ContextDecorator):
         self._graph._of_thread.name_stack = self._outer
 
 
+class _OpenBlocks(threading.local):
+    """The ``tf.device`` blocks that a thread is in, the innermost last."""
+
+    def __init__(self) -> None:
+        self.blocks: list[DeviceBlock] = []
+
+
+_open = _OpenBlocks()
+
+
 class DeviceBlock(contextlib.ContextDecorator):
     """A ``tf.device`` block being entered and left."""
 
@@ -176,12 +186,17 @@ class DeviceBlock(contextlib.ContextDecorator):
         stacks = self._graph._stacks()
         self._outer = stacks.devices
         stacks.devices = (self._scope, *self._outer)
+        _open.blocks.append(self)
 
     def __exit__(self, *exc: object) -> None:
-        stacks = self._graph._stacks()
-        if stacks.devices[:1] != (self._scope,):
+        if _open.blocks[-1:] != [self]:
             raise RuntimeError("Exiting device scope without proper scope nesting.")
-        stacks.devices = self._outer
+        _open.blocks.pop()
+        stacks = self._graph._stacks()
+        if stacks.devices[:1] == (self._scope,):
+            stacks.devices = self._outer
+        else:  # threads that share the graph's stack are in blocks of their own
+            stacks.devices = tuple(scope for scope in stacks.devices if scope is not self._scope)
 
 
 class ColocationBlock(contextlib.ContextDecorator):

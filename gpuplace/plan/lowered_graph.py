@@ -197,6 +197,8 @@ class LoweredGraph(Graph):
             self._register(op)
             return op
         self._names_in_messages[name] = added.inner or name
+        if not inputs and not controls:
+            controls = self._where_called(origin)
         op_def = self._op_def(op_type)
         attrs = {**op_def.defaults, **nodes.attrs(node)}
         op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
@@ -209,6 +211,13 @@ class LoweredGraph(Graph):
         op._stack = origin._stack
         self._register(op)
         return op
+
+    def _where_called(self, origin: Operation) -> list[Operation]:
+        """What a node that takes nothing waits for to run in the loop or branch of what it was made for, if any."""
+        if origin._get_control_flow_context() is None:
+            return []
+        before = [self._by_name.get(tensor.op.name) for tensor in origin.inputs[:1]]
+        return [op for op in before if op is not None]
 
     def _copy(self, origin: Operation, inputs: tuple[Tensor, ...], controls: list[Operation]) -> Operation:
         op = Operation(self, origin.name, origin.type, origin.op_def, inputs, controls, origin.attrs)

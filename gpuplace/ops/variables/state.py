@@ -112,7 +112,10 @@ def _temporary_variable(
     storage = VariableStorage(
         var_name.decode() or ctx.op.name, dtype.base_dtype, shape, device=ctx.device, container=_OF_A_STEP
     )
-    storage.assign(xp.zeros(tuple(shape.as_list()), dtype.base_dtype.as_numpy_dtype))
+    sizes = (
+        shape.known_sizes if shape.is_fully_defined() else ()
+    )  # unknown: what is assigned first has the shape
+    storage.assign(xp.zeros(sizes, dtype.base_dtype.as_numpy_dtype))
     return storage
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.attr_value import TensorValue
+from gpuplace.graph.op_sets import ENTERS, EXITS
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode
 
 
@@ -36,7 +37,7 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
     graph.feed(shape_of, node.inputs[0])
     zero = new("Const", {"dtype": dtype, "value": _zero(dtype)})
     zeros = new("Fill", {**of_type, "index_type": as_dtype("int32")}, shape_of, zero)
-    assign = new("Assign", of_type, variable, zeros)
+    assign = new("Assign", {**of_type, "validate_shape": False}, variable, zeros)
     adds = []
     for source in node.inputs:
         add = new("AssignAdd", {**of_type, "use_locking": True}, assign)
@@ -48,6 +49,24 @@ def lower_accumulate(graph: FlowGraph, node: FlowNode) -> None:
         graph.add_control(control, variable)
     graph.replace(node, [(result, 0)], result)
     graph.remove(node)
+
+
+def sum_in_loop(graph: FlowGraph, node: FlowNode) -> None:
+    """Makes an `AddN` of an `AccumulateNV2`: what works in place would be one for all iterations."""
+    attrs = {"T": node.attrs["T"], "N": len(node.inputs)}
+    result = graph.add(node.name, "AddN", attrs, node.device, list(node.inputs), list(node.controls))
+    graph.replace(node, [(result, 0)], result)
+    graph.remove(node)
+
+
+def nodes_in_loops(graph: FlowGraph) -> set[FlowNode]:
+    """The nodes of a graph that run in a loop: behind `Enter` nodes, and before `Exit` nodes."""
+    depth: dict[FlowNode, int] = {}
+    for node in graph.nodes():
+        sources = [*(source for source, _ in node.inputs), *node.controls]
+        around = max([depth.get(source, 0) for source in sources], default=0)
+        depth[node] = around + (node.op_type in ENTERS) - (node.op_type in EXITS)
+    return {node for node, loops in depth.items() if loops > 0}
 
 
 def _zero(dtype: DType) -> TensorValue:

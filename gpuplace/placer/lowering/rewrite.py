@@ -11,7 +11,12 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, ENDS_OF_FUNCTIONS, WHILE_OPS
 from gpuplace.kernels.registry import Catalogue
-from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
+from gpuplace.placer.lowering.aggregates import (
+    lower_accumulate,
+    lower_parallel_concat,
+    nodes_in_loops,
+    sum_in_loop,
+)
 from gpuplace.placer.lowering.bodies import CALL_ATTR, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
@@ -86,7 +91,11 @@ class _Lowering:
 
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
-        changed = self._rewrite_all("AccumulateNV2", lower_accumulate)
+        in_loops = nodes_in_loops(self.flow)
+        changed = self._rewrite_all(
+            "AccumulateNV2",
+            lambda flow, node: (sum_in_loop if node in in_loops else lower_accumulate)(flow, node),
+        )
         for node in self.flow.nodes_as_they_grow():
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue

@@ -75,7 +75,6 @@ class TracedGraph(Graph):
         self.control_captures: dict[Operation, None] = {}
         """What runs before in graphs around this one: a call waits for it."""
         self._copied = frozenset(copied)
-        self.seed = None if by_value else outer.seed
         self.functions = outer.functions
         self.function_bodies = outer.function_bodies
         self.function_op_defs = outer.function_op_defs

@@ -34,6 +34,7 @@ class FuncGraph(TracedGraph):
 
     def __init__(self, name: str, collections: Any = None, capture_by_value: bool | None = False) -> None:
         super().__init__(get_default_graph(), by_value=bool(capture_by_value))
+        self.seed = None if capture_by_value else self.outer.seed  # that of a `Defun` is None
         if collections is not None:
             self._collections = collections
         self._stacks().colocations = list(self.outer._stacks().colocations)

@@ -177,15 +177,13 @@ class DeviceBlock(contextlib.ContextDecorator):
     def __init__(self, graph: Graph, scope: DeviceScope) -> None:
         self._graph = graph
         self._scope = scope
-        self._outer: tuple[DeviceScope, ...] = ()
 
     def _recreate_cm(self) -> DeviceBlock:
         return DeviceBlock(self._graph, self._scope)
 
     def __enter__(self) -> None:
         stacks = self._graph._stacks()
-        self._outer = stacks.devices
-        stacks.devices = (self._scope, *self._outer)
+        stacks.devices = (self._scope, *stacks.devices)
         _open.blocks.append(self)
 
     def __exit__(self, *exc: object) -> None:
@@ -193,10 +191,11 @@ class DeviceBlock(contextlib.ContextDecorator):
             raise RuntimeError("Exiting device scope without proper scope nesting.")
         _open.blocks.pop()
         stacks = self._graph._stacks()
-        if stacks.devices[:1] == (self._scope,):
-            stacks.devices = self._outer
-        else:  # threads that share the graph's stack are in blocks of their own
-            stacks.devices = tuple(scope for scope in stacks.devices if scope is not self._scope)
+        devices = stacks.devices
+        for at, scope in enumerate(devices):  # the first, where no other thread shares the graph's stack
+            if scope is self._scope:
+                stacks.devices = devices[:at] + devices[at + 1 :]
+                break
 
 
 class ColocationBlock(contextlib.ContextDecorator):

@@ -1,6 +1,7 @@
 """What a graph under construction knows of the blocks around an operation; texts recorded from 1.15.5."""
 
 import re
+import threading
 import traceback
 
 import pytest
@@ -166,3 +167,22 @@ def test_control_inputs_are_exported_in_the_order_of_their_names():
     assert list(tf.get_default_graph().as_graph_def().node[-2].input) == [
         "^B_1", "^a", "^b", "^c", "^z", "^z/x", "^z10", "^z_1"
     ]  # fmt: skip
+
+
+def test_threads_that_build_one_graph_leave_their_own_blocks():
+    graph = tf.Graph()
+    began, left = threading.Event(), threading.Event()
+
+    def build():
+        with graph.device("/cpu:1"):
+            began.set()
+            left.wait(30)
+
+    thread = threading.Thread(target=build)
+    with graph.device("/cpu:0"):
+        thread.start()
+        assert began.wait(30)
+    left.set()
+    thread.join()
+    with graph.as_default():
+        assert tf.no_op().device == ""

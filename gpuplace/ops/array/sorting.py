@@ -95,26 +95,25 @@ def _sorted(values: Any, axis: Any, is_argsort: bool, direction: str) -> Tensor:
     known = given.shape.ndims
     if dimension == -1 or (known is not None and dimension == known - 1):
         return _largest(signed, size, is_argsort, is_ascending)
-    at: Any
     order: Any
     if known is not None:
         exchanged = list(range(known))
         exchanged[dimension], exchanged[-1] = exchanged[-1], exchanged[dimension]
         order = constant(exchanged, "int64", name="transposition")
     else:
-        at = dimension + rank if dimension < 0 else dimension
+        at: Any = dimension + rank if dimension < 0 else dimension
         order = concat([range_of(at), [rank - 1], range_of(at + 1, rank - 1), [at]], 0)
     found = _largest(transpose(signed, order), size, is_argsort, False)
     back = transpose(found, order)
     return -back if is_ascending and not is_argsort else back
 
 
-def _largest(values: Tensor, size: Tensor, is_argsort: bool, is_signed: bool) -> Tensor:
-    """All of the last dimension, the largest first, or their positions."""
+def _largest(values: Tensor, size: Tensor, is_argsort: bool, negates: bool) -> Tensor:
+    """All of the last dimension, the largest first and negated if asked for, or their positions."""
     largest, places = apply_op("TopKV2", input=values, k=size).outputs
     if is_argsort:
         return places
-    return -largest if is_signed else largest
+    return -largest if negates else largest
 
 
 def histogram_fixed_width_bins(

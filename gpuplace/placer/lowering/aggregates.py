@@ -61,12 +61,19 @@ def sum_in_loop(graph: FlowGraph, node: FlowNode) -> None:
 
 def nodes_in_loops(graph: FlowGraph) -> set[FlowNode]:
     """The nodes of a graph that run in a loop: behind `Enter` nodes, and before `Exit` nodes."""
+    left = [(node, 1) for node in graph.nodes() if node.op_type in ENTERS]
+    most = len(left)
     depth: dict[FlowNode, int] = {}
-    for node in graph.nodes():
-        sources = [*(source for source, _ in node.inputs), *node.controls]
-        around = max([depth.get(source, 0) for source in sources], default=0)
-        depth[node] = around + (node.op_type in ENTERS) - (node.op_type in EXITS)
-    return {node for node, loops in depth.items() if loops > 0}
+    while left:
+        node, loops = left.pop()
+        if depth.get(node, 0) >= loops or loops > most:
+            continue
+        depth[node] = loops
+        for consumer in node.consumers:
+            around = loops + (consumer.op_type in ENTERS) - (consumer.op_type in EXITS)
+            if around:
+                left.append((consumer, around))
+    return set(depth)
 
 
 def _zero(dtype: DType) -> TensorValue:

@@ -86,16 +86,13 @@ class _Lowering:
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint(ENDS_OF_FUNCTIONS)
         self.isolated: list[FlowNode] = []
+        self._in_loops: set[FlowNode] | None = None
         self.own = list(self.flow.nodes())
         self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
-        in_loops = nodes_in_loops(self.flow)
-        changed = self._rewrite_all(
-            "AccumulateNV2",
-            lambda flow, node: (sum_in_loop if node in in_loops else lower_accumulate)(flow, node),
-        )
+        changed = self._rewrite_all("AccumulateNV2", self._lower_accumulate)
         for node in self.flow.nodes_as_they_grow():
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
@@ -113,6 +110,14 @@ class _Lowering:
             self.flow.made_for(node)
             guarded(node, lambda node: rewrite(self.flow, node))
         return bool(found)
+
+    def _lower_accumulate(self, flow: FlowGraph, node: FlowNode) -> None:
+        if self._in_loops is None:
+            self._in_loops = nodes_in_loops(flow)
+        if node in self._in_loops:
+            sum_in_loop(flow, node)
+        else:
+            lower_accumulate(flow, node)
 
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)

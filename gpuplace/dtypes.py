@@ -227,8 +227,7 @@ class DType:
         except TypeError:
             return False
 
-    def __hash__(self) -> int:
-        return self.as_datatype_enum + _HASH_OFFSET
+    __hash__ = object.__hash__  # there is one object of each type: no Python code for a look-up in a dict
 
     def __int__(self) -> int:
         return self.as_datatype_enum

@@ -63,13 +63,13 @@ class SimulatedMemory:
         self._live: dict[int, _Owner] = {}
         self._pending: deque[int] = deque()
 
-    def note(self, value: Any, label: str, device: str, reservation: Reservation | None = None) -> Any:
+    def note(self, label: str, device: str, value: Any, reservation: Reservation | None = None) -> Any:
         """Counts an array, if its memory is new, and returns it as an array.
 
         Args:
-            value: what a kernel returned.
             label: name of the node, for pictures of memory.
             device: full name of the device, for the error.
+            value: what a kernel returned.
             reservation: bytes taken for it in advance.
 
         Raises:

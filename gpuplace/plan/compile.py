@@ -341,7 +341,7 @@ class PlanMaker:
         if not on_host:
             value = backend.from_host(value)
             if backend.memory is not None:
-                value = backend.memory.note(value, tensor.op.name, backend.device)
+                value = backend.memory.note(tensor.op.name, backend.device, value)
         self._constants[key] = value
         return value
 

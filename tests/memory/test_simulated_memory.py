@@ -24,9 +24,9 @@ def in_use(memory):
 
 
 def test_an_array_counts_while_it_lives(memory):
-    value = memory.note(np.zeros(64, np.float32), "a", DEVICE)
+    value = memory.note("a", DEVICE, np.zeros(64, np.float32))
     assert in_use(memory) == 256
-    view = memory.note(value[::2].reshape(4, 8), "b", DEVICE)
+    view = memory.note("b", DEVICE, value[::2].reshape(4, 8))
     assert in_use(memory) == 256
     del value
     assert in_use(memory) == 256
@@ -35,24 +35,24 @@ def test_an_array_counts_while_it_lives(memory):
 
 
 def test_scalars_become_arrays(memory):
-    value = memory.note(np.float32(3), "a", DEVICE)
+    value = memory.note("a", DEVICE, np.float32(3))
     assert isinstance(value, np.ndarray) and value == 3
     assert in_use(memory) == 256
 
 
 def test_a_repeated_array_is_written_out(memory):
-    value = memory.note(np.broadcast_to(np.float32(1), [1024]), "a", DEVICE)
+    value = memory.note("a", DEVICE, np.broadcast_to(np.float32(1), [1024]))
     assert value.flags.writeable and in_use(memory) == 4096
 
 
 def test_arrays_without_elements_take_no_memory(memory):
-    value = memory.note(np.zeros([0, 3]), "a", DEVICE)
+    value = memory.note("a", DEVICE, np.zeros([0, 3]))
     assert value.shape == (0, 3) and in_use(memory) == 0
 
 
 def test_too_large(memory):
     with pytest.raises(ResourceExhaustedError) as caught:
-        memory.note(np.zeros([3, 1 << 20], np.int8), "a", DEVICE)
+        memory.note("a", DEVICE, np.zeros([3, 1 << 20], np.int8))
     assert caught.value.message == (
         f"OOM when allocating tensor with shape[3,1048576] and type int8 on {DEVICE} by allocator GPU_0_bfc"
     )
@@ -61,21 +61,21 @@ def test_too_large(memory):
 
 def test_a_reservation_is_used_or_given_back(memory):
     reserved = memory.reserve(4096, "a", (1024,), np.float32, DEVICE)
-    value = memory.note(np.zeros(1024, np.float32), "a", DEVICE, reserved)
+    value = memory.note("a", DEVICE, np.zeros(1024, np.float32), reserved)
     assert in_use(memory) == 4096 and memory.allocator.stats().num_allocs == 1
     del reserved
     assert in_use(memory) == 4096
     del value
     assert in_use(memory) == 0
     reserved = memory.reserve(4096, "a", (1024,), np.float32, DEVICE)
-    other = memory.note(np.zeros(10), "a", DEVICE, reserved)
+    other = memory.note("a", DEVICE, np.zeros(10), reserved)
     del reserved
     assert in_use(memory) == 256
     del other
 
 
 def test_an_owner_that_dies_inside_the_allocator_is_freed_later(memory):
-    value = memory.note(np.zeros(64, np.float32), "a", DEVICE)
+    value = memory.note("a", DEVICE, np.zeros(64, np.float32))
     with memory.allocator._lock:
         del value
     assert in_use(memory) == 256
@@ -95,7 +95,7 @@ def test_threads(memory):
     def work():
         try:
             for size in range(1, 400):
-                value = memory.note(np.zeros(size % 97 + 1), "a", DEVICE)
+                value = memory.note("a", DEVICE, np.zeros(size % 97 + 1))
                 cycle = [value]
                 cycle.append(cycle)
         except Exception as error:

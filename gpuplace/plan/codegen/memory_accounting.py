@@ -15,6 +15,7 @@ Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,18 +110,13 @@ def count_variables(source: Source, names: ValueNames, step: Step, memory: Simul
 
 def _noting(memory: SimulatedMemory, step: Step) -> Callable[..., Any]:
     """What counts a value of the step, and returns it."""
-    note, label, device = memory.note, step.name, step.device
-
-    def noted(value: Any, reservation: Reservation | None = None) -> Any:
-        return note(value, label, device, reservation)
-
-    return noted
+    return partial(memory.note, step.name, step.device)
 
 
 def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[[Any], None]:
     def noted(reference: Any) -> None:
         variable = getattr(reference, "resource", reference)
         if getattr(variable, "is_initialized", False):
-            memory.note(variable.value, variable.name, device)
+            memory.note(variable.name, device, variable.value)
 
     return noted

@@ -93,13 +93,11 @@ class Step:
     """Values it makes."""
     folded: Folded | None = None
     """The value of the one output, where the operation is a constant in this plan."""
+    op_type: str = field(init=False)
+    """Type of the operation: ``Const`` where it was folded; "" for a copy."""
 
-    @property
-    def op_type(self) -> str:
-        """Type of the operation: ``Const`` where it was folded; "" for a copy."""
-        if self.op is None:
-            return ""
-        return self.op.type if self.folded is None else "Const"
+    def __post_init__(self) -> None:
+        self.op_type = "" if self.op is None else self.op.type if self.folded is None else "Const"
 
     @property
     def constant_value(self) -> Any:
@@ -220,15 +218,16 @@ class _Maker:
     """The changes of reference variables, where there are any."""
     fetched: dict[Tensor, Slot] = field(default_factory=dict)
     """Where the caller gets tensors from that are made inside loops."""
-    locations: dict[str, tuple[Location, Location]] = field(default_factory=dict)
+    places: dict[str, tuple[str, Location, Location]] = field(default_factory=dict)
 
-    def memories(self, device: str) -> tuple[Location, Location]:
-        """The device's own memory and host memory; one and the same on a CPU."""
-        found = self.locations.get(device)
+    def place(self, device: str) -> tuple[str, Location, Location]:
+        """The device's type, its own memory and host memory; on a CPU these are one and the same."""
+        found = self.places.get(device)
         if found is None:
             host = Location(device, True)
-            is_cpu = self.options.device_types[device] == "CPU"
-            found = self.locations[device] = (host if is_cpu else Location(device, False), host)
+            device_type = self.options.device_types[device]
+            own = host if device_type == "CPU" else Location(device, False)
+            found = self.places[device] = (device_type, own, host)
         return found
 
     def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
@@ -272,15 +271,13 @@ class _Maker:
 
     def add(self, op: Operation) -> None:
         device = self.options.device_of(op)
-        device_type = self.options.device_types[device]
-        is_cpu = device_type == "CPU"
-        own, host = self.memories(device)
+        device_type, own, host = self.place(device)
         inputs: list[Slot] = []
         reads: list[bool] = []
         late: list[tuple[int, Tensor, Location]] = []
         on_host = self.on_host(op, device_type)
         if op in self.folded:
-            self.add_folded(op, self.folded[op], device, is_cpu, on_host[1])
+            self.add_folded(op, self.folded[op], device, device_type == "CPU", on_host[1])
             return
         if op.inputs:
             hosted = on_host[0]
@@ -298,7 +295,8 @@ class _Maker:
                     inputs.append(home)
                     reads.append(False)
                     continue
-                slot = self.value_at(tensor, host if position in hosted else own)
+                location = host if position in hosted else own
+                slot = home if home.location is location else self.value_at(tensor, location)
                 inputs.append(slot)
                 reads.append(
                     slot.is_ref
@@ -307,12 +305,13 @@ class _Maker:
         outputs: list[Slot] = []
         if op.outputs:
             hosted = on_host[1]
+            is_alias, goes_on = op.type in ALIASES_OF_VARIABLES, op.type in NEXT_ITERATIONS
             for tensor in op.outputs:
                 location = host if tensor.value_index in hosted else own
-                is_ref = bool(tensor.dtype.is_ref_dtype)
-                if op.type in ALIASES_OF_VARIABLES:
+                is_ref = tensor.dtype.is_ref_dtype
+                if is_alias:
                     is_ref = inputs[0].is_ref and not reads[0]
-                elif op.type in NEXT_ITERATIONS:
+                elif goes_on:
                     is_ref = is_ref and not reads[0]
                 slot = self.slot(tensor, location, is_ref)
                 outputs.append(slot)

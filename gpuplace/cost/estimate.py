@@ -28,7 +28,7 @@ from gpuplace.cost.partition import build_flow, flow_builder
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_flow import Machinery, StepFlow
-from gpuplace.cost.step_part import StepPart, feed_name, step_part
+from gpuplace.cost.step_part import StepPart, feed_name, single_feeds, step_part
 from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
@@ -86,8 +86,9 @@ def estimate(
         placement = place(graph, machine, config, release)
     if cost_model is not None and not isinstance(cost_model, CostModel):
         raise TypeError(f"cost_model: a CostModel; got {cost_model!r}")
+    feeds = single_feeds(feeds)
     part = step_part(placement, fetches, feeds)
-    fed = {key: shape for key, shape in (feeds or {}).items() if _is_in(part, feed_name(key))}
+    fed = {key: shape for key, shape in feeds.items() if _is_in(part, feed_name(key))}
     shapes = step_shapes(part.graph, fed, trip_counts=trip_counts, catalogue=placement.placer.catalogue)
     _check_outputs(part, shapes)
     works = step_work(shapes)
@@ -100,7 +101,7 @@ def estimate(
         "release": release,
         "machine_set": placement.device_set,
         "fed": arrays,
-        "feeds": dict(feeds or {}),
+        "feeds": feeds,
         "fetches": fetches,
         "graph": graph,
         "trip_counts": trip_counts,

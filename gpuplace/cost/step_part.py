@@ -20,7 +20,10 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import NOT_FOR_THEIR_RESULTS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
+from gpuplace.ops.sparse.sparse_tensor import SparseTensorValue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, Signature, split_tensor_name
+from gpuplace.session.fetches import composite_pairs, parts_of_fetch
 from gpuplace.why.placement import Placement
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
@@ -98,18 +101,38 @@ def fetch_names(fetches: Any) -> list[str]:
         return [name for part in fetches.values() for name in fetch_names(part)]
     if isinstance(fetches, list | tuple | set | frozenset):
         return [name for part in fetches for name in fetch_names(part)]
+    parts = parts_of_fetch(fetches)
+    if parts is not None:
+        return [name for part in parts for name in fetch_names(part)]
     name = getattr(fetches, "name", None)
     if isinstance(name, str):
         return [f"^{name}" if isinstance(fetches, Operation) else name]
-    parts = [getattr(fetches, field, None) for field in ("values", "indices", "dense_shape")]
-    if any(part is not None for part in parts):
-        return [name for part in parts if part is not None for name in fetch_names(part)]
     if isinstance(fetches, Iterable):
         return [name for part in fetches for name in fetch_names(part)]
     raise TypeError(
         f"Fetch argument {fetches!r} has invalid type {type(fetches)}, must be a string or Tensor, an operation, or "
         "lists and dicts of them"
     )
+
+
+def single_feeds(feeds: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    """Feeds of single tensors: what is fed for an object of several, such as a ``SparseTensor``, by its parts.
+
+    Args:
+        feeds: as of ``gpuplace.estimate``; for an object of several tensors a value of it, such as a
+            ``SparseTensorValue``, or a shape or an array for each of its tensors.
+
+    Raises:
+        TypeError: the object cannot be fed.
+        ValueError: the value has more parts, or fewer.
+    """
+    found: dict[Any, Any] = {}
+    for key, value in (feeds or {}).items():
+        pairs = composite_pairs(key, value)
+        is_value = isinstance(value, SparseTensorValue | IndexedSlicesValue)
+        for tensor, part in [(key, value)] if pairs is None else pairs:
+            found[tensor] = part if pairs is None or not is_value else np.asarray(part)
+    return found
 
 
 def feed_name(key: Any) -> str:

@@ -9,6 +9,10 @@ what a variable keeps stays in use, and a step that fails leaves nothing behind:
     del t                    s still shows the memory: nothing
     del s                    the owner dies: deallocate
 
+Two things NumPy does otherwise than TensorFlow, and neither shows: where a result that shares its input's memory had
+to be copied, for the strides of the input, both have the bytes of the one; and the array that takes the place of a
+variable's value takes over its bytes, as if it had been written over.
+
 Source: the behaviour is that of reference-counted ``TensorBuffer`` in tensorflow/core/framework/tensor.h, release 1.15.
 """
 
@@ -37,18 +41,36 @@ class _Owner(weakref.ref[Any]):
 
 
 class Reservation:
-    """Bytes taken before a large tensor is computed; returned when dropped unused."""
+    """Bytes taken before a tensor is computed; given up when dropped unused.
 
-    __slots__ = ("address", "memory", "nbytes")
+    Args:
+        memory: where they are.
+        address: where they begin; None where there are none.
+        nbytes: how large the tensor will be.
+        unless: nobody gets them as long as this array is there.
+    """
 
-    def __init__(self, memory: SimulatedMemory, address: int | None, nbytes: int) -> None:
+    __slots__ = ("address", "memory", "nbytes", "unless")
+
+    def __init__(
+        self,
+        memory: SimulatedMemory,
+        address: int | None,
+        nbytes: int,
+        unless: weakref.ref[Any] | None = None,
+    ) -> None:
         self.memory = memory
         self.address = address
         self.nbytes = nbytes
+        self.unless = unless
+
+    def fits(self, nbytes: int) -> bool:
+        """Whether an array of so many bytes gets them."""
+        return self.nbytes == nbytes and (self.unless is None or self.unless() is None)
 
     def __del__(self) -> None:
         if self.address is not None:
-            self.memory.free(self.address)
+            self.memory.give_up(self.address)
 
 
 class SimulatedMemory:
@@ -62,6 +84,8 @@ class SimulatedMemory:
         self.allocator = allocator
         self._live: dict[int, _Owner] = {}
         self._pending: deque[int] = deque()
+        self._claims: dict[int, list[None]] = {}
+        """Of addresses that several arrays or reservations have had: an item for each but one."""
 
     def note(self, label: str, device: str, value: Any, reservation: Reservation | None = None) -> Any:
         """Counts an array, if its memory is new, and returns it as an array.
@@ -77,21 +101,66 @@ class SimulatedMemory:
         """
         if type(value) is not np.ndarray:
             value = np.asarray(value)
-        owner = value
-        while type(owner.base) is np.ndarray:
-            owner = owner.base
+        owner = _owner_of(value)
         if id(owner) in self._live:
             return value
         if value.nbytes > owner.nbytes:  # repeats a smaller array: a real GPU has no such thing
             owner = value = value.copy()
-        if reservation is not None and reservation.nbytes == owner.nbytes:
+        if reservation is not None and reservation.fits(owner.nbytes):
             address, reservation.address = reservation.address, None
         else:
             address = self._allocate(owner.nbytes, label, value.shape, value.dtype, device)
+        self._own(owner, address)
+        return value
+
+    def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
+        """Counts an array that has its memory in common with another one, and returns it.
+
+        Args:
+            label, device: as of `note`.
+            source: the other array.
+            value: what a kernel returned; where NumPy had to copy, it is no view of it.
+
+        Raises:
+            ResourceExhaustedError: memory ran out.
+        """
+        if type(value) is np.ndarray and type(source) is np.ndarray and value.nbytes == source.nbytes:
+            owner, known = _owner_of(value), self._live.get(id(_owner_of(source)))
+            if known is not None and known.address is not None and id(owner) not in self._live:
+                self._claim(known.address)
+                self._own(owner, known.address)
+                return value
+        return self.note(label, device, value)
+
+    def hold(self, reference: Any) -> Reservation | None:
+        """The bytes of a variable's value, for the one that an update puts in its place; None if there are none.
+
+        As in TensorFlow the value of a reference variable is written over, whoever has read it; that of a resource
+        variable only where nobody else has it.
+
+        Args:
+            reference: the variable, or the handle of one.
+        """
+        handle = getattr(reference, "resource", None)
+        variable = reference if handle is None else handle
+        if not getattr(variable, "is_initialized", False) or type(variable.value) is not np.ndarray:
+            return None
+        owner = _owner_of(variable.value)
+        known = self._live.get(id(owner))
+        if known is None or known.address is None:
+            return None
+        self._claim(known.address)
+        return Reservation(self, known.address, owner.nbytes, known if variable.is_resource else None)
+
+    def _own(self, owner: Any, address: int | None) -> None:
+        """Gives an array an address until it dies."""
         entry = _Owner(owner, self._dropped)
         entry.key, entry.address = id(owner), address
         self._live[entry.key] = entry
-        return value
+
+    def _claim(self, address: int) -> None:
+        """Has an address given back only when one more has given it up."""
+        self._claims.setdefault(address, []).append(None)
 
     def reserve(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
@@ -133,7 +202,18 @@ class SimulatedMemory:
         """Called by Python when an owner dies, in whichever thread that happens."""
         self._live.pop(entry.key, None)
         if entry.address is not None:
-            self.free(entry.address)
+            self.give_up(entry.address)
+
+    def give_up(self, address: int) -> None:
+        """Gives bytes back, unless somebody else has them too."""
+        others = self._claims.get(address)
+        if others is not None:
+            try:
+                others.pop()
+                return
+            except IndexError:  # this was the last one
+                del self._claims[address]
+        self.free(address)
 
     def free(self, address: int) -> None:
         """Gives bytes back now, or soon where the allocator is at work.
@@ -151,6 +231,13 @@ class SimulatedMemory:
             except IndexError:  # another thread was faster
                 return
             self.allocator.deallocate(address)
+
+
+def _owner_of(value: Any) -> Any:
+    """The array whose memory an array shows."""
+    while type(value.base) is np.ndarray:
+        value = value.base
+    return value
 
 
 _memories: weakref.WeakValueDictionary[int, SimulatedMemory] = weakref.WeakValueDictionary()

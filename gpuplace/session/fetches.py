@@ -193,6 +193,17 @@ def _flat_list(positions: list[int | None]) -> Build:
     return lambda values: [None if position is None else values[position] for position in positions]
 
 
+def parts_of_fetch(fetch: Any) -> Sequence[Any] | None:
+    """What is fetched for an object of several tensors, or of a class with ``attrs``; None for anything else."""
+    fields = getattr(type(fetch), "__attrs_attrs__", None)
+    if fields is not None:
+        return [getattr(fetch, field.name) for field in fields]
+    if isinstance(fetch, Tensor | Operation):
+        return None
+    found = _composite(fetch)
+    return None if found is None else found.fetch(fetch)[0]
+
+
 class FetchStructure:
     """The flat form of what was asked for.
 

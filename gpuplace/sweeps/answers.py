@@ -21,7 +21,7 @@ from gpuplace.cost.estimate import estimate
 from gpuplace.cost.grid import fed_shapes, grid_row
 from gpuplace.cost.shapes.feeds import fed_sizes
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_part import feed_name, fetch_names
+from gpuplace.cost.step_part import feed_name, fetch_names, single_feeds
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
@@ -119,7 +119,7 @@ def question_of(what: str, options: Mapping[str, Any]) -> Question:
     if "fetches" in given:
         given["fetches"] = fetch_names(given["fetches"])
     if "feeds" in given:
-        given["feeds"] = {feed_name(key): _fed(shape) for key, shape in given["feeds"].items()}
+        given["feeds"] = {feed_name(key): _fed(shape) for key, shape in single_feeds(given["feeds"]).items()}
     return Question(what, given)
 
 

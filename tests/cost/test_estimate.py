@@ -348,3 +348,25 @@ def test_of_the_branches_of_a_case_one_runs(index, taken):
     ran = {row.op for row in step.rows("nodes")}
     assert ran & {"Relu", "Tanh", "Exp"} == {("Relu", "Tanh", "Exp")[taken]}
     assert any("_SwitchN nodes are not known" in one for one in step.assumptions) == (index is None)
+
+
+def test_what_has_several_tensors_is_fetched_and_fed_by_its_tensors():
+    with tf.Graph().as_default() as graph:
+        sparse = tf.sparse_placeholder(tf.float32, [100, 784], name="sparse")
+        weights = tf.get_variable("weights", [784, 10])
+        dense = tf.sparse_tensor_dense_matmul(sparse, weights)
+        (rows,) = tf.gradients(tf.gather(weights, [1, 2]), weights)
+    value = tf.SparseTensorValue(np.zeros([50, 2], np.int64), np.ones(50, np.float32), [100, 784])
+    by_value = tf.estimate(graph, {"dense": dense, "sparse": sparse}, {sparse: value}, "1 CPU")
+    by_shapes = tf.estimate(graph, [dense, sparse], {sparse: ((50, 2), (50,), (2,))}, "1 CPU")
+    for step in (by_value, by_shapes):
+        fetched = [step.part.graph.names[node] for node, _ in step.part.fetches]
+        assert fetched == [dense.op.name, *(part.op.name for part in (sparse.indices, sparse.values))] + (
+            [sparse.dense_shape.op.name]
+        )
+        assert step.shapes[sparse.values.name].as_list() == [50]
+    step = tf.estimate(graph, rows, machine="1 CPU")
+    fetched = [step.part.graph.names[node] for node, _ in step.part.fetches]
+    assert fetched == [part.op.name for part in (rows.values, rows.indices, rows.dense_shape)]
+    with pytest.raises(ValueError, match="takes 3 values"):
+        tf.estimate(graph, dense, {sparse: (3, 4, 5, 6)}, "1 CPU")

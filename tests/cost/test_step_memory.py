@@ -297,6 +297,48 @@ def rows_joined_in_place():
     return {rows: (1, 200)}, tf.nn.relu(tf.parallel_stack([rows[0], rows[0] * 2.0, rows[0] + 1.0]))
 
 
+@case
+def slots_of_middling_size():
+    rows = tf.placeholder(tf.float32, [16, 100])
+    top = tf.layers.dense(tf.layers.dense(rows, 100, tf.nn.relu), 200)
+    return {rows: (16, 100)}, trained(tf.reduce_sum(top**2), tf.train.AdadeltaOptimizer())
+
+
+@case
+def flattened_after_a_kernel_of_its_own_strides():
+    images = tf.placeholder(tf.float32, [16, 12, 12, 3])
+    top = tf.layers.flatten(tf.image.resize_bilinear(tf.layers.conv2d(images, 9, 3), [13, 11]))
+    return {images: (16, 12, 12, 3)}, trained(tf.reduce_mean(tf.layers.dense(top, 10)))
+
+
+@case
+def rows_of_an_embedding():
+    words = tf.placeholder(tf.int32, [33, 7])
+    rows = tf.nn.embedding_lookup(tf.get_variable("rows", [1000, 12]), words)
+    loss = tf.reduce_sum(tf.layers.dense(tf.reshape(rows, [33, 84]), 10) ** 2)
+    return {words: np.arange(231, dtype=np.int32).reshape(33, 7)}, trained(loss, tf.train.AdamOptimizer())
+
+
+@case
+def rows_of_an_embedding_of_which_only_the_number_is_known():
+    words = tf.placeholder(tf.int32, [33, 7])
+    rows = tf.nn.embedding_lookup(tf.get_variable("rows", [1000, 12], use_resource=True), words)
+    loss = tf.reduce_sum(tf.layers.dense(tf.reshape(rows, [33, 84]), 10) ** 2)
+    fetched = trained(loss, tf.train.MomentumOptimizer(0.1, 0.9))
+    return {words: Distinct((33, 7))}, fetched
+
+
+@case
+def gradients_in_rows():
+    with tf.device("/gpu:1"):
+        rows = tf.get_variable("rows", [100, 12])
+        return {}, tf.gradients(tf.reduce_sum(tf.nn.embedding_lookup(rows, tf.constant([1, 2]))), rows)
+
+
+class Distinct(tuple):
+    """A shape, for which different numbers are fed."""
+
+
 def one_line(**options):
     return tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1, **options)
 
@@ -314,6 +356,8 @@ def test_the_foretold_peak_is_the_allocators(name):
             arrays = {
                 tensor: shape
                 if isinstance(shape, np.ndarray)
+                else np.arange(np.prod(shape), dtype=tensor.dtype.as_numpy_dtype).reshape(shape)
+                if isinstance(shape, Distinct)
                 else np.zeros(shape, tensor.dtype.as_numpy_dtype)
                 for tensor, shape in feeds.items()
             }

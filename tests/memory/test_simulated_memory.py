@@ -6,7 +6,9 @@ import threading
 import numpy as np
 import pytest
 
+import gpuplace as tf
 from gpuplace.errors import ResourceExhaustedError
+from gpuplace.kernels.resources import VariableStorage
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.simulated_memory import SimulatedMemory, memory_of
@@ -72,6 +74,67 @@ def test_a_reservation_is_used_or_given_back(memory):
     del reserved
     assert in_use(memory) == 256
     del other
+
+
+def test_an_updated_variable_stays_where_it_was(memory):
+    variable = VariableStorage("v", tf.float32, tf.TensorShape([1024]))
+    variable.assign(memory.note("v", DEVICE, np.zeros(1024, np.float32)))
+    address = memory.allocator.chunks()[0].address
+    read = variable.value  # TensorFlow writes over what was read
+    held = memory.hold(variable)
+    variable.assign(np.ones(1024, np.float32))
+    memory.note("v", DEVICE, variable.value, held)
+    del held
+    assert in_use(memory) == 4096 and memory.allocator.stats().num_allocs == 1
+    del read
+    assert [chunk.address for chunk in memory.allocator.chunks() if chunk.in_use] == [address]
+    variable.reset()
+    assert in_use(memory) == 0
+
+
+def test_an_updated_resource_variable_stays_where_it_was_unless_somebody_has_read_it(memory):
+    variable = VariableStorage("v", tf.float32, tf.TensorShape([1024]), is_resource=True)
+    variable.assign(memory.note("v", DEVICE, np.zeros(1024, np.float32)))
+
+    def update():
+        held = memory.hold(variable.handle)
+        variable.assign(np.ones(1024, np.float32))
+        memory.note("v", DEVICE, variable.value, held)
+
+    update()
+    assert in_use(memory) == 4096 and memory.allocator.stats().num_allocs == 1
+    read = variable.value
+    update()
+    assert in_use(memory) == 8192 and memory.allocator.stats().num_allocs == 2
+    del read
+    assert in_use(memory) == 4096
+
+
+def test_an_update_that_fails_leaves_the_variable_its_memory(memory):
+    variable = VariableStorage("v", tf.float32, tf.TensorShape([1024]))
+    assert memory.hold(variable) is None  # nothing was assigned
+    variable.assign(memory.note("v", DEVICE, np.zeros(1024, np.float32)))
+    held = memory.hold(variable)
+    del held
+    assert in_use(memory) == 4096
+    variable.reset()
+    assert in_use(memory) == 0
+
+
+def test_what_numpy_copies_shares_the_memory_of_its_input(memory):
+    across = memory.note("a", DEVICE, np.zeros([32, 32], np.float32).T)
+    flat = memory.note_shared("b", DEVICE, across, across.reshape(-1))
+    assert not np.shares_memory(across, flat)
+    assert in_use(memory) == 4096 and memory.allocator.stats().num_allocs == 1
+    again = memory.note_shared("c", DEVICE, flat, flat.copy())
+    del across, flat
+    assert in_use(memory) == 4096
+    del again
+    assert in_use(memory) == 0
+    small = memory.note("a", DEVICE, np.zeros(4, np.float32))
+    large = memory.note_shared("b", DEVICE, small, np.zeros(1024, np.float32))  # no view of it
+    assert in_use(memory) == 4096 + 256
+    del small, large
 
 
 def test_an_owner_that_dies_inside_the_allocator_is_freed_later(memory):

@@ -135,6 +135,7 @@ class DryRun:
         shapes: what is known of shapes.
         trips: what is settled about loops.
         likeness: which nodes are alike.
+        is_guess: whether the sizes of a node are assumed, and so do not hang on the values that it gets.
         limits: full name -> bytes that the device's allocator may hand out; `UNBOUNDED` where nothing is to fail.
         growth: whether allocators take memory as it is needed.
     """
@@ -149,10 +150,12 @@ class DryRun:
         shapes: Shapes,
         trips: TripsOf,
         likeness: LikenessOf,
+        is_guess: Callable[[str], bool],
         limits: Mapping[str, tuple[int, int]],
         growth: bool,
     ) -> None:
         self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
+        self._is_guess = is_guess
         self._facts: dict[tuple[str, str], _Facts] = {}
         self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
         self.resources = SessionResources()
@@ -244,6 +247,8 @@ class DryRun:
         makes = ResultMaker(op, self._shapes if op.graph is self._graph else _nothing_known)
         if facts.is_outside or (is_stateful and not keeps_to_step):
             return makes.new, False
+        if makes.is_known and op.graph is self._graph and self._is_guess(op.name):
+            return makes.new, True
         runs = facts.updates or (keeps_to_step and not facts.is_fresh) or op_type in _METADATA
         makes_new = facts.is_fresh or op_type in NEW_WHEN_LARGE
         is_probed = op_type in BATCH_NORMALIZATIONS

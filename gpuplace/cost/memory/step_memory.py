@@ -268,6 +268,10 @@ class _Step:
             return None
         return self.shapes.kinds[place].number, sizes
 
+    def is_guess(self, node: str) -> bool:
+        """Whether the sizes of a node are assumed."""
+        return self.index.get(node) in self.shapes.guesses
+
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""
         return self.devices[op.name]
@@ -396,6 +400,7 @@ class _Step:
             self.sizes,
             self.trips,
             self.likeness,
+            self.is_guess,
             limits,
             settings.allow_growth,
         )

@@ -69,6 +69,8 @@ class StepShapes:
     """What had to be assumed, a sentence each."""
     rests_on: Mapping[int, str] = field(default_factory=dict)
     """Nodes whose shapes hang on something assumed, or are not known, and what that is."""
+    guesses: frozenset[int] = frozenset()
+    """Those of them that this begins with: their own sizes are assumed, whatever values they come from."""
 
     def __getitem__(self, tensor: str) -> TensorShape:
         """The shape of a tensor by its name, or of a node's first output; KeyError for an unknown one."""
@@ -162,10 +164,11 @@ def step_shapes(
         ]
     assumed: list[str] = []
     rests_on: dict[int, str] = {}
+    guesses = frozenset[int]()
     engine = plain
     unknown = [node for node, found in enumerate(plain.shapes) if not all(map(is_known, found or ()))]
     if unknown and assume is not None:
-        engine, assumed, rests_on = _with_assumptions(plain, unknown, assume, kinds, use_hints)
+        engine, assumed, rests_on, guesses = _with_assumptions(plain, unknown, assume, kinds, use_hints)
     elif unknown:
         rests_on = dict.fromkeys(unknown, "its shape is not known")
     frames, outer = frames_of(engine)
@@ -183,6 +186,7 @@ def step_shapes(
         engine=engine,
         assumed=(*perhaps, *assumed, *[found.assumed for found in trips.values() if found.assumed]),
         rests_on=rests_on,
+        guesses=guesses,
     )
 
 
@@ -215,7 +219,7 @@ def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
 
 def _with_assumptions(
     plain: Inference, unknown: list[int], assume: int, kinds: Kinds, use_hints: bool
-) -> tuple[Inference, list[str], dict[int, str]]:
+) -> tuple[Inference, list[str], dict[int, str], frozenset[int]]:
     """The shapes where unknown sizes of what comes from outside are assumed."""
     sources: dict[int, str] = {}
 
@@ -270,7 +274,7 @@ def _with_assumptions(
             f"The shapes of {len(nowhere)} node{'' if len(nowhere) == 1 else 's'} are not known, and unknown sizes"
             f" count as 1: {_listed(nowhere)}"
         )
-    return engine, assumed, rests_on
+    return engine, assumed, rests_on, frozenset(sources)
 
 
 def _demanded_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:

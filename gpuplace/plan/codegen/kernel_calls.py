@@ -23,8 +23,10 @@ from gpuplace.plan.codegen.memory_accounting import (
     count_variables,
     counted,
     counted_copy,
+    hold_variables,
     is_on_host,
     reserve_output,
+    shared_input,
     where_declared,
 )
 from gpuplace.plan.codegen.source import Source
@@ -274,12 +276,20 @@ class KernelCalls:
             values.append(f"out={names.of[reused]}")
         call = f"{source.name_global('k', function)}({', '.join(values)})"
         self._device.enter(step, step.device)
-        reservation = "" if memory is None else reserve_output(source, step, memory)
+        reservation = shared = ""
+        held: dict[Slot, str] = {}
+        if memory is not None:
+            reservation = reserve_output(source, step, memory)
+            held = hold_variables(source, names, step, memory)
+            shares = shared_input(step)
+            shared = "" if shares is None else names.of[shares]
 
         def in_its_memory(slot: Slot, value: str, reservation: str = "") -> str:
             if backend.owns_arrays:
                 return where_declared(source, step, slot, value, backend)
-            return value if memory is None else counted(source, step, slot, value, memory, reservation)
+            return (
+                value if memory is None else counted(source, step, slot, value, memory, reservation, shared)
+            )
 
         if len(step.outputs) == 1:
             if op.op_def is not None and op.op_def.outputs[0].is_list:
@@ -298,7 +308,7 @@ class KernelCalls:
         if reservation:
             source.emit(step, f"del {reservation}")
         if memory is not None:
-            count_variables(source, names, step, memory)
+            count_variables(source, names, step, memory, held)
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""

@@ -7,6 +7,14 @@ as TensorFlow allocates outputs before it computes them::
     t0 = m2(k1(c3, c4), r)
     del r
 
+An update of a variable leaves the value where it was, and a result that shares the memory of an input shares it here
+too, whether or not NumPy copies::
+
+    h0 = hold4(c1)
+    k5(c1, c2, t0)
+    v6(c1, h0)                      a new array gets what the old one had
+    del h0
+
 On a real GPU kernels may return NumPy arrays, and the other way round; what the catalogue says is what consumers get.
 
 Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
@@ -14,13 +22,14 @@ Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import resource, variant
+from gpuplace.graph.op_sets import UPDATES_OF_VARIABLES
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
 from gpuplace.plan.codegen.source import Source
@@ -55,7 +64,13 @@ def where_declared(source: Source, step: Step, slot: Slot, value: str, backend: 
 
 
 def counted(
-    source: Source, step: Step, slot: Slot, value: str, memory: SimulatedMemory, reservation: str = ""
+    source: Source,
+    step: Step,
+    slot: Slot,
+    value: str,
+    memory: SimulatedMemory,
+    reservation: str = "",
+    shared: str = "",
 ) -> str:
     """The expression ``value``, counted in a simulated GPU's memory if it lies there.
 
@@ -66,11 +81,23 @@ def counted(
         value: what makes it.
         memory: the GPU's.
         reservation: name of what ``reserve_output`` took for it.
+        shared: name of the value whose memory it has.
     """
     if slot.location.on_host or _is_handle(slot):
         return value
+    if shared:
+        note = source.name_global("s", partial(memory.note_shared, step.name, step.device))
+        return f"{note}({shared}, {value})"
     note = source.name_global("m", _noting(memory, step))
     return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
+
+
+def shared_input(step: Step) -> Slot | None:
+    """The input whose memory the step's only output has; None where it has its own."""
+    if step.op is None or len(step.outputs) != 1 or not step.inputs or not traits_of(step.op.type).shares:
+        return None
+    slot = step.inputs[0]
+    return None if slot.location.on_host or step.reads[0] or _is_handle(slot) else slot
 
 
 def counted_copy(source: Source, step: Step, value: str, memory: SimulatedMemory) -> str:
@@ -100,12 +127,43 @@ def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
     return "r"
 
 
-def count_variables(source: Source, names: ValueNames, step: Step, memory: SimulatedMemory) -> None:
-    """Adds the lines that count what a kernel has made the value of a variable."""
-    for slot, reads in zip(step.inputs, step.reads, strict=True):
-        if not reads and _is_handle(slot):
-            note = source.name_global("v", _noting_variable(memory, step.device))
-            source.emit(step, f"{note}({names.of[slot]})")
+def hold_variables(source: Source, names: ValueNames, step: Step, memory: SimulatedMemory) -> dict[Slot, str]:
+    """Adds the lines before an update that hold the memory of variables; returns the names of what holds it."""
+    if step.op is None or not step.op.type.startswith(UPDATES_OF_VARIABLES):
+        return {}
+    held = {slot: f"h{number}" for number, slot in enumerate(_variables(step))}
+    for slot, name in held.items():
+        source.namespace["hold"] = memory.hold
+        source.emit(step, f"{name} = hold({names.of[slot]})")
+    return held
+
+
+def count_variables(
+    source: Source, names: ValueNames, step: Step, memory: SimulatedMemory, held: Mapping[Slot, str]
+) -> None:
+    """Adds the lines that count what a kernel has made the value of a variable.
+
+    Args:
+        source: what is written to.
+        names: the names of values.
+        step: the kernel's.
+        memory: the GPU's.
+        held: what `hold_variables` gave.
+    """
+    for slot in _variables(step):
+        note = source.name_global("v", _noting_variable(memory, step.device))
+        name = names.of[slot]
+        source.emit(step, f"{note}({name}, {held[slot]})" if slot in held else f"{note}({name})")
+    if held:
+        source.emit(step, f"del {', '.join(held.values())}")
+
+
+def _variables(step: Step) -> list[Slot]:
+    """What a step takes that may be a variable to which its kernel gives a value, each once."""
+    found = [
+        slot for slot, reads in zip(step.inputs, step.reads, strict=True) if not reads and _is_handle(slot)
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _noting(memory: SimulatedMemory, step: Step) -> Callable[..., Any]:
@@ -113,10 +171,10 @@ def _noting(memory: SimulatedMemory, step: Step) -> Callable[..., Any]:
     return partial(memory.note, step.name, step.device)
 
 
-def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[[Any], None]:
-    def noted(reference: Any) -> None:
+def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[..., None]:
+    def noted(reference: Any, held: Reservation | None = None) -> None:
         variable = getattr(reference, "resource", reference)
         if getattr(variable, "is_initialized", False):
-            memory.note(variable.name, device, variable.value)
+            memory.note(variable.name, device, variable.value, held)
 
     return noted

@@ -10,6 +10,10 @@ kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue ar
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
@@ -24,6 +28,10 @@ DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 
 _chosen: str | None = None
+_acted: ContextVar[str | None] = ContextVar("acted", default=None)
+_actors = 0
+"""How many blocks act as a release of their own; nobody asks for it while there are none."""
+_lock = threading.Lock()
 
 _environ = os.environ
 _variables: Any = getattr(_environ, "_data", None)
@@ -56,6 +64,8 @@ def resolve(release: str | None = None) -> str:
 
 def get_release() -> str:
     """The release chosen by ``set_release``, else by the environment variable GPUPLACE_RELEASE, else 1.15."""
+    if _actors and (acted := _acted.get()) is not None:
+        return acted
     if _chosen is not None:
         return _chosen
     if _is_not_set():
@@ -84,8 +94,30 @@ def set_release(release: str | None) -> None:
     _chosen = None if release is None else resolve(release)
 
 
+@contextmanager
+def acting_as(release: str) -> Iterator[None]:
+    """A block of one thread, or task, for which the process's release is another one.
+
+    Args:
+        release: one of ``RELEASES``.
+
+    Raises:
+        ValueError: there is no such release.
+    """
+    global _actors
+    token = _acted.set(resolve(release))
+    with _lock:
+        _actors += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _actors -= 1
+        _acted.reset(token)
+
+
 def rules(release: str | None = None) -> str:
     """The release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue serve ``release``."""
-    if release is None and _chosen is None and _is_not_set():
+    if release is None and _chosen is None and not _actors and _is_not_set():
         return "1.15"
     return "2.21" if resolve(release) == "2.21" else "1.15"

@@ -485,3 +485,37 @@ def test_a_loop_of_functions_runs_once():
         step = tf.estimate(graph, out, machine="1x K80")
     assert step.guessed == 1.0
     assert step.peak_memory["/job:localhost/replica:0/task:0/device:GPU:0"] >= 2 * 16_000
+
+
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+def test_values_that_nobody_computed_are_no_faults():
+    """Zeros have no Cholesky factor, and an empty line has no three fields."""
+    with tf.Graph().as_default() as graph:
+        with tf.device("/gpu:0"):
+            factor = tf.cholesky(tf.matmul(tf.placeholder(tf.float32, [8, 8]), tf.ones([8, 8])))
+        fields = tf.decode_csv(tf.placeholder(tf.string, [20]), [[0.0], [0.0], [0.0]])
+        step = tf.estimate(graph, [factor, fields], machine="1x K80")
+    assert not step.memory.assumed and step.peak_memory[GPU] >= 2 * 256
+
+
+def test_a_model_whose_variables_are_loaded_has_them_in_memory():
+    with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+        weights = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[784, 100])
+        rows = tf.placeholder(tf.float32, [32, 784])
+        out = tf.matmul(rows, tf.raw_ops.ReadVariableOp(resource=weights, dtype=tf.float32))
+        memory = tf.estimate(graph, out, machine="1x K80").memory
+    assert not memory.assumed and memory.of("GPU:0").variables >= 4 * 784 * 100
+
+
+@pytest.mark.parametrize("release", ["1.15", "2.21"])
+def test_a_graph_of_a_later_release_is_foretold(release):
+    """What 1.15 does not know of a node it was placed without; the process's release has no say in it."""
+    with tf.Graph().as_default() as graph:
+        tf.matmul(tf.placeholder(tf.float32, [64, 64]), tf.ones([64, 64]), name="product")
+    message = graph.as_graph_def()
+    message.node[-1].attr["grad_a"].b = False
+    message.node.add(name="bins", op="StatelessRandomGetAlg") if release == "2.21" else None
+    step = tf.estimate(message, "product", machine="1x K80", release=release)
+    assert not step.memory.assumed and step.peak_memory[GPU] >= 3 * 4 * 64 * 64

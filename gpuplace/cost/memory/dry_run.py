@@ -212,7 +212,9 @@ class DryRun:
         for op in variables:
             made = bind(op.type, "CPU", np, op, self.resources, device_of(op))()
             storage = made.variable if isinstance(made, ResourceHandle) else made
-            storage.assign(unfilled(op.attrs["shape"].known_sizes, storage.dtype.as_numpy_dtype))
+            value = unfilled(op.attrs["shape"].known_sizes, storage.dtype.as_numpy_dtype)
+            memory = self.memories.get(device_of(op))
+            storage.assign(value if memory is None else memory.note(storage.name, device_of(op), value))
 
     def bind(
         self, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str = ""
@@ -372,8 +374,11 @@ def _only_gives(step: Step) -> bool:
 
 
 def _has_variables(op: Operation) -> bool:
-    """Whether an op works on a variable; what has a handle of something else is told by its name."""
-    if any(tensor.dtype.is_ref_dtype for tensor in op.inputs):
+    """Whether an op works on a variable, and does not just read it, as what saves it does.
+
+    What has a handle of something else is told by its name.
+    """
+    if op.op_def is not None and any(arg.is_ref for arg in op.op_def.inputs):
         return not op.type.startswith(("Queue", "Reader", "Barrier", "Accumulator", "Lookup", "SparseAccum"))
     handles = [tensor for tensor in op.inputs if tensor.dtype.base_dtype is resource]
     return (

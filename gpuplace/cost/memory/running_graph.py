@@ -6,8 +6,12 @@ GraphDef was placed that is imported first.
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Any
+
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_def import OpDef
 from gpuplace.plan.lowered_graph import LoweredGraph, runs_lowered
 from gpuplace.why.placement import Placement
 
@@ -27,6 +31,15 @@ def running_graph(placement: Placement) -> Graph:
     return LoweredGraph(program, placement.graph, placement.placer.catalogue)
 
 
+def _leave_out_unknown(node: Any, op_def: OpDef | None) -> None:
+    """Takes attributes from a node that came with a later release: the node was placed without them too."""
+    if op_def is None:
+        return
+    known = {attr.name for attr in op_def.attrs}
+    for name in [name for name in node.attr if name not in known and name[0] != "_"]:
+        del node.attr[name]
+
+
 def _program(placement: Placement) -> Graph:
     source = placement.graph.source
     if isinstance(source, Graph):
@@ -41,6 +54,9 @@ def _program(placement: Placement) -> Graph:
     message.CopyFrom(source.model.graph_def(source.part, placement.placer.catalogue))
     for node in message.node:  # where each is, is settled; groups may name nodes that are not there
         node.attr.pop("_class", None)
+    ops = placement.placer.catalogue.ops
+    for node in chain(message.node, *[function.node_def for function in message.library.function]):
+        _leave_out_unknown(node, ops.get(node.op))
     graph = Graph()
     with graph.as_default():
         try:

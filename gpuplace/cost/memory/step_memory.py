@@ -29,6 +29,7 @@ from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARI
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.plan.lowered_graph import program_of
+from gpuplace.release import acting_as
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")
@@ -195,7 +196,7 @@ class StepMemory:
         if not limits:
             return cls((), *host)
         try:
-            with without_garbage_collection():
+            with without_garbage_collection(), acting_as(placement.release):
                 step = _Step(placement, part, shapes, config, given or {})
                 uses, assumed = step.uses(limits)
         except OpError as error:
@@ -299,9 +300,7 @@ class _Step:
                 values.append(np.asarray(value, tensor.dtype.as_numpy_dtype))
                 continue
             dtype = tensor.dtype.as_numpy_dtype
-            if dtype is object:
-                values.append(np.full(sizes, b"", object))
-            elif dtype is np.bool_:  # what is not known is taken as true
+            if dtype is np.bool_:  # what is not known is taken as true
                 values.append(np.ones(sizes, dtype))
             else:
                 values.append(unfilled(sizes, dtype))
@@ -329,6 +328,18 @@ class _Step:
             if first is not None:
                 found[first] = None
         return tuple(found)
+
+    def _restored(self) -> list[Operation]:
+        """The variables of the step that the graph gives no value to: what loads the model does."""
+        begun = {initializer.inputs[0].op for initializer in self.initializers if initializer.inputs}
+        return [
+            op
+            for op in self.graph.get_operations()
+            if op.type in VARIABLE_OPS
+            and op not in begun
+            and op.name in self.index
+            and op.attrs["shape"].is_fully_defined()
+        ]
 
     def _told(self, limits: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
         """The initializers that have to run, and the variables of the others.
@@ -409,7 +420,7 @@ class _Step:
         before: dict[str, tuple[int, int, int]] = {}
         untold, told = self._told(limits)
         try:
-            dry.give_values(told, self.device_of)
+            dry.give_values([*told, *self._restored()], self.device_of)
             if untold:
                 try:
                     dry.run(((), untold, ()), self.device_of, ())

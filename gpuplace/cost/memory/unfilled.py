@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType, resource, string, variant
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.graph.operation import Operation
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
@@ -52,7 +52,9 @@ class _Space:
         """What makes a new array at every call; arguments as of `array`."""
         kind = np.dtype(dtype)
         nbytes = math.prod(sizes) * kind.itemsize
-        if nbytes <= SMALL_BYTES or kind.hasobject:
+        if kind.hasobject:
+            return partial(np.full, sizes, b"", kind)
+        if nbytes <= SMALL_BYTES:
             return partial(np.zeros, sizes, kind)
         with self._lock:
             if nbytes > self._nbytes:
@@ -139,6 +141,10 @@ class ResultMaker:
                 AttributeError,
                 RuntimeError,
             ):
+                return self.new(*inputs)
+            except ResourceExhaustedError:
+                raise
+            except OpError:  # of values that nobody computed
                 return self.new(*inputs)
 
         return run

@@ -519,3 +519,21 @@ def test_a_graph_of_a_later_release_is_foretold(release):
     message.node.add(name="bins", op="StatelessRandomGetAlg") if release == "2.21" else None
     step = tf.estimate(message, "product", machine="1x K80", release=release)
     assert not step.memory.assumed and step.peak_memory[GPU] >= 3 * 4 * 64 * 64
+
+
+def test_nothing_outside_is_touched(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    called = []
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"):
+        variable = tf.get_variable("variable", [100, 100])
+        saver = tf.train.Saver(sharded=True).as_saver_def()
+        functions = [
+            tf.py_func(lambda: called.append(1) or 1.0, [], tf.float64, stateful=stateful) * 2.0
+            for stateful in (True, False)
+        ]
+        fetches = [
+            *(saver.save_tensor_name, tf.write_file("written", "text"), tf.Print(variable, [variable])),
+            *(tf.print("printed"), tf.Assert(tf.constant(False), ["wrong"]), *functions),
+        ]
+        assert not tf.estimate(graph, fetches, machine="1x K80").memory.assumed
+    assert not called and not list(tmp_path.iterdir()) and capfd.readouterr() == ("", "")

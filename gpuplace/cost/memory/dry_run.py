@@ -39,6 +39,7 @@ from gpuplace.graph.op_sets import (
     MERGES,
     METADATA_OPS,
     NEW_WHEN_LARGE,
+    PYTHON_FUNCTIONS,
     RECEIVES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
@@ -53,6 +54,7 @@ from gpuplace.memory.simulated_memory import SimulatedMemory
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.compile import PlanMaker, Signature
+from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.partition import Schedule, Step
 from gpuplace.session.function_runs import SessionFunctions
 
@@ -300,7 +302,7 @@ class _Facts(NamedTuple):
     runs: bool
     """Whether it runs as it is."""
     is_outside: bool
-    """Whether it reaches outside, or nothing computes it."""
+    """Whether it reaches outside, into the program too, or nothing computes it."""
     keeps_to_step: bool
     updates: bool
     """Whether it changes variables."""
@@ -314,12 +316,19 @@ def _facts_of(op_type: str, device_type: str) -> _Facts:
     found, traits = find_compute(op_type, device_type), traits_of(op_type)
     return _Facts(
         found is not None and op_type in _AS_THEY_ARE,
-        found is None or traits.reads_outside or traits.waits,
+        found is None or traits.reads_outside or traits.waits or op_type in PYTHON_FUNCTIONS,
         op_type.startswith(KEEPING_WITHIN_A_STEP),
         op_type.startswith(UPDATES_OF_VARIABLES),
         traits.fresh,
         found is None or found.is_binder or found.wants_context,
     )
+
+
+class _Folder(Folder):
+    """Folds what no function of the program is called for."""
+
+    def _may_fold(self, op: Operation) -> bool:
+        return op.type not in PYTHON_FUNCTIONS and super()._may_fold(op)
 
 
 class _DryMaker(PlanMaker):
@@ -330,6 +339,7 @@ class _DryMaker(PlanMaker):
         super().__init__(
             devices, kernels, config, release, owner.resources, threading.RLock(), {}, most_lanes=0
         )
+        self._folder = _Folder(config, owner.resources)
 
     def limit_threads(self, in_an_op: int) -> None:
         """Leaves the process as it is."""

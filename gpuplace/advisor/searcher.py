@@ -35,7 +35,9 @@ HOT = (0.02, 0.1)
 WARM = (1e-4, 2e-3)
 """The same for the time of a step, which is slow to compute: there is no time to come down from far above."""
 _SOON = 32
-"""Of so few groups there is."""
+"""Of so few groups there is, ..."""
+HOTTER = (0.02, 0.2)
+"""... from these temperatures in every round; but not where each step is slow to compute."""
 COLD = 2e-5
 """The temperature at the end of a round."""
 _NEAR = 1.1
@@ -237,7 +239,7 @@ class Searcher:
         for name, start in self.given.items():
             self.meet(start, name)
         if not self.has_starts:
-            return [one.device for one in sorted(self.starts.values(), key=lambda one: one[:2])]
+            return self._ranked()
         for device in range(devices):  # all on one, the rest where it is quickest
             if device == 0 or likeness(self.problem.devices[device]) != likeness(
                 self.problem.devices[device - 1]
@@ -258,7 +260,14 @@ class Searcher:
             self.meet(self._filled(order), f"filled {number}")
             cuts = np.unique(np.linspace(0, groups, min(groups, most) + 1).astype(np.int64))
             self._divide(prefixes(order, cuts), f"contiguous {number}")
-        return [one.device for one in sorted(self.starts.values(), key=lambda one: one[:2])]
+        return self._ranked()
+
+    def _ranked(self) -> list[Ints]:
+        """The splits to begin with, the best first; of those that come to the same, which mostly are the same, one."""
+        unlike: dict[tuple[str, str], Found] = {}
+        for one in self.starts.values():
+            unlike.setdefault((f"{one.missing:.9g}", f"{one.value:.9g}"), one)
+        return [one.device for one in sorted(unlike.values(), key=lambda one: one[:2])]
 
     def _divided(self) -> int:
         """How much work it may be to find the best of all divisions."""
@@ -384,8 +393,7 @@ class Searcher:
                 first = begin + (1 - begin) * number / ROUNDS
                 last = begin + (1 - begin) * (number + 1) / ROUNDS
                 near = self._near(starts)
-                is_slow = self.objective == "step_time" and self.problem.group_count > _SOON
-                hot = [one if number < ROUNDS // 2 else one / 4 for one in (WARM if is_slow else HOT)]
+                hot = self._hot(number)
                 jobs = []
                 for which, chain in enumerate(chains):
                     at = number * CHAINS + which
@@ -398,6 +406,14 @@ class Searcher:
                 self.proof.cancel()
                 self.proving.result()
                 self._hear_of_the_proof()
+
+    def _hot(self, number: int) -> list[float]:
+        """Of each chain, the temperature at the beginning of a round."""
+        is_soon = self.problem.group_count <= _SOON
+        if is_soon and self.objective != "step_time":
+            return list(HOTTER)
+        hot = HOT if is_soon or self.objective != "step_time" else WARM
+        return [one if number < ROUNDS // 2 else one / 4 for one in hot]
 
     def _near(self, starts: list[Ints]) -> list[Ints]:
         """Those of the first splits that are worth another look."""

@@ -21,6 +21,8 @@ from gpuplace.advisor.records import Climb, Lattice
 
 _MOST_WORK = 70_000_000
 """Differences, times numbers of devices of each kind, of the largest lattice that is divided."""
+_MOST_SETS = 8192
+"""Sets of the largest lattice that is made."""
 
 
 def likeness(device: Device) -> tuple[Hashable, ...]:
@@ -45,6 +47,9 @@ def down_sets(problem: Problem, most: int) -> Lattice | None:
     most = min(most, _MOST_WORK) // math.prod(len(members) + 1 for members in _alike(problem.devices))
     component, sources, readers, _ = lines(problem)
     count = int(component.max()) + 1
+    most_sets = min(_MOST_SETS, int(most ** (2 / 3)))  # the fewest differences: each of many pieces in or out
+    if count >= most_sets:
+        return None
     before = [0] * count
     after: list[list[int]] = [[] for _ in range(count)]
     for source, reader in zip(sources.tolist(), readers.tolist()):
@@ -56,11 +61,13 @@ def down_sets(problem: Problem, most: int) -> Lattice | None:
     grown: list[list[tuple[int, int]]] = []
     while len(grown) < len(found):
         own, pieces = found[len(grown)], ready[len(grown)]
+        if 1 << len(pieces) > most_sets:  # any of them may be in a set that others are not in
+            return None
         grown.append([])
         for piece in pieces:
             larger = own | 1 << piece
             if larger not in number:
-                if len(found) ** 1.5 > most:  # each piece in or out, of many: so few differences at least
+                if len(found) > most_sets:
                     return None
                 number[larger] = len(found)
                 found.append(larger)
@@ -151,10 +158,9 @@ def best_division(ground: Ground, lattice: Lattice) -> Ints | None:
     result = whole(len(ground.arrays.sizes))
     left = [list(members) for members in alike]
     strides = np.cumprod([1, *(most + 1)])
-    held = _held(lattice)
     while end > 0:
         kind, begin = divmod(int(choice[at * sets + end]), sets)
-        result[held[end] & ~held[begin]] = left[kind].pop()
+        result[_between(lattice, begin, end)] = left[kind].pop()
         at -= int(strides[kind])
         end = begin
     return result
@@ -167,16 +173,18 @@ def _alike(devices: tuple[Device, ...]) -> list[list[int]]:
     return list(kinds.values())
 
 
-def _held(lattice: Lattice) -> Any:
-    """``[sets, groups]``: which groups each set has."""
-    sets = len(lattice.grown_start) - 1
-    held = np.zeros((sets, len(lattice.pieces)), bool)
-    for one in range(sets):
-        for at in range(lattice.grown_start[one], lattice.grown_start[one + 1]):
-            piece, grown = lattice.added[at], lattice.grown[at]
-            held[grown] = held[one]
-            held[grown, lattice.pieces[lattice.piece_start[piece] : lattice.piece_start[piece + 1]]] = True
-    return held
+def _between(lattice: Lattice, inner: int, outer: int) -> Ints:
+    """Groups of one set that another within it does not have."""
+    within = np.zeros(len(lattice.grown_start) - 1, np.int64)  # one that each set is a piece more than
+    last = np.zeros_like(within)
+    within[lattice.grown] = np.repeat(np.arange(len(within)), np.diff(lattice.grown_start))
+    last[lattice.grown] = lattice.added
+    is_there = np.zeros(len(lattice.piece_start) - 1, bool)
+    for one, has in ((outer, True), (inner, False)):
+        while one:
+            is_there[last[one]] = has
+            one = int(within[one])
+    return lattice.pieces[np.repeat(is_there, np.diff(lattice.piece_start))]
 
 
 def _starts(lengths: list[int]) -> Ints:

@@ -285,6 +285,9 @@ class _Merger:
         is_inline = None
         if problem.is_inline is not None:
             is_inline = np.bincount(member, ~problem.is_inline, count) == 0
+        is_backward = None
+        if problem.is_backward is not None:
+            is_backward = np.bincount(member, ~problem.is_backward, count) == 0
         held = None if problem.held is None else np.bincount(member, problem.held, count).astype(np.float64)
         roots = np.array([self._find(group) for group in range(problem.group_count)], np.int64)
         first = np.full(count, -1)
@@ -310,6 +313,7 @@ class _Merger:
                 gates=None,
                 gate_homes=None,
                 held=held,
+                is_backward=is_backward,
             ),
             member,
         )

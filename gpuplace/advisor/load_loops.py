@@ -10,7 +10,7 @@ from gpuplace.advisor.loops import (
     propose,
     uniform,
 )
-from gpuplace.advisor.records import LoadState, Network, Reals, Wholes
+from gpuplace.advisor.records import Climb, Lattice, LoadState, Network, Reals, Wholes
 
 SPREAD = 0.05
 """How much the root mean square of loads counts beside the largest, which alone would not say which way is down."""
@@ -186,94 +186,116 @@ def try_all_loads(net: Network, state: LoadState, steps: int) -> int:
 
 
 def spans(
-    net: Network,
-    order: Wholes,
-    cuts: Wholes,
-    kind: int,
-    other: int,
-    state: LoadState,
-    load: Reals,
-    size: Reals,
+    net: Network, lattice: Lattice, kind: int, other: int, state: LoadState, climb: Climb, load: Reals
 ) -> None:
-    """What every stretch of an order would be as the whole of one device, the rest on others.
+    """What the difference of every two sets would be as the whole of one device, the rest on others.
+
+    From each set, those above it are walked to depth first; what is on the device stays there until a way branches off
+    below it.
 
     Args:
         net: the ``Network``.
-        order: ``[groups]``.
-        cuts: ``[pieces + 1]``: where the stretches may begin and end.
+        lattice: the sets.
         kind: the device.
         other: another device for all the rest; its own load is not looked at.
         state: to work with.
-        load: ``[pieces * pieces]``: written, at ``first * pieces + last``; infinite where it cannot run there.
-        size: the same of memory.
+        climb: likewise.
+        load: one for each of ``lattice.larger``; written: infinite where it cannot run there or does not fit.
     """
-    pieces = len(cuts) - 1
-    groups = len(order)
-    device = state.device
-    for first in range(pieces):
-        for group in range(groups):
+    device, devices = state.device, net.device_count
+    slot, way, turn, put_on = climb.slot, climb.way, climb.turn, climb.put_on
+    for begin in range(len(lattice.grown_start) - 1):
+        for group in range(len(device)):
             device[group] = other
         tally(net, state)
         state.load[kind] = 0.0
         state.used[kind] = 0.0
-        is_possible = True
-        for last in range(first, pieces):
-            at = cuts[last]
-            while at < cuts[last + 1] and is_possible:
-                group = order[at]
-                if net.seconds[group * net.device_count + kind] == float("inf"):
+        for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
+            slot[lattice.larger[at]] = at
+            load[at] = -1.0  # not yet seen
+        depth = 0
+        held = 0
+        way[0] = begin
+        turn[0] = lattice.grown_start[begin]
+        while depth >= 0:
+            at = turn[depth]
+            if at == lattice.grown_start[way[depth] + 1]:
+                depth -= 1
+                continue
+            turn[depth] += 1
+            grown = lattice.grown[at]
+            piece = lattice.added[at]
+            if load[slot[grown]] >= 0.0:
+                continue
+            load[slot[grown]] = float("inf")
+            is_possible = True
+            for where in range(lattice.piece_start[piece], lattice.piece_start[piece + 1]):
+                if net.seconds[lattice.pieces[where] * devices + kind] == float("inf"):
                     is_possible = False
-                else:
-                    put(net, state, group, kind)
-                at += 1
-            load[first * pieces + last] = state.load[kind] if is_possible else float("inf")
-            size[first * pieces + last] = state.used[kind]
-            if not is_possible or state.used[kind] > net.rooms[kind]:
-                for rest in range(last, pieces):
-                    load[first * pieces + rest] = float("inf")
-                break
+            if not is_possible:
+                continue
+            while held > depth:
+                held -= 1
+                for where in range(lattice.piece_start[put_on[held]], lattice.piece_start[put_on[held] + 1]):
+                    put(net, state, lattice.pieces[where], other)
+            for where in range(lattice.piece_start[piece], lattice.piece_start[piece + 1]):
+                put(net, state, lattice.pieces[where], kind)
+            put_on[held] = piece
+            held += 1
+            if state.used[kind] <= net.rooms[kind]:
+                load[slot[grown]] = state.load[kind]
+                depth += 1
+                way[depth] = grown
+                turn[depth] = lattice.grown_start[grown]
+        for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
+            if load[at] < 0.0:
+                load[at] = float("inf")  # what leads there does not fit
 
 
 def divide(
-    pieces: int, kinds: int, most: Wholes, load: Reals, is_sum: bool, best: Reals, choice: Wholes
+    lattice: Lattice, kinds: int, most: Wholes, load: Reals, is_sum: bool, best: Reals, choice: Wholes
 ) -> None:
-    """The best division of an order into stretches, each the whole of one device.
+    """The best division of all groups into differences of sets, each the whole of one device.
 
-    ``best[(n_0, n_1, ...), end]`` is the best that the first `end` pieces come to on n_0 devices of kind 0, and so on.
+    ``best[(n_0, n_1, ...), set]`` is the best that the set comes to on n_0 devices of kind 0, and so on.
+
+    Source: "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020), section 5.1.
 
     Args:
-        pieces: how many pieces the order has.
+        lattice: the sets.
         kinds: how many kinds of devices there are.
         most: ``[kinds]``: how many devices of each.
-        load: ``[kinds * pieces * pieces]``: see ``spans``.
+        load: ``[kinds, larger]``: see ``spans``.
         is_sum: whether loads add up, as those of one sample do, or the largest counts.
-        best: ``[states * (pieces + 1)]``; written.
-        choice: the same, ``kind * (pieces + 1) + begin`` of the last stretch; -1: none. Written.
+        best: ``[states, sets]``; written.
+        choice: the same, ``kind * sets + begin`` of the last difference; -1: none. Written.
     """
-    states = len(best) // (pieces + 1)
-    for state in range(states):
-        for end in range(pieces + 1):
-            best[state * (pieces + 1) + end] = 0.0 if end == 0 else float("inf")
-            choice[state * (pieces + 1) + end] = -1
+    sets = len(lattice.grown_start) - 1
+    pairs = len(lattice.larger)
+    for state in range(len(best) // sets):
+        row = state * sets
+        for end in range(sets):
+            best[row + end] = 0.0 if end == 0 else float("inf")
+            choice[row + end] = -1
         stride = 1
         for kind in range(kinds):
             if state // stride % (most[kind] + 1) > 0:
-                before = (state - stride) * (pieces + 1)
-                for end in range(1, pieces + 1):
-                    at = state * (pieces + 1) + end
-                    if best[before + end] < best[at]:  # a device with nothing
-                        best[at] = best[before + end]
-                        choice[at] = kind * (pieces + 1) + end
-                    for begin in range(end - 1, -1, -1):
-                        own = load[(kind * pieces + begin) * pieces + end - 1]
-                        if own == float("inf"):
-                            continue
+                before = (state - stride) * sets
+                for end in range(1, sets):
+                    if best[before + end] < best[row + end]:  # a device with nothing
+                        best[row + end] = best[before + end]
+                        choice[row + end] = kind * sets + end
+                for begin in range(sets - 2, -1, -1):
+                    if best[before + begin] == float("inf"):
+                        continue
+                    for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
                         value = best[before + begin]
+                        own = load[kind * pairs + at]
                         if is_sum:
                             value += own
                         elif own > value:
                             value = own
-                        if value < best[at]:
-                            best[at] = value
-                            choice[at] = kind * (pieces + 1) + begin
+                        if value < best[row + lattice.larger[at]]:
+                            best[row + lattice.larger[at]] = value
+                            choice[row + lattice.larger[at]] = kind * sets + begin
             stride *= most[kind] + 1

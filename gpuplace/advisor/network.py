@@ -176,42 +176,79 @@ def blocks_of(problem: Problem) -> Blocks:
 def orders(problem: Problem, most: int = 4) -> list[Ints]:
     """Linear orders of the groups, in which an interval is likely to be a good part of a split.
 
-    First depth first, then breadth first, both in topological order where the groups have one; where groups wait for
-    each other, as those of a backward and a forward node do, they go by their first node.
+    First depth first, then breadth first, both in the order of ``lines``.
 
     Args:
         problem: one that `checked` let pass.
         most: how many are looked for.
     """
-    order = topological_order(problem)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    first = np.full(problem.group_count, len(order))
-    np.minimum.at(first, problem.groups, place)
-    sources, readers = problem.groups[problem.sources], problem.groups[problem.readers]
-    component = _components(sources, readers, problem.group_count)
-    if component.max() + 1 < 0.8 * problem.group_count:  # of training: the forward nodes alone say the order
-        is_first = first[problem.groups] == place
-        forward = is_first[problem.sources] & is_first[problem.readers] & (first[sources] < first[readers])
-        sources, readers = sources[forward], readers[forward]
-        component = _components(sources, readers, problem.group_count)
+    component, sources, readers, first = lines(problem)
     found: list[Ints] = []
     for depth_first, backwards in ((True, False), (True, True), (False, False), (False, True))[:most]:
         ends = (readers, sources) if backwards else (sources, readers)
-        walk = _walk(component[ends[0]], component[ends[1]], component, first, depth_first)
+        walk = _walk(*ends, component, first, depth_first)
         walk = walk[::-1].copy() if backwards else walk
         if not any(np.array_equal(walk, other) for other in found):
             found.append(walk)
     return found
 
 
+def lines(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
+    """Which groups come after which in a pipeline.
+
+    In training a device that has a forward node has its backward nodes too; so the forward nodes say the order. Where
+    they are not known, that is the first node of each group, if many groups wait for each other. What has no forward
+    node mirrors its backward edges::
+
+        forward     a ────────> b ────────> c        edges: a -> b -> c, and, mirrored, a -> x -> b
+        backward    a <── x <── b <──────── c
+
+    Args:
+        problem: one that `checked` let pass.
+
+    Returns:
+        The component of each group, those that lead to each other being one; sources and readers of the edges between
+        components, each once; and the place of each group's first node in a topological order.
+    """
+    count = problem.group_count
+    order = topological_order(problem)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first = np.full(count, len(order))
+    np.minimum.at(first, problem.groups, place)
+    sources, readers = problem.groups[problem.sources], problem.groups[problem.readers]
+    if problem.is_backward is not None and problem.is_backward.any():
+        has_forward = np.bincount(problem.groups, ~problem.is_backward, count) > 0
+        ends = problem.is_backward[problem.sources], problem.is_backward[problem.readers]
+        is_forward = ~ends[0] & ~ends[1]
+        is_mirrored = ends[0] & ends[1] & ~(has_forward[sources] & has_forward[readers])
+        sources, readers = (
+            np.concatenate([one[is_forward], other[is_mirrored]])
+            for one, other in ((sources, readers), (readers, sources))
+        )
+        component = _components(sources, readers, count)
+    else:
+        component = _components(sources, readers, count)
+        if component.max() + 1 < 0.8 * count:
+            is_first = first[problem.groups] == place
+            forward = (
+                is_first[problem.sources] & is_first[problem.readers] & (first[sources] < first[readers])
+            )
+            sources, readers = sources[forward], readers[forward]
+            component = _components(sources, readers, count)
+    sources, readers = component[sources], component[readers]
+    inner = sources != readers
+    pairs = np.unique(np.stack([sources[inner], readers[inner]], 1), axis=0)
+    return component, pairs[:, 0], pairs[:, 1], first
+
+
 def _walk(sources: Ints, readers: Ints, component: Ints, first: Ints, depth_first: bool) -> Ints:
     """The groups by the components they are in, each component after those that lead to it."""
     count = int(component.max()) + 1
-    inner = sources != readers
-    pairs = np.unique(np.stack([sources[inner], readers[inner]], 1), axis=0)
-    starts, ends = adjacency(pairs[:, 0], pairs[:, 1], count)
-    waits = np.bincount(pairs[:, 1], minlength=count).tolist()
+    order = np.lexsort((readers, sources))
+    sources, readers = sources[order], readers[order]
+    starts, ends = adjacency(sources, readers, count)
+    waits = np.bincount(readers, minlength=count).tolist()
     early = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(early, component, first)
     by_place = np.argsort(early, kind="stable").tolist()

@@ -113,6 +113,8 @@ class Problem:
     """``[nodes]``: for how long a node on a pool has all cores, for the time of a step: of such nodes one computes at a
     time. None: none has.
     """
+    is_backward: NDArray[np.bool_] | None = None
+    """``[nodes]``: whether it is of the backward pass; None: that is not known."""
 
     @property
     def node_count(self) -> int:

@@ -50,6 +50,29 @@ class Network(NamedTuple):
     """``[groups]``: a linear order in which neighbours are close."""
 
 
+class Lattice(NamedTuple):
+    """Sets of groups, with each those that lead to its groups, and how they grow; arrays or lists as in ``Network``.
+
+    The difference of two, one within the other, may be the whole of one device. The first set is empty, the last has
+    all groups, and each comes after those within it.
+    """
+
+    piece_start: Wholes
+    """``[pieces + 1]``."""
+    pieces: Wholes
+    """Groups by the piece that they are of: sets grow by a piece at a time."""
+    grown_start: Wholes
+    """``[sets + 1]``."""
+    grown: Wholes
+    """Sets by the set that they are one piece more than."""
+    added: Wholes
+    """That piece, for each of ``grown``."""
+    pair_start: Wholes
+    """``[sets + 1]``."""
+    larger: Wholes
+    """Sets by each set that is within them, not itself."""
+
+
 class Blocks(NamedTuple):
     """Nodes in a topological order, as the latency of a split is computed; arrays or lists as in ``Network``."""
 
@@ -175,6 +198,19 @@ class LoadState(NamedTuple):
     best_device: Wholes
     total: Reals
     weight: float
+
+
+class Climb(NamedTuple):
+    """Room to walk over a lattice in."""
+
+    slot: Wholes
+    """``[sets]``."""
+    way: Wholes
+    """``[pieces + 1]``."""
+    turn: Wholes
+    """``[pieces + 1]``."""
+    put_on: Wholes
+    """``[pieces]``."""
 
 
 class BlockWork(NamedTuple):

@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.advisor.bounds import lower_bound, step_bound
-from gpuplace.advisor.chains import Chain, Ground, new_state, prepare
+from gpuplace.advisor.chains import Chain, Ground, prepare
+from gpuplace.advisor.divisions import best_division, down_sets, likeness, prefixes
 from gpuplace.advisor.exact import Proof, can_prove
 from gpuplace.advisor.network import orders
 from gpuplace.advisor.problem import Ints, Problem, group_seconds
+from gpuplace.advisor.records import Lattice
 from gpuplace.errors import InvalidArgumentError
 
 OBJECTIVES = ("throughput", "latency", "step_time")
@@ -33,7 +35,9 @@ HOT = (0.02, 0.1)
 WARM = (1e-4, 2e-3)
 """The same for the time of a step, which is slow to compute: there is no time to come down from far above."""
 _SOON = 32
-"""Of so few groups there is."""
+"""Of so few groups there is, ..."""
+HOTTER = (0.02, 0.2)
+"""... from these temperatures in every round; but not where each step is slow to compute."""
 COLD = 2e-5
 """The temperature at the end of a round."""
 _NEAR = 1.1
@@ -54,6 +58,10 @@ _FEW_DEVICES = 4
 """With more devices, a group is not tried on each of them."""
 _PIECES = 500
 """The most pieces that an order is cut into, for the best division of it."""
+_DIVIDED = 100
+"""The best of all divisions is found where that is no more work than so many differences of sets a change."""
+_DIVIDED_SLOWLY, _DIVIDED_QUICKLY = 100_000, 7_000_000
+"""The same a second, in Python and compiled."""
 
 
 def of_groups(problem: Problem, device_of: Any) -> Ints:
@@ -231,31 +239,46 @@ class Searcher:
         for name, start in self.given.items():
             self.meet(start, name)
         if not self.has_starts:
-            return [one.device for one in sorted(self.starts.values(), key=lambda one: one[:2])]
+            return self._ranked()
         for device in range(devices):  # all on one, the rest where it is quickest
-            if not self._is_like_the_one_before(device):
+            if device == 0 or likeness(self.problem.devices[device]) != likeness(
+                self.problem.devices[device - 1]
+            ):
                 name = f"all on {self.problem.devices[device].name}"
                 self.meet(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device), name)
         if self.objective == "step_time":
             for name, weight, window in LISTS:
                 self.meet(self.ground.scheduled(weight, window), name)
         is_step = self.objective == "step_time"
-        most = _PIECES if self.steps is not None or not self.in_lists else _PIECES // 8
-        most = _PIECES // 8 if is_step else most
+        is_slow = is_step or (self.in_lists and self.steps is None)
+        if not is_step:
+            self._divide(down_sets(self.problem, self._divided()), "contiguous")
+        most = _PIECES // 8 if is_slow else _PIECES
         for number, order in enumerate(orders(self.problem, 2 if is_step else 4)):
             if self._fraction() > 0.15 and self.found.missing == 0:
                 break
             self.meet(self._filled(order), f"filled {number}")
             cuts = np.unique(np.linspace(0, groups, min(groups, most) + 1).astype(np.int64))
-            for start in self._divisions(order, cuts):
-                self.meet(start, f"contiguous {number}")
-        return [one.device for one in sorted(self.starts.values(), key=lambda one: one[:2])]
+            self._divide(prefixes(order, cuts), f"contiguous {number}")
+        return self._ranked()
 
-    def _is_like_the_one_before(self, device: int) -> bool:
-        if device == 0:
-            return False
-        one, other = self.problem.devices[device], self.problem.devices[device - 1]
-        return _likeness(one) == _likeness(other)
+    def _ranked(self) -> list[Ints]:
+        """The splits to begin with, the best first; of those that come to the same, which mostly are the same, one."""
+        unlike: dict[tuple[str, str], Found] = {}
+        for one in self.starts.values():
+            unlike.setdefault((f"{one.missing:.9g}", f"{one.value:.9g}"), one)
+        return [one.device for one in sorted(unlike.values(), key=lambda one: one[:2])]
+
+    def _divided(self) -> int:
+        """How much work it may be to find the best of all divisions."""
+        if self.steps is not None:  # whether loops are compiled makes no difference
+            return _DIVIDED * self.steps
+        return int((_DIVIDED_SLOWLY if self.in_lists else _DIVIDED_QUICKLY) * self.seconds)
+
+    def _divide(self, lattice: Lattice | None, name: str) -> None:
+        """Meets the best division into differences of sets, if there is one."""
+        if lattice is not None and (start := best_division(self.ground, lattice)) is not None:
+            self.meet(start, name)
 
     def _filled(self, order: Ints) -> Ints:
         """One device after the other filled to its memory; what is left, where most room is."""
@@ -277,46 +300,6 @@ class Searcher:
             device[group] = here
             room[here] -= size
         return device
-
-    def _divisions(self, order: Ints, cuts: Ints) -> list[Ints]:
-        """The best division of an order into one stretch a device."""
-        kinds: dict[tuple[Any, ...], list[int]] = {}
-        for at, one in enumerate(self.problem.devices):
-            kinds.setdefault(_likeness(one), []).append(at)
-        alike = list(kinds.values())
-        pieces = len(cuts) - 1
-        states = math.prod(len(members) + 1 for members in alike)
-        if states * pieces * pieces > 30_000_000 or len(self.problem.devices) < 2:
-            return []
-        net, loops = self.ground.net, self.ground.load_loops
-        state = self.ground.walked(new_state(self.arrays, 0.0))
-
-        def of(array: Any) -> Any:
-            return array.tolist() if self.in_lists else array
-
-        loads = []
-        for members in alike:
-            load, size = of(np.full(pieces * pieces, math.inf)), of(np.zeros(pieces * pieces))
-            other = next(at for at in range(len(self.problem.devices)) if at != members[0])
-            loops.spans(net, of(order), of(cuts), members[0], other, state, load, size)
-            loads.append(load)
-        best = of(np.full(states * (pieces + 1), math.inf))
-        choice = of(np.full(states * (pieces + 1), -1, np.int64))
-        most = np.array([len(members) for members in alike], np.int64)
-        is_sum = self.objective != "throughput"
-        loops.divide(pieces, len(alike), of(most), of(np.concatenate(loads)), is_sum, best, choice)
-        at, end = states - 1, pieces
-        if best[at * (pieces + 1) + end] == math.inf:
-            return []
-        device = np.zeros(len(order), np.int64)
-        left = [list(members) for members in alike]
-        strides = np.cumprod([1, *(most + 1)])
-        while end > 0:
-            kind, begin = divmod(int(choice[at * (pieces + 1) + end]), pieces + 1)
-            device[order[cuts[begin] : cuts[end]]] = left[kind].pop()
-            at -= int(strides[kind])
-            end = begin
-        return [device]
 
     # ---- one group after the other
 
@@ -410,8 +393,7 @@ class Searcher:
                 first = begin + (1 - begin) * number / ROUNDS
                 last = begin + (1 - begin) * (number + 1) / ROUNDS
                 near = self._near(starts)
-                is_slow = self.objective == "step_time" and self.problem.group_count > _SOON
-                hot = [one if number < ROUNDS // 2 else one / 4 for one in (WARM if is_slow else HOT)]
+                hot = self._hot(number)
                 jobs = []
                 for which, chain in enumerate(chains):
                     at = number * CHAINS + which
@@ -424,6 +406,14 @@ class Searcher:
                 self.proof.cancel()
                 self.proving.result()
                 self._hear_of_the_proof()
+
+    def _hot(self, number: int) -> list[float]:
+        """Of each chain, the temperature at the beginning of a round."""
+        is_soon = self.problem.group_count <= _SOON
+        if is_soon and self.objective != "step_time":
+            return list(HOTTER)
+        hot = HOT if is_soon or self.objective != "step_time" else WARM
+        return [one if number < ROUNDS // 2 else one / 4 for one in hot]
 
     def _near(self, starts: list[Ints]) -> list[Ints]:
         """Those of the first splits that are worth another look."""
@@ -517,7 +507,3 @@ class Searcher:
         used = np.bincount(device, self.arrays.sizes, len(self.problem.devices))
         missing = float(np.maximum(used - self.arrays.rooms, 0).sum())
         return missing, self.value(device)
-
-
-def _likeness(device: Any) -> tuple[Any, ...]:
-    return device.kind, device.memory, device.link, device.is_pool

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def read_workload(text: str | bytes, objective: str) -> Problem:
             hint="--objective throughput",
         )
     devices = _devices(data, objective)
-    return checked(Problem(tuple(ids), seconds, sizes, transfer, groups, sources, readers, devices))
+    problem = Problem(tuple(ids), seconds, sizes, transfer, groups, sources, readers, devices)
+    return checked(replace(problem, is_backward=backward))
 
 
 def split_of(problem: Problem, device_of: Sequence[int]) -> dict[str, list[dict[str, list[Any]]]]:

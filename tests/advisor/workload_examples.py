@@ -41,6 +41,61 @@ def random_workload(seed: int, most: int = 10, *, training: bool = False) -> dic
     }
 
 
+def branched_training(seed: int, blocks: int) -> dict[str, Any]:
+    """Training of a chain of blocks of branches that join: backward nodes mirror the forward ones and stay with them.
+
+    Some backward nodes stand between two others and belong to no forward node, as sums of gradients do. Transfers are
+    as large as work, memory is tight, and there are two to four accelerators and a slow processor.
+    """
+    chance = random.Random(seed)
+    ways: list[tuple[int, int]] = []  # edges between forward nodes
+    count, ends = 1, [0]
+    for _ in range(blocks):
+        branches = []
+        for _ in range(chance.randint(1, 3)):
+            before = ends
+            for _ in range(chance.randint(1, 2)):
+                ways += [(one, count) for one in before]
+                before = [count]
+                count += 1
+            branches += before
+        if chance.random() < 0.3:  # a shortcut around the block
+            branches += ends
+        ways += [(one, count) for one in dict.fromkeys(branches)]
+        ends = [count]
+        count += 1
+    nodes = [
+        {
+            "id": at,
+            "supportedOnFpga": 1,
+            "cpuLatency": chance.uniform(20, 40),
+            "fpgaLatency": chance.uniform(0.5, 3),
+            "isBackwardNode": int(at >= count),
+            "size": chance.randint(1, 9),
+            "colorClass": at % count,
+        }
+        for at in range(2 * count)
+    ]
+    kept = [(source, reader + count) for source, reader in ways if chance.random() < 0.5]  # for gradients
+    pairs = [*ways, *kept, *((at, at + count) for at in range(count))]
+    for source, reader in ways:
+        if chance.random() < 0.25:
+            nodes.append({**nodes[source + count], "id": len(nodes), "size": 0, "fpgaLatency": 0.1})
+            del nodes[-1]["colorClass"]
+            pairs += [(reader + count, len(nodes) - 1), (len(nodes) - 1, source + count)]
+        else:
+            pairs.append((reader + count, source + count))
+    cost = [chance.uniform(0.5, 8) for _ in nodes]
+    devices = chance.randint(2, 4)
+    return {
+        "maxSizePerFPGA": sum(node["size"] for node in nodes) / devices * chance.choice([1.2, 1.6, 9]),
+        "maxFPGAs": devices,
+        "maxCPUs": 1,
+        "nodes": nodes,
+        "edges": [{"sourceId": one, "destId": other, "cost": cost[one]} for one, other in pairs],
+    }
+
+
 def as_text(workload: dict[str, Any]) -> str:
     return json.dumps(workload)
 

@@ -29,8 +29,14 @@ from gpuplace.clusters.dead_tensors import DeadTensors
 from gpuplace.clusters.loop_nodes import LoopNodes, add_signal, encode_attrs
 from gpuplace.clusters.shared_loops import SharedLoops, is_constant_entry
 from gpuplace.dtypes import float32
-from gpuplace.errors import UnimplementedError
-from gpuplace.graph.op_sets import ENTERS, MAY_BE_DEAD, RECEIVED_SHAPE
+from gpuplace.graph.op_sets import (
+    DECIDES_WHOLE_LOOP,
+    ENTERS,
+    KNOWN_BRANCH,
+    MAY_BE_DEAD,
+    RECEIVED_SHAPE,
+    SWITCHES,
+)
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.export import add_library, node_def, version_def
@@ -77,7 +83,7 @@ def divided(
         drops_unused: whether gradients that nobody takes are left out, where the step has no loops and no GPUs.
 
     Raises:
-        UnimplementedError: a loop on several tasks is none that ``while_loop`` makes, or is in a branch in a loop.
+        UnimplementedError: a loop on several tasks is none that ``while_loop`` makes.
         InvalidArgumentError: the operations form a cycle.
     """
     return _Division(signature, device_of, done, drops_unused).parts()
@@ -181,11 +187,12 @@ class _Division:
         shared = {} if self._loops is None else self._loops.tasks
         for frame, tasks in shared.items():
             entry = self._entry(frame)
+            assert frame.predicate is not None
+            wanted = [frame.predicate.outputs[0], *([] if entry is None else entry.inputs)]
             for task in tasks:
-                assert frame.predicate is not None
-                for tensor in (frame.predicate.outputs[0], entry):
-                    if tensor is not None and tensor not in self._fed and self._task[tensor.op] != task:
-                        found.setdefault(tensor.op, {})[tensor, task] = None
+                for value in wanted:
+                    if value not in self._fed and self._task[value.op] != task:
+                        found.setdefault(value.op, {})[value, task] = None
         for op in self._operations:
             task = self._task[op]
             for source, tensor in () if self._is_brought(op) else self._needed(op):
@@ -201,27 +208,21 @@ class _Division:
     def _anchored(self, op: Operation) -> tuple[Frame, int] | None:
         return None if self._loops is None else self._loops.anchored(op)
 
-    def _entry(self, frame: Frame) -> Tensor | None:
-        """A value that leads into a loop, and is missing where the loop does not run; None where it always runs.
-
-        Raises:
-            UnimplementedError: it may not run in an iteration of a loop around it.
-        """
+    def _entry(self, frame: Frame) -> Operation | None:
+        """What leads a value into a loop that is missing where the loop does not run; None where it always runs."""
         if not self._dead.around(frame):
             return None
-        if frame.parent is not None:
-            raise UnimplementedError.of(
-                f"The loop '{frame.name}' is on several tasks, and in a branch of a conditional in another loop.",
-                hint="put it on one task, or the loop around the branch",
-            )
         entries = [
-            op.inputs[0]
+            op
             for op in self._operations
             if op.type in ENTERS
             and op.attrs["frame_name"].decode() == frame.name
             and self._dead.may_be_dead(op.inputs[0])
         ]
-        return min(entries, key=lambda tensor: tensor.shape.num_elements() or 1 << 62)
+        return min(entries, key=self._cost_as_entry)
+
+    def _cost_as_entry(self, enter: Operation) -> tuple[bool, int]:
+        return not self._dead.decides_whole_loop(enter), enter.inputs[0].shape.num_elements() or 1 << 62
 
     def _begun(self, frame: Frame) -> LoopNodes:
         """Adds, on every task of a loop, what makes it go round."""
@@ -231,13 +232,15 @@ class _Division:
         for task in self._loops.tasks[frame]:
             part = self._part(task)
             if entry is not None:
-                nodes.begin(part.graph_def, _cpu(task), self._source(entry, part), entry.dtype.base_dtype)
+                first, dtype = self._source(entry.inputs[0], part), entry.inputs[0].dtype.base_dtype
+                is_whole = self._dead.decides_whole_loop(entry)
+                nodes.begin(part.graph_def, _cpu(task), first, dtype, is_whole)
                 continue
             controls = []
             if frame.parent is not None:
                 controls.append(self._anchor((frame.parent, self._loops.part(frame)), task))
             first = add_signal(part.graph_def, nodes.name("first"), _cpu(task), controls)
-            nodes.begin(part.graph_def, _cpu(task), first, float32)
+            nodes.begin(part.graph_def, _cpu(task), first, float32, decides_whole=False)
         return nodes
 
     def _decide(self, predicate: Tensor, nodes: LoopNodes) -> None:
@@ -261,13 +264,16 @@ class _Division:
         inputs += [f"^{self._control(control, part)}" for control in self._controls(op)]
         self._add_node(op, part, inputs, device or self._device[op])
 
-    @staticmethod
-    def _add_node(op: Operation, part: Part, inputs: Sequence[str], device: str) -> None:
+    def _add_node(self, op: Operation, part: Part, inputs: Sequence[str], device: str) -> None:
         node = node_def(op, part.graph_def.node.add())
         del node.input[:]
         node.input.extend(inputs)
         node.device = device
         node.attr.pop(CLASS_ATTR, None)
+        if op.type in ENTERS and self._dead.decides_whole_loop(op):
+            encode_attrs({DECIDES_WHOLE_LOOP: True}, node)
+        if op.type in SWITCHES and (branch := self._dead.known_branch(op)) is not None:
+            encode_attrs({KNOWN_BRANCH: branch}, node)
 
     def _source(self, tensor: Tensor, part: Part) -> str:
         """The node and output in a part that gives a tensor."""
@@ -357,12 +363,16 @@ class _Division:
             "client_terminated": False,
         }
 
+    def _around(self, key: Tensor | Operation, task: str) -> list[str]:
+        """What both ends of an edge wait for: in a loop, that the part is done in which the value is made."""
+        place = None if self._loops is None else self._loops.place(key)
+        return [] if place is None else [f"^{self._anchor(place, task)}"]
+
     def _receive(self, key: Tensor | Operation, part: Part) -> str:
         """Adds the receiving end of an edge; the node that gives the tensor, or ends when it is there."""
         names = self._names_of(key, part.task)
         name = names[1] if isinstance(key, Tensor) else names[2]
-        place = None if self._loops is None else self._loops.place(key)
-        controls = [] if place is None else [f"^{self._anchor(place, part.task)}"]
+        controls = self._around(key, part.task)
         node = part.graph_def.node.add(name=name, op="_Recv", device=_cpu(part.task), input=controls)
         dtype = key.dtype.base_dtype if isinstance(key, Tensor) else float32
         attrs = {"tensor_type": dtype, **self._edge(key, part.task)}
@@ -388,7 +398,8 @@ class _Division:
             source = add_signal(part.graph_def, names[0], _cpu(part.task), [op.name])
         else:
             source, name = _reference(tensor), names[0]
-        node = part.graph_def.node.add(name=name, op="_Send", device=_cpu(part.task), input=[source])
+        inputs = [source, *self._around(key, part.task)]
+        node = part.graph_def.node.add(name=name, op="_Send", device=_cpu(part.task), input=inputs)
         dtype = float32 if tensor is None else tensor.dtype.base_dtype
         encode_attrs({"T": dtype, **self._edge(key, task)}, node)
         part.targets.append(name)

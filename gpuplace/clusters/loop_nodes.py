@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import DType, float32
+from gpuplace.graph.op_sets import DECIDES_WHOLE_LOOP
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, Frame
 
@@ -53,7 +54,7 @@ class LoopNodes:
         """The name of one of them."""
         return f"{self._start}/{end}"
 
-    def begin(self, graph_def: Any, device: str, first: str, dtype: DType) -> None:
+    def begin(self, graph_def: Any, device: str, first: str, dtype: DType, decides_whole: bool) -> None:
         """Adds what begins an iteration.
 
         Args:
@@ -61,13 +62,16 @@ class LoopNodes:
             device: its device.
             first: the value that leads into the loop.
             dtype: its type.
+            decides_whole: whether all that the loop takes is there where that value is.
         """
         self._dtype = dtype
-        attrs = {
+        attrs: dict[str, Any] = {
             "frame_name": self.frame.name.encode(),
             "is_constant": False,
             "parallel_iterations": 10,
         }
+        if decides_whole:
+            attrs[DECIDES_WHOLE_LOOP] = True
         self._add(graph_def, device, "enter", "Enter", [first], attrs)
         inputs = [self.name("enter"), self.name("next")]
         self._anchors[device, DECIDING] = self._add(graph_def, device, "merge", "Merge", inputs, {"N": 2})

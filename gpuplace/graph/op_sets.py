@@ -117,6 +117,12 @@ SENDS = frozenset({"_Send", "_HostSend"})
 MAY_BE_DEAD = "_may_be_dead"
 """Attribute of a receiving op whose tensor may be in a branch of a conditional that is not taken."""
 
+DECIDES_WHOLE_LOOP = "_decides_whole_loop"
+"""Attribute of an ``Enter`` in a part of a step: its loop runs where its value is there; all of it then is."""
+
+KNOWN_BRANCH = "_known_branch"
+"""Attribute of a ``Switch`` in such a loop: the output that is always taken, as the loop would not run otherwise."""
+
 RECEIVED_SHAPE = "_received_shape"
 """Attribute of a ``_Recv``: the shape of what will come, as far as it is known."""
 

@@ -228,24 +228,77 @@ def test_a_loop_without_end_is_given_up(tasks):
     assert isinstance(errors[0], tf.errors.CancelledError)
 
 
-def test_a_loop_that_may_not_run_in_another_one_is_refused(tasks):
+def test_a_loop_that_may_not_run_in_another_one(tasks):
+    n = tf.placeholder(tf.int32, [], name="n")
+
     def body(i):
         def inner():
             def step(j):
                 with tf.device(DEVICES[2]):
-                    return j + 1
+                    return j + 2
 
             return tf.while_loop(lambda j: j < i, step, [0])
 
         with tf.device(DEVICES[0]):
-            return tf.cond(i > 2, inner, lambda: i) + 1
+            return tf.cond(i % 3 < 2, inner, lambda: i) + 1
 
-    found = tf.while_loop(lambda i: i < 9, body, [0])
+    found = tf.while_loop(lambda i: i < n, body, [0])
     with tf.Session(tasks["worker", 0].target, config=LIMIT) as session:
-        with pytest.raises(
-            tf.errors.UnimplementedError, match="in a branch of a conditional in another loop"
-        ):
-            session.run(found)
+        for count in (0, 1, 2, 3, 9):
+            assert session.run(found, {n: count}) == on_one([found], {n: count})[0]
+    assert not any(one.steps for one in sessions_of(tasks))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7, 13, 21, 24, 29, 31, 57])
+def test_branches_and_loops_in_each_other_at_random(tasks, seed):
+    """Every second one with its gradient: what one process gives."""
+    rng = np.random.default_rng(seed)
+    x = tf.placeholder(tf.float32, [], name="x")
+
+    def some_device():
+        return tf.device(DEVICES[rng.integers(3)])
+
+    def computed(values):
+        for _ in range(3):
+            a, b = (values[number] for number in rng.integers(0, len(values), 2))
+            with some_device():
+                values = [*values, rng.choice([tf.add, tf.subtract, tf.maximum])(a, b) * 0.5]
+        return values
+
+    def flow(values, depth):
+        *_, b, a = values = computed(values)
+        if depth == 0:
+            return a
+        if rng.random() < 0.5:
+            with some_device():
+                choice = tf.less(a, b + float(rng.normal()))
+            with some_device():
+                found = tf.cond(
+                    choice, lambda: flow([a, b], depth - 1) + 0.0, lambda: flow([b], depth - 1) - a
+                )
+            return computed([found, a])[-1]
+        with some_device():
+            limit = (
+                tf.cast(tf.abs(a) * 2, tf.int32) % 4 if rng.random() < 0.5 else tf.constant(rng.integers(4))
+            )
+
+        def body(i, c, d):
+            with some_device():
+                i = i + 1
+            c = flow([c, d, a], depth - 1)
+            with some_device():
+                return i, c, d * 0.5 + b
+
+        with some_device():
+            found = tf.while_loop(lambda i, c, d: i < limit, body, [tf.zeros([], limit.dtype), a, b])
+        return computed(found[1:])[-1]
+
+    found = flow([x, x + 1.0], 3)
+    wanted = [found, tf.gradients(found, x)[0]] if seed % 2 else [found]
+    with tf.Session(tasks["worker", 0].target, config=LIMIT) as session:
+        for value in (0.3, -1.7, 2.9, 0.3):
+            np.testing.assert_allclose(session.run(wanted, {x: value}), on_one(wanted, {x: value}), 1e-6)
+    assert not any(one.steps for one in sessions_of(tasks))
 
 
 def test_a_traced_step_has_the_copies_of_every_iteration(tasks):

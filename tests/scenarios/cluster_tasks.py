@@ -49,6 +49,7 @@ PROGRAMS = {
     "local_server": Tasks({"worker": 1}, WORKERS[:1]),
     "loop_over_tasks": Tasks({"ps": 1, "worker": 1}, WORKERS[:1]),
     "model_parallel": Tasks({"worker": 3}, WORKERS[:1]),
+    "nested_over_tasks": Tasks({"ps": 1, "worker": 2}, WORKERS[:1]),
     "partitioned_variables": Tasks({"ps": 2, "worker": 1}, WORKERS[:1]),
     "recurrent_over_tasks": Tasks({"ps": 1, "worker": 2}, WORKERS[:1]),
     "remote_client": Tasks({"ps": 2, "worker": 1, "client": 1}, ("client:0",)),

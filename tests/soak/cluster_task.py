@@ -99,13 +99,22 @@ def _model(training: Training, is_chief: bool) -> tuple[Any, Any, Any, list[Any]
 def _train(
     training: Training, creator: Any, scaffold: Any, hooks: list[Any], train: Any, is_chief: bool
 ) -> None:
-    hooks = [*hooks, tf.train.StopAtStepHook(last_step=training.steps)]
+    hooks = [*hooks, _StopAtStep(last_step=training.steps)]
     if is_chief:
         hooks.append(tf.train.CheckpointSaverHook(training.folder, save_steps=SAVE_STEPS, scaffold=scaffold))
     with tf.train.MonitoredSession(creator, hooks, stop_grace_period_secs=0.5) as session:
         while not session.should_stop():
             session.run(train)
             time.sleep(training.pause_s)
+
+
+class _StopAtStep(tf.train.StopAtStepHook):  # type: ignore[misc]
+    """Stops right away where the last step is in the checkpoint; TensorFlow's hook lets a step run before it looks."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        super().after_create_session(session, coord)
+        if session.run(self._step) >= self._last_step:
+            coord.request_stop()
 
 
 def _tell(training: Training, values: Any) -> None:

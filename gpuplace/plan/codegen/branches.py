@@ -22,6 +22,7 @@ import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ALL_SWITCHES
+from gpuplace.graph.operation import Operation
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
@@ -54,6 +55,8 @@ class Branches:
         self._names = names
         self._device = device
         self._roots = roots
+        self._expected: dict[Operation | None, str] = {}
+        """What is received below a guard -> the guard that says whether it came."""
 
     def guard(self, step: Step) -> str | None:
         """The guard of a step, where it has one; adds the lines that compute it."""
@@ -66,7 +69,12 @@ class Branches:
         return self._names.expressions(switch)[1]
 
     def write_below(
-        self, guard: str, step: Step, write: Callable[[], None], absent: Callable[[Step], str]
+        self,
+        guard: str,
+        step: Step,
+        write: Callable[[], None],
+        absent: Callable[[Step], str],
+        only_if: str | None = None,
     ) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``.
 
@@ -75,6 +83,7 @@ class Branches:
             step: the step.
             write: adds its lines.
             absent: gives what is done in place of the step in a branch that was not taken.
+            only_if: the guard below which that is done; None: it always is.
         """
         source = self._source
         source.emit(step, f"if {guard}:")
@@ -88,7 +97,7 @@ class Branches:
         if self._device.name != entered:
             self._device.forget()
         if instead := absent(step):
-            source.emit(step, f"else: {instead}")
+            source.emit(step, f"{'else' if only_if is None else f'elif {only_if}'}: {instead}")
 
     def absent(self, step: Step) -> str:
         """What is done in place of a step in a branch that was not taken: its outputs are None."""
@@ -114,11 +123,20 @@ class Branches:
             chosen += f" if {guard} else "
         self._names.assign(step, chosen, step.outputs, self._names.arguments(step))
 
-    def note_received(self, step: Step, value: str) -> None:
-        """Adds the line that makes the guard of what was received, which is None in a branch that was not taken."""
+    def expect(self, step: Step) -> None:
+        """Adds the line that makes the guard of what is received below a guard: it is not there."""
         self._source.current = step
-        guard = self.guards.fresh(f"{value} is not None")
+        self._expected[step.op] = self.guards.fresh("False")
+
+    def note_received(self, step: Step, value: str) -> None:
+        """Adds the line that sets the guard of what was received, which is None in a branch that was not taken."""
+        self._source.current = step
         assert step.op is not None
+        guard = self._expected.pop(step.op, None)
+        if guard is None:
+            guard = self.guards.fresh(f"{value} is not None")
+        else:
+            self._source.emit(step, f"{guard} = {value} is not None")
         self.guard_of.update(dict.fromkeys([*step.outputs, step.op], guard))
 
     def check_fetches(self, fetches: Sequence[Slot]) -> None:

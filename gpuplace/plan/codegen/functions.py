@@ -242,13 +242,17 @@ class _Writer:
         if guard is None or self._kernels.is_silent(step):
             self._add(number, step)
         else:
-            absent = branches.absent if loops is None else loops.absent
+            absent, only_if = branches.absent if loops is None else loops.absent, None
+            if step.may_come_dead:
+                branches.expect(step)
             if step.op_type in SENDS:  # who waits for the value is not to wait for ever
+                only_if = branches.guards.all_of(map(branches.guard_of.get, step.control_inputs))
+                is_told = only_if != guard
 
                 def absent(step: Step) -> str:
-                    return self._kernels.call(step, "None")
+                    return self._kernels.call(step, "None") if is_told else ""
 
-            branches.write_below(guard, step, lambda: self._add(number, step), absent)
+            branches.write_below(guard, step, lambda: self._add(number, step), absent, only_if)
         if loops is not None:
             loops.set_flag_guards(step)
 

@@ -172,9 +172,11 @@ class Loops:
         guards, guard_of = branches.guards, branches.guard_of
         source.current = None
         around = facts.guards_around(loop, guards, guard_of)
-        is_plain = len(around) <= 1 and facts.is_plain(loop)
+        is_plain = (len(around) <= 1 or facts.is_whole(loop)) and facts.is_plain(loop)
         guard = next(iter(around), None) if is_plain else None
         opened = _OpenLoop(loop, is_plain, guard, source.indent, guards.begin_block(guard))
+        for same in around if is_plain else ():
+            guards.assume(same)
         self._open.append(opened)
         if guard is not None:
             source.emit(None, f"if {guard}:")

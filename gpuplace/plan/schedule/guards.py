@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from gpuplace.graph.op_sets import MERGES, SWITCHES, SWITCHES_OF_MANY
+from gpuplace.graph.op_sets import KNOWN_BRANCH, MERGES, SWITCHES, SWITCHES_OF_MANY
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Slot, Step
 
@@ -200,7 +200,10 @@ def guard_of_step(
         guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
     if op is not None and op.type in SWITCHES:
         root = roots.get(step.inputs[1], step.inputs[1])
-        guard_of.update(zip(step.outputs, guards.branches(root, predicate_of(step), guard), strict=True))
+        found_branches = guards.branches(root, predicate_of(step), guard)
+        guard_of.update(zip(step.outputs, found_branches, strict=True))
+        if (known := op.attrs.get(KNOWN_BRANCH)) is not None:
+            guards.assume(found_branches[known])
     elif op is not None and op.type in SWITCHES_OF_MANY:
         root = roots.get(step.inputs[1], step.inputs[1])
         cases = guards.cases(root, predicate_of(step), len(step.outputs), guard)

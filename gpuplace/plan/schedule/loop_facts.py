@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
+from gpuplace.graph.op_sets import DECIDES_WHOLE_LOOP, ENTERS, EXITS, MERGES
+from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step
@@ -60,29 +61,50 @@ class LoopFacts:
 
     def is_invariant(self, slot: Slot) -> bool:
         """Whether a value from outside of a loop is there in every iteration, and not in the first one only."""
+        enter = self._entering(slot)
+        return enter is None or bool(enter.attrs["is_constant"])
+
+    def _entering(self, slot: Slot) -> Operation | None:
+        """The ``Enter`` that gives a value."""
         step = self._producers.get(slot)
         while step is not None and step.op is None:
             step = self._producers.get(step.inputs[0])
-        return (
-            step is None
-            or step.op is None
-            or step.op.type not in ENTERS
-            or bool(step.op.attrs["is_constant"])
-        )
+        return None if step is None or step.op is None or step.op.type not in ENTERS else step.op
 
-    def guards_around(self, loop: Loop, guards: Guards, guard_of: GuardOf) -> set[str | None]:
-        """The guards of all that comes into a loop."""
+    def guards_around(self, loop: Loop, guards: Guards, guard_of: GuardOf) -> dict[str | None, None]:
+        """The guards of all that comes into a loop; first that of what decides whether all of it is there."""
         steps = self.steps(loop)
         operations = {step.op for step in steps}
-        found: set[str | None] = set()
+        found: dict[str | None, bool] = {}
         for step in steps:
-            found.update(guard_of.get(slot) for slot in step.inputs if self.comes_from_outside(slot, loop))
-            found.update(
-                guard_of[control]
-                for control in step.control_inputs
-                if control not in operations and control in guard_of
+            for slot in step.inputs:
+                if self.comes_from_outside(slot, loop):
+                    guard = guards.known(guard_of.get(slot))
+                    found[guard] = found.get(guard, False) or (
+                        guard is not None and self._decides_whole(slot)
+                    )
+            for control in step.control_inputs:
+                if control not in operations and control in guard_of:
+                    found.setdefault(guards.known(guard_of[control]), False)
+        return dict.fromkeys(sorted(found, key=lambda guard: not found[guard]))
+
+    def is_whole(self, loop: Loop) -> bool:
+        """Whether it is known that all that comes into a loop is there, or nothing."""
+        return any(
+            map(
+                self._decides_whole,
+                (
+                    slot
+                    for step in self.steps(loop)
+                    for slot in step.inputs
+                    if self.comes_from_outside(slot, loop)
+                ),
             )
-        return {guards.known(guard) for guard in found}
+        )
+
+    def _decides_whole(self, slot: Slot) -> bool:
+        enter = self._entering(slot)
+        return enter is not None and bool(enter.attrs.get(DECIDES_WHOLE_LOOP))
 
     def is_header(self, step: Step) -> bool:
         """Whether a step takes what the last iteration has left."""
@@ -137,9 +159,9 @@ class LoopFacts:
 
     def _loop_fits(self, inner: Loop, guards: Guards, guard_of: GuardOf) -> bool:
         around = self.guards_around(inner, guards, guard_of)
-        if len(around) > 1 or not self.is_plain(inner):
+        if (len(around) > 1 and not self.is_whole(inner)) or not self.is_plain(inner):
             return False
-        for guard in around - {None}:
+        for guard in [*around][:1]:
             for step in self.steps(inner):
                 if step.op is not None and step.op.type in EXITS and guard is not None:
                     guard_of.update(dict.fromkeys([*step.outputs, step.op], guard))

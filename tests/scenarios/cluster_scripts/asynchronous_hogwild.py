@@ -41,13 +41,14 @@ else:
     if not is_chief:
         with tf.Session(server.target) as sess:
             sess.run(wait)
-    with tf.train.MonitoredTrainingSession(master=server.target, is_chief=is_chief) as sess:
+    # other workers may end: a step would fail, and the session would try it again when a part of it is done
+    own = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % args.task_index])
+    with tf.train.MonitoredTrainingSession(master=server.target, is_chief=is_chief, config=own) as sess:
         if is_chief:
             sess.run_step_fn(lambda step_context: step_context.session.run(tell))
         for _ in range(10):
             sess.run(train_op)
-    own = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % args.task_index])
-    with tf.Session(server.target, config=own) as sess:  # other workers may have ended
+    with tf.Session(server.target, config=own) as sess:
         if is_chief:
             while sess.run(global_step) < 10 * workers:
                 time.sleep(0.02)

@@ -181,8 +181,8 @@ def test_where_the_time_is_too_short_nothing_more_is_prepared_and_it_is_said(mon
 def test_memory_that_is_not_foretold_is_counted_roughly():
     with tf.Graph().as_default() as graph:
         rows = tf.raw_ops.VariableV2(
-            shape=[2048, 4096], dtype=tf.float32, name="rows"
-        )  # nothing initializes it
+            shape=[None, 4096], dtype=tf.float32, name="rows"
+        )  # nothing initializes it, nor says how large it is
         tops = []
         for number in range(4):
             with tf.variable_scope(f"part_{number}"):

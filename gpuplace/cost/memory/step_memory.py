@@ -419,8 +419,14 @@ class _Step:
         failure = None
         before: dict[str, tuple[int, int, int]] = {}
         untold, told = self._told(limits)
+        restored = self._restored()
+        if restored:
+            more = f" and {len(restored) - 1} more" if len(restored) > 1 else ""
+            assumed.append(
+                f"Variables that the graph gives no value are taken as loaded: {restored[0].name}{more}"
+            )
         try:
-            dry.give_values([*told, *self._restored()], self.device_of)
+            dry.give_values([*told, *restored], self.device_of)
             if untold:
                 try:
                     dry.run(((), untold, ()), self.device_of, ())

@@ -28,17 +28,7 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
     builder = PlacementGraphBuilder(catalogue or default_catalogue())
     with graph._lock:
         operations = graph.get_operations()
-        for op in operations:
-            inputs, controls = op.inputs, op._control_inputs
-            builder.add_numbered(
-                op.name,
-                op.type,
-                op.attrs,
-                [tensor.op.index for tensor in inputs] if inputs else (),
-                [tensor.value_index for tensor in inputs] if inputs else (),
-                [control.index for control in controls] if controls else (),
-                op._device,
-            )
+        builder.add_operations(operations)
 
     def node_attrs(node: int) -> Mapping[str, Any]:
         return operations[node].attrs

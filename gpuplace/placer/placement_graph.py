@@ -46,6 +46,7 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
+from gpuplace.graph.operation import Operation
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.shapes import TensorShape
 
@@ -398,33 +399,47 @@ class PlacementGraphBuilder:
             self._add_controls(node, controls)
         return node
 
-    def add_numbered(
-        self,
-        name: str,
-        op_type: str,
-        attrs: Mapping[str, Any],
-        producers: Sequence[int],
-        outputs: Sequence[int],
-        control_inputs: Sequence[int],
-        device: str,
-    ) -> None:
-        """Adds a node of which all producers have their positions already, as `add_node` does.
+    def add_operations(self, operations: Sequence[Operation]) -> None:
+        """Adds all operations of a graph, as `add_node` does one after the other.
 
         Args:
-            name, op_type, attrs, device: as for `add_node`.
-            producers: position of the node of each data input.
-            outputs: which of that node's outputs it is.
-            control_inputs: positions of nodes that must run before.
+            operations: each at the position that is its index; nothing else is added before.
         """
-        node = self._begin_node(name, op_type, attrs, device)
-        if producers:
-            count = len(producers)
-            self._src += producers
-            self._src_output += outputs
-            self._dst += [node] * count
-            self._dst_input += range(count)
-        if control_inputs:
-            self._add_controls(node, control_inputs)
+        ids, attr_names, signature = self._signature_ids, self._attr_names, self._signature
+        devices, device = self._device_ids, self._device
+        self._names = [op.name for op in operations]
+        for op in operations:
+            op_type, attrs, requested = op.type, op.attrs, op._device
+            deciding = attr_names.get(op_type)
+            number = None if deciding is None else ids.get((op_type, *map(attrs.get, deciding)))
+            signature.append(self.intern_signature(op_type, attrs) if number is None else number)
+            if requested not in devices:
+                devices[requested] = len(devices)
+            device.append(devices[requested])
+            if "_class" in attrs:
+                self._colocate(op.index, attrs)
+        inputs = [op.inputs for op in operations]
+        counts = np.fromiter(map(len, inputs), np.int32, len(inputs))
+        ends = np.cumsum(counts)
+        dst = np.repeat(np.arange(len(inputs), dtype=np.int32), counts)
+        edges = [
+            np.array([tensor.op.index for taken in inputs for tensor in taken], np.int32),
+            np.array([tensor.value_index for taken in inputs for tensor in taken], np.int32),
+            dst,
+            np.arange(len(dst), dtype=np.int32) - (ends - counts).astype(np.int32)[dst],
+        ]
+        controls = [
+            (control.index, CONTROL, op.index, CONTROL)
+            for op in operations
+            if op._control_inputs
+            for control in dict.fromkeys(op._control_inputs)
+        ]
+        if controls:
+            columns = np.array(controls, np.int32).T
+            edges = [np.concatenate(pair) for pair in zip(edges, columns, strict=True)]
+            order = np.argsort(edges[2], kind="stable")  # a node's control edges come after its others
+            edges = [column[order] for column in edges]
+        self._src, self._src_output, self._dst, self._dst_input = (column.tolist() for column in edges)
 
     def _begin_node(self, name: str, op_type: str, attrs: Mapping[str, Any], device: str) -> int:
         node = len(self._names)
@@ -434,10 +449,13 @@ class PlacementGraphBuilder:
         if device_id is None:
             device_id = self._device_ids[device] = len(self._device_ids)
         self._device.append(device_id)
+        self._colocate(node, attrs)
+        return node
+
+    def _colocate(self, node: int, attrs: Mapping[str, Any]) -> None:
         groups = attrs.get("_class")
         if isinstance(groups, (tuple, list)):
             self.colocate(node, groups)
-        return node
 
     def _add_controls(self, node: int, controls: Sequence[int | str]) -> None:
         for control in dict.fromkeys(controls):

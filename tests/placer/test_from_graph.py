@@ -46,7 +46,9 @@ def after_a_start_of(thread, function):
 
 def test_a_placer_reads_a_graph_at_one_moment(graph, thread, monkeypatch):
     monkeypatch.setattr(
-        PlacementGraphBuilder, "add_numbered", after_a_start_of(thread, PlacementGraphBuilder.add_numbered)
+        PlacementGraphBuilder,
+        "add_operations",
+        after_a_start_of(thread, PlacementGraphBuilder.add_operations),
     )
     before = placement_graph_of(graph)
     thread.join()

@@ -240,7 +240,6 @@ class _Step:
             for name, at in zip(placement.graph.names, placement.devices.tolist(), strict=True)
             if at != NOWHERE
         }
-        self.types = {op.name: op.type for op in self.graph.get_operations()}
         self.signature, self.values = self._signature()
         self.initializers = self._initializers()
         self.variables = {
@@ -269,6 +268,11 @@ class _Step:
             return None
         return self.shapes.kinds[place].number, sizes
 
+    def type_of(self, node: str) -> str:
+        """Op type of a node; "" where there is none."""
+        op = self.graph._by_name.get(node)
+        return "" if op is None else op.type
+
     def is_guess(self, node: str) -> bool:
         """Whether the sizes of a node are assumed."""
         return self.index.get(node) in self.shapes.guesses
@@ -289,7 +293,7 @@ class _Step:
                 tensors[op.outputs[output]] = None
         feeds, values = [], []
         for node in np.flatnonzero(self.part.is_fed).tolist():
-            if names[node] not in self.types:  # within what is inlined, where nobody feeds it
+            if not self.type_of(names[node]):  # within what is inlined, where nobody feeds it
                 continue
             tensor = graph.get_operation_by_name(names[node]).outputs[0]
             known = self.sizes(names[node], 0)
@@ -477,7 +481,7 @@ class _Step:
                 alive.pop(address, None)
         found = []
         for label, size, is_kept in alive.values():
-            kind = self.types.get(label, "")
+            kind = self.type_of(label)
             if kind in VARIABLE_OPS or not kind or (is_kept and kind not in CONSTANT_OPS):
                 kind, label = "variable", self.variables.get(label, label)
             found.append(AliveTensor(label, kind, label.rpartition("/")[0], size))

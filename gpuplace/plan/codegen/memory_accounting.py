@@ -163,7 +163,7 @@ def _variables(step: Step) -> list[Slot]:
     found = [
         slot for slot, reads in zip(step.inputs, step.reads, strict=True) if not reads and _is_handle(slot)
     ]
-    return list(dict.fromkeys(found))
+    return found if len(found) < 2 else list(dict.fromkeys(found))
 
 
 def _noting(memory: SimulatedMemory, step: Step) -> Callable[..., Any]:

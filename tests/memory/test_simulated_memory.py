@@ -172,3 +172,24 @@ def test_threads(memory):
     gc.collect()
     memory.collect()
     assert not errors and in_use(memory) == 0
+
+
+def test_updates_on_several_gpus_allocate_no_variables():
+    tf.use_machine("2x Tesla K80")
+
+    with tf.Graph().as_default():
+        updates = []
+        for number in range(2):
+            with tf.device(f"/gpu:{number}"):
+                variable = tf.get_variable(f"variable_{number}", [8, 8])
+                other = tf.get_variable(f"other_{number}", [8, 16], use_resource=True)
+                updates.append(tf.assign_sub(variable, tf.random_normal([8, 8])).op)
+                updates.append(other.assign_add(tf.random_normal([8, 16])).op)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run(updates)
+            before = [allocator.stats().num_allocs for allocator in session.allocators.values()]
+            session.run(updates)
+            after = [allocator.stats().num_allocs for allocator in session.allocators.values()]
+    made = 2 * ["random_normal/RandomStandardNormal", "random_normal/mul", "random_normal"]
+    assert [more - less for more, less in zip(after, before, strict=True)] == [len(made)] * 2

@@ -10,7 +10,7 @@ as TensorFlow allocates outputs before it computes them::
 An update of a variable leaves the value where it was, and a result that shares the memory of an input shares it here
 too, whether or not NumPy copies::
 
-    h0 = hold4(c1)
+    h0 = memory4.hold(c1)
     k5(c1, c2, t0)
     v6(c1, h0)                      a new array gets what the old one had
     del h0
@@ -133,8 +133,8 @@ def hold_variables(source: Source, names: ValueNames, step: Step, memory: Simula
         return {}
     held = {slot: f"h{number}" for number, slot in enumerate(_variables(step))}
     for slot, name in held.items():
-        source.namespace["hold"] = memory.hold
-        source.emit(step, f"{name} = hold({names.of[slot]})")
+        holder = source.name_global("memory", memory)
+        source.emit(step, f"{name} = {holder}.hold({names.of[slot]})")
     return held
 
 

@@ -113,6 +113,8 @@ class Graph(Collections):
         """Library functions: name to the name of the gradient."""
         self.function_op_defs: dict[str, OpDef] = {}
         """Signatures of the library functions, for nodes that call one by name."""
+        self._read_as: Any = None
+        """What a placer has read it as, and when: `gpuplace.placer.from_graph`'s."""
 
     # Operations
 

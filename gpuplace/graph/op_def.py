@@ -258,6 +258,8 @@ class OpRegistry:
     def __init__(self, release: str | None = None) -> None:
         self.release = release
         """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
+        self.additions = 0
+        """How many ops were registered on top."""
         self._parsed: dict[str, OpDef] = {}
         self._lock = threading.Lock()
 
@@ -310,7 +312,10 @@ class OpRegistry:
                 raise AlreadyExistsError.of(
                     f"Op with name {op_def.name}", facts={"registered": str(known), "now": str(op_def)}
                 )
-            return self._parsed.setdefault(op_def.name, op_def)
+            if known is None:
+                self._parsed[op_def.name] = known = op_def
+                self.additions += 1
+            return known
 
     def __contains__(self, name: object) -> bool:
         return name in self._parsed or name in self._file.blocks

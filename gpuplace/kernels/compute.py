@@ -135,6 +135,8 @@ class ComputeDef:
 
 
 _registered: dict[str, dict[str, ComputeDef]] = {}
+_traits: dict[str, OpTraits] = {}
+"""What is declared of the ops that were asked for."""
 
 
 def compute(
@@ -186,6 +188,7 @@ def _register(
     attrs = tuple(name for name in keywords if name not in (CONTEXT, OUT))
     for op_type in op_types:
         by_type = _registered.setdefault(op_type, {})
+        _traits.pop(op_type, None)
         for device_type in device_types:
             entry = ComputeDef(
                 op_type, device_type, function, is_binder, attrs, CONTEXT in keywords, OUT in keywords, traits
@@ -229,8 +232,13 @@ def find_compute(op_type: str, device_type: str) -> ComputeDef | None:
 
 def traits_of(op_type: str) -> OpTraits:
     """What an op is like, as it was declared with the function that computes it."""
-    entry = _of(op_type).get(ANY_DEVICE_TYPE)
-    return NO_TRAITS if entry is None else entry.traits
+    found = _traits.get(op_type)
+    if found is None:
+        entry = _of(op_type).get(ANY_DEVICE_TYPE)
+        found = NO_TRAITS if entry is None else entry.traits
+        if entry is not None:
+            _traits[op_type] = found
+    return found
 
 
 def ops_that_are(trait: str) -> frozenset[str]:

@@ -91,6 +91,8 @@ class KernelRegistry:
     def __init__(self, release: str | None = None) -> None:
         self.release = release
         """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
+        self.additions = 0
+        """How many rows were registered on top."""
         self._ops: dict[str, _OpKernels] = {}
         self._added: dict[str, tuple[KernelDef, ...]] = {}
         self._lock = threading.Lock()
@@ -135,6 +137,7 @@ class KernelRegistry:
         with self._lock:
             self._added[row.op] = (*self._added.get(row.op, ()), row)
             self._ops.pop(row.op, None)
+            self.additions += 1
         return row
 
     def find(self, op: str, attrs: Mapping[str, Any], device_type: str, node: str | None = None) -> Found:
@@ -304,6 +307,11 @@ class Catalogue:
     def release(self) -> str | None:
         """``"1.15"``, ``"2.21"``, or None for a private catalogue."""
         return self.kernels.release
+
+    @property
+    def additions(self) -> int:
+        """A number that grows with every op and kernel that is registered."""
+        return self.ops.additions + self.kernels.additions
 
     @property
     def dtypes(self) -> tuple[DType, ...]:

@@ -165,7 +165,8 @@ class BFCAllocator:
         self._num_handles = 0
         self._next_allocation_id = 1
         self._num_allocs = 0
-        self._bytes_in_use = 0
+        self.bytes_in_use = 0
+        """Bytes of the chunks that are in use."""
         self._peak_bytes_in_use = 0
         self._largest_alloc_size = 0
 
@@ -201,7 +202,7 @@ class BFCAllocator:
         with self._lock:
             chunk = self._used(address)
             chunk.allocation_id = -1
-            self._bytes_in_use -= chunk.size
+            self.bytes_in_use -= chunk.size
             self._put_in_bin(self._coalesce(chunk))
         if self._waiting:
             with self._freed:
@@ -263,9 +264,9 @@ class BFCAllocator:
         chunk.label = label
         self._next_allocation_id += 1
         self._num_allocs += 1
-        self._bytes_in_use += size
-        if self._bytes_in_use > self._peak_bytes_in_use:
-            self._peak_bytes_in_use = self._bytes_in_use
+        self.bytes_in_use += size
+        if self.bytes_in_use > self._peak_bytes_in_use:
+            self._peak_bytes_in_use = self.bytes_in_use
         if size > self._largest_alloc_size:
             self._largest_alloc_size = size
         return address
@@ -430,7 +431,7 @@ class BFCAllocator:
             self._regions.clear()
             self._chunks.clear()
             self._bins = [[] for _ in range(NUM_BINS)]
-            self._nonempty = self._region_bytes = self._bytes_in_use = 0
+            self._nonempty = self._region_bytes = self.bytes_in_use = 0
 
     # Questions
 
@@ -469,7 +470,7 @@ class BFCAllocator:
         with self._lock:
             self._num_allocs = 0
             self._largest_alloc_size = 0
-            self._peak_bytes_in_use = self._bytes_in_use
+            self._peak_bytes_in_use = self.bytes_in_use
 
     def regions(self) -> tuple[RegionRecord, ...]:
         """Regions by end address."""
@@ -493,7 +494,7 @@ class BFCAllocator:
     def fragmentation(self) -> float:
         """Part of the free bytes taken from the device that is not in the largest free chunk; 0 if none are free."""
         with self._lock:
-            free = self._region_bytes - self._bytes_in_use
+            free = self._region_bytes - self.bytes_in_use
         return (free - self.largest_free_chunk()) / free if free else 0.0
 
     def render_occupancy(self) -> str:
@@ -512,7 +513,7 @@ class BFCAllocator:
     def _stats(self) -> AllocatorStats:
         return AllocatorStats(
             self._num_allocs,
-            self._bytes_in_use,
+            self.bytes_in_use,
             self._peak_bytes_in_use,
             self._largest_alloc_size,
             self.memory_limit,

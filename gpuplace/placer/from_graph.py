@@ -11,24 +11,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 
 
+class _Read(NamedTuple):
+    """A graph that was read."""
+
+    modification_count: int
+    """The graph's."""
+    catalogue: Catalogue
+    additions: int
+    """The catalogue's."""
+    made: PlacementGraph
+
+
 def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> PlacementGraph:
     """Nodes, edges and requests of a graph as it is now; other threads add nothing to it meanwhile.
+
+    A graph that has not changed since the last time is not read again.
 
     Args:
         graph: the graph; nodes keep their order.
         catalogue: tells which attributes matter; the default one if None.
     """
-    builder = PlacementGraphBuilder(catalogue or default_catalogue())
+    known = catalogue or default_catalogue()
     with graph._lock:
-        operations = graph.get_operations()
-        builder.add_operations(operations)
+        last = graph._read_as
+        if last is None or last[:3] != (graph.modification_count, known, known.additions):
+            made = _read_now(graph, known)
+            last = graph._read_as = _Read(graph.modification_count, known, known.additions, made)
+    return last.made
+
+
+def _read_now(graph: Graph, catalogue: Catalogue) -> PlacementGraph:
+    builder = PlacementGraphBuilder(catalogue)
+    operations = graph.get_operations()
+    builder.add_operations(operations)
 
     def node_attrs(node: int) -> Mapping[str, Any]:
         return operations[node].attrs

@@ -295,8 +295,9 @@ class PlanMaker:
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
         most = self._most_lanes if options.most_lanes is None else options.most_lanes
-        may_wait = any(traits_of(op.type).waits for op in schedule.operations)  # how long says nothing then
-        if devices < 2 or not most or available_cores() < 2 or schedule.loops or may_wait:
+        if devices < 2 or not most or available_cores() < 2 or schedule.loops:
+            return None, True
+        if any(traits_of(op.type).waits for op in schedule.operations):  # how long says nothing then
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
         if costs is None or len(costs) != len(schedule.steps):

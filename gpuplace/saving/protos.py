@@ -282,7 +282,7 @@ def loop_from_proto(message: Any, import_scope: str | None = None) -> Any:
     if import_scope:  # the frame goes by the name of the context
         for value in context._values:
             if value.op.type in ("Enter", "RefEnter") and value.op._get_control_flow_context() is context:
-                value.op.attrs["frame_name"] = context.name.encode()
+                value.op._set_attr("frame_name", context.name.encode())
     return _nested_from(context, message, import_scope)
 
 

@@ -78,8 +78,8 @@ def _handing_on(body: Any) -> Any:
 
 def _keep_on_host(results: list[Tensor], given: Sequence[int], kept: Sequence[int]) -> None:
     op = results[0].op
-    op.attrs["_input_hostmem"], op.attrs["_output_hostmem"] = tuple(given), tuple(kept)
-    op.graph._touch()
+    op._set_attr("_input_hostmem", tuple(given))
+    op._set_attr("_output_hostmem", tuple(kept))
 
 
 def While(  # noqa: N802

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +71,24 @@ _CONDITIONAL = ALL_SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
-MemoryEvent = tuple[str, int, int]
-"""What changed in a memory: label ("" for bytes that went back), address, bytes taken or given back (negative)."""
+@dataclass(slots=True, eq=False)
+class MemoryRecord:
+    """What came into a memory and went, in its order, as columns."""
+
+    labels: list[str] = field(default_factory=list)
+    """Node that bytes were taken for; "" for bytes that went back."""
+    addresses: list[int] = field(default_factory=list)
+    in_use: list[int] = field(default_factory=list)
+    """Bytes in use from then on."""
+
+    def add(self, label: str, address: int, in_use: int) -> None:
+        """Adds a change."""
+        self.labels.append(label)
+        self.addresses.append(address)
+        self.in_use.append(in_use)
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 class _QuietAllocator(BFCAllocator):
@@ -91,22 +107,20 @@ class RecordingMemory(SimulatedMemory):
 
     def __init__(self, allocator: BFCAllocator) -> None:
         super().__init__(allocator)
-        self.events: list[MemoryEvent] = []
-        self._sizes: dict[int, int] = {}
+        self.record = MemoryRecord()
 
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:
         address = super()._allocate(nbytes, label, shape, dtype, device)
         if address is not None:
-            size = self._sizes[address] = self.allocator.allocated_size(address)
-            self.events.append((label, address, size))
+            self.record.add(label, address, self.allocator.bytes_in_use)
         return address
 
     def free(self, address: int) -> None:
         """As `SimulatedMemory.free`, at once: garbage is not collected while this thread allocates."""
-        self.events.append(("", address, -self._sizes.pop(address)))
         self.allocator.deallocate(address)
+        self.record.add("", address, self.allocator.bytes_in_use)
 
 
 class _DryBackend(NumpyBackend):
@@ -353,7 +367,7 @@ class _DryMaker(PlanMaker):
             backends: full name of each of its devices to the device.
         """
         heard = {name for name, backend in backends.items() if backend.memory is not None}
-        if any(op.type in _CONDITIONAL for op in schedule.operations):
+        if not _CONDITIONAL.isdisjoint([op.type for op in schedule.operations]):
             return schedule
         needed = set(schedule.fetches)
         kept: list[Step] = []

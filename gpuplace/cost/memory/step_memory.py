@@ -11,13 +11,14 @@ determined; foretold is the single line of ``inter_op_parallelism_threads=1``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.memory.dry_run import UNBOUNDED, DryRun, MemoryEvent, RecordingMemory
+from gpuplace.cost.memory.dry_run import UNBOUNDED, DryRun, MemoryRecord, RecordingMemory
 from gpuplace.cost.memory.running_graph import running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
@@ -50,7 +51,7 @@ class AliveTensor:
     """Bytes of its chunk."""
 
 
-@dataclass(slots=True)
+@dataclass
 class DeviceUse:
     """The memory of one GPU in a step."""
 
@@ -64,12 +65,12 @@ class DeviceUse:
     """Most bytes in use while the step ran."""
     variables: int
     """Bytes in use before the step: variables, and constants of their initial values."""
-    at: str = ""
-    """What was being allocated at the peak."""
-    alive: tuple[AliveTensor, ...] = ()
-    """What was in use at the peak, the largest first."""
-    timeline: tuple[tuple[str, int], ...] = ()
-    """Node and bytes in use, at each allocation and release of the step (``""`` for a release)."""
+    record: MemoryRecord
+    """What came and went since the session began."""
+    first: int
+    """Where the step begins in it."""
+    called: Callable[[str, bool], tuple[str, str]]
+    """Node, and whether it ran before the step -> name and op type of what keeps its bytes."""
     fragmentation: float = 0.0
     """Part of the free memory that is not in its largest piece, at the end of the step."""
     short: int = 0
@@ -78,6 +79,43 @@ class DeviceUse:
     """Node whose tensor does not fit."""
     wanted: int = 0
     """Bytes of that tensor."""
+
+    @cached_property
+    def peak_position(self) -> int:
+        """Position in the record where most bytes are in use for the first time; -1 where there never are any."""
+        in_use = self.record.in_use
+        return in_use.index(max(in_use)) if in_use else -1
+
+    @property
+    def at(self) -> str:
+        """What was being allocated at the peak."""
+        return self.record.labels[self.peak_position] if len(self.record) else ""
+
+    @cached_property
+    def alive(self) -> tuple[AliveTensor, ...]:
+        """What was in use at the peak, the largest first."""
+        alive: dict[int, tuple[str, int, bool]] = {}
+        before, count = 0, self.peak_position + 1
+        record = self.record
+        for number, (label, address, in_use) in enumerate(
+            zip(record.labels[:count], record.addresses, record.in_use, strict=False)
+        ):
+            if in_use > before:
+                alive[address] = label, in_use - before, number < self.first
+            else:
+                alive.pop(address, None)
+            before = in_use
+        found = []
+        for label, size, is_kept in alive.values():
+            name, op_type = self.called(label, is_kept)
+            found.append(AliveTensor(name, op_type, name.rpartition("/")[0], size))
+        found.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
+        return tuple(found)
+
+    @property
+    def timeline(self) -> tuple[tuple[str, int], ...]:
+        """Node and bytes in use, at each allocation and release of the step (``""`` for a release)."""
+        return tuple(zip(self.record.labels[self.first :], self.record.in_use[self.first :], strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,7 +479,7 @@ class _Step:
             for name, memory in dry.memories.items():
                 memory.collect()
                 stats = memory.allocator.stats()
-                before[name] = len(memory.events), stats.bytes_in_use, stats.peak_bytes_in_use
+                before[name] = len(memory.record), stats.bytes_in_use, stats.peak_bytes_in_use
                 memory.allocator.clear_stats()
             dry.run(self.signature, self.device_of, self.values)
         except ResourceExhaustedError as error:
@@ -457,36 +495,29 @@ class _Step:
         first, variables, peak_before = before
         allocator = memory.allocator
         stats = allocator.stats()
-        use = DeviceUse(
-            name, limit, max(stats.peak_bytes_in_use, peak_before), stats.peak_bytes_in_use, variables
+        return DeviceUse(
+            name,
+            limit,
+            max(stats.peak_bytes_in_use, peak_before),
+            stats.peak_bytes_in_use,
+            variables,
+            memory.record,
+            first,
+            self.called,
+            allocator.fragmentation(),
         )
-        use.fragmentation = allocator.fragmentation()
-        events = memory.events
-        if events:
-            labels, _, sizes = zip(*events, strict=True)
-            in_use = np.cumsum(sizes)
-            at = int(in_use.argmax())
-            use.timeline = tuple(zip(labels[first:], in_use[first:].tolist(), strict=True))
-            use.at = labels[at]
-            use.alive = self._alive(events[: at + 1], first)
-        return use
 
-    def _alive(self, events: Sequence[MemoryEvent], first: int) -> tuple[AliveTensor, ...]:
-        """What is in use after some events; what was there before the step's ``first`` one belongs to variables."""
-        alive: dict[int, tuple[str, int, bool]] = {}
-        for number, (label, address, size) in enumerate(events):
-            if size > 0:
-                alive[address] = label, size, number < first
-            else:
-                alive.pop(address, None)
-        found = []
-        for label, size, is_kept in alive.values():
-            kind = self.type_of(label)
-            if kind in VARIABLE_OPS or not kind or (is_kept and kind not in CONSTANT_OPS):
-                kind, label = "variable", self.variables.get(label, label)
-            found.append(AliveTensor(label, kind, label.rpartition("/")[0], size))
-        found.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
-        return tuple(found)
+    def called(self, label: str, is_kept: bool) -> tuple[str, str]:
+        """Name and op type of what keeps the bytes that a node took; before the step that is a variable, or a constant.
+
+        Args:
+            label: the node.
+            is_kept: whether it ran before the step.
+        """
+        op_type = self.type_of(label)
+        if op_type in VARIABLE_OPS or not op_type or (is_kept and op_type not in CONSTANT_OPS):
+            return self.variables.get(label, label), "variable"
+        return label, op_type
 
 
 def _initial_value(initializer: Operation) -> str:

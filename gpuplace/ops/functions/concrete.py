@@ -336,6 +336,6 @@ class _Pair(NamedTuple):
 def _give_out(op: Operation, forward: GraphFunction, more: Sequence[Tensor]) -> None:
     """Makes a call one of a function that gives out more."""
     forward.add_to_graph(op.graph)
-    op.attrs["f"] = FunctionRef(forward.name)
-    op.attrs["Tout"] = (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more))
+    op._set_attr("f", FunctionRef(forward.name))
+    op._set_attr("Tout", (*op.attrs["Tout"], *(one.dtype.base_dtype for one in more)))
     op._add_outputs([one.dtype.base_dtype for one in more], [TensorShape(one.shape) for one in more])

@@ -164,6 +164,13 @@ class _Writer:
         )
         guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
         self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
+        self._is_straight = not (
+            schedule.loops
+            or form.parameters
+            or form.queues_copies
+            or any(step.op_type in _CONTROL for step in schedule.steps)
+        )
+        """Whether there is nothing but kernels, one after the other."""
         self._loops: Loops | None = None
         if schedule.loops:
             self._loops = Loops(
@@ -213,6 +220,7 @@ class _Writer:
 
     def _add_steps(self, start: int, end: int) -> None:
         steps, names, loops = self._schedule.steps, self._names, self._loops
+        add = self._kernels.add if self._is_straight else self._add_guarded
         for number in range(start, end):
             step = steps[number]
             if loops is not None:
@@ -220,7 +228,7 @@ class _Writer:
             is_early = step.device in self._retires_early
             if is_early:
                 names.retire_inputs(number, step)
-            self._add_guarded(number, step)
+            add(number, step)
             if not is_early:
                 names.retire_inputs(number, step)
             if names.dead:

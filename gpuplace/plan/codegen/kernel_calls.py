@@ -276,39 +276,51 @@ class KernelCalls:
             values.append(f"out={names.of[reused]}")
         call = f"{source.name_global('k', function)}({', '.join(values)})"
         self._device.enter(step, step.device)
-        reservation = shared = ""
-        held: dict[Slot, str] = {}
-        if memory is not None:
-            reservation = reserve_output(source, step, memory)
-            held = hold_variables(source, names, step, memory)
-            shares = shared_input(step)
-            shared = "" if shares is None else names.of[shares]
+        if memory is None:
+            self._add_call(step, op, call, arguments, backend)
+            return
+        reservation = reserve_output(source, step, memory)
+        held = hold_variables(source, names, step, memory)
+        self._add_call(step, op, call, arguments, backend, reservation)
+        if reservation:
+            source.emit(step, f"del {reservation}")
+        count_variables(source, names, step, memory, held)
 
-        def in_its_memory(slot: Slot, value: str, reservation: str = "") -> str:
-            if backend.owns_arrays:
-                return where_declared(source, step, slot, value, backend)
-            return (
-                value if memory is None else counted(source, step, slot, value, memory, reservation, shared)
-            )
-
-        if len(step.outputs) == 1:
+    def _add_call(
+        self,
+        step: Step,
+        op: Operation,
+        call: str,
+        arguments: tuple[str, ...],
+        backend: Any,
+        reservation: str = "",
+    ) -> None:
+        """Adds the lines that call a kernel and have its results where they are to lie."""
+        source, names = self._source, self._names
+        is_single = len(step.outputs) == 1
+        if is_single:
             if op.op_def is not None and op.op_def.outputs[0].is_list:
                 source.namespace["only"] = _only
                 call = f"only({call})"
-            call = in_its_memory(step.outputs[0], call, reservation)
-            names.assign(step, call, step.outputs, arguments)
-        else:
-            names.assign(step, call, step.outputs, arguments)
+            call = self._in_its_memory(step, step.outputs[0], call, backend, reservation)
+        names.assign(step, call, step.outputs, arguments)
+        if not is_single:
             for slot in step.outputs:
                 if names.is_used(slot):
                     name = names.of[slot]
-                    noted = in_its_memory(slot, name)
+                    noted = self._in_its_memory(step, slot, name, backend)
                     if noted != name:
                         source.emit(step, f"{name} = {noted}")
-        if reservation:
-            source.emit(step, f"del {reservation}")
-        if memory is not None:
-            count_variables(source, names, step, memory, held)
+
+    def _in_its_memory(self, step: Step, slot: Slot, value: str, backend: Any, reservation: str = "") -> str:
+        """The expression ``value``, for a result where it is to lie."""
+        if backend.owns_arrays:
+            return where_declared(self._source, step, slot, value, backend)
+        if backend.memory is None:
+            return value
+        shares = shared_input(step)
+        shared = "" if shares is None else self._names.of[shares]
+        return counted(self._source, step, slot, value, backend.memory, reservation, shared)
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""

@@ -112,8 +112,10 @@ def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
         return ""
     slot = step.outputs[0]
     tensor = slot.tensor
+    if slot.location.on_host or _is_handle(slot):
+        return ""
     elements = tensor.shape.num_elements()
-    if elements is None or slot.location.on_host or _is_handle(slot):
+    if elements is None:
         return ""
     nbytes = elements * tensor.dtype.size
     if nbytes < RESERVE_BYTES:

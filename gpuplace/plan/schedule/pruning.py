@@ -58,7 +58,7 @@ def pruned_with_loops(
         stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
         stack.extend(op._control_inputs)
     ordered = sorted(found - fed, key=lambda op: op.index)
-    if any(op.type in LOOP_OPS for op in ordered):
+    if not LOOP_OPS.isdisjoint([op.type for op in ordered]):
         positions = {tensor: number for number, tensor in enumerate(feeds)}
         frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
         return frames.ordered(ordered, feeds), frames
@@ -69,7 +69,7 @@ def pruned_with_loops(
 
 def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[dict[Operation, None]]:
     """Ordered operations, all that run in one loop together with what leads into it."""
-    if not any(op.type in LOOP_OPS for op in operations):
+    if LOOP_OPS.isdisjoint([op.type for op in operations]):
         return [{op: None} for op in operations]
     frames = find_frames(operations, feeds, lambda tensor: arg_name(tensor, 0))
     units: dict[Operation | Frame, dict[Operation, None]] = {}

@@ -53,9 +53,6 @@ WHILE_OPS = frozenset({"While", "StatelessWhile"})
 BRANCH_OPS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 """Conditionals whose branches are functions."""
 
-PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
-"""Ops that call a function of the program."""
-
 ENDS_OF_FUNCTIONS = frozenset({"_Arg", "_Retval"})
 """Ops that stand for the arguments and results of a function, and for what a step is fed and fetches."""
 

@@ -96,6 +96,8 @@ class OpTraits:
     """It may wait for what another op does, in this step or another one."""
     reads_outside: bool = False
     """Its result depends on what is outside of the program, such as files."""
+    calls_program: bool = False
+    """It calls a function that the program gave."""
 
     def __post_init__(self) -> None:
         if self.elementwise:

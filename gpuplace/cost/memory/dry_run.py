@@ -39,7 +39,6 @@ from gpuplace.graph.op_sets import (
     MERGES,
     METADATA_OPS,
     NEW_WHEN_LARGE,
-    PYTHON_FUNCTIONS,
     RECEIVES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
@@ -330,7 +329,7 @@ def _facts_of(op_type: str, device_type: str) -> _Facts:
     found, traits = find_compute(op_type, device_type), traits_of(op_type)
     return _Facts(
         found is not None and op_type in _AS_THEY_ARE,
-        found is None or traits.reads_outside or traits.waits or op_type in PYTHON_FUNCTIONS,
+        found is None or traits.reads_outside or traits.calls_program or traits.waits,
         op_type.startswith(KEEPING_WITHIN_A_STEP),
         op_type.startswith(UPDATES_OF_VARIABLES),
         traits.fresh,
@@ -342,7 +341,7 @@ class _Folder(Folder):
     """Folds what no function of the program is called for."""
 
     def _may_fold(self, op: Operation) -> bool:
-        return op.type not in PYTHON_FUNCTIONS and super()._may_fold(op)
+        return not traits_of(op.type).calls_program and super()._may_fold(op)
 
 
 class _DryMaker(PlanMaker):

@@ -20,7 +20,6 @@ import numpy as np
 from gpuplace.cost.shapes.engine import Engine
 from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
 from gpuplace.errors import OpError
-from gpuplace.graph.op_sets import PYTHON_FUNCTIONS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, has_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
@@ -98,10 +97,8 @@ _from_shapes = frozenset(("Shape", "ShapeN"))
 def _is_pure(kind: Kind) -> bool:
     if kind.is_stateful or kind.handles or kind.makes_handle or not kind.dtypes:
         return False
-    if kind.op_type in PYTHON_FUNCTIONS:
-        return False
     traits = traits_of(kind.op_type)
-    if traits.reads_outside or traits.waits or traits.own_state:
+    if traits.reads_outside or traits.calls_program or traits.waits or traits.own_state:
         return False
     return has_compute(kind.op_type, "CPU")
 

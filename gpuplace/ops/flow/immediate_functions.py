@@ -162,7 +162,7 @@ def _called(function: Any, inp: Sequence[Any], types: Any, name: str | None = No
     return list(op.outputs) if several else op.outputs[0]
 
 
-@compute("EagerPyFunc", fresh=True)
+@compute("EagerPyFunc", fresh=True, calls_program=True)
 def _eager_py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     host = [on_host(value) for value in input]
     try:

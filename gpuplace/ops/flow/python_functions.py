@@ -150,7 +150,7 @@ def numpy_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name
     return py_func(func, inp, Tout, True, name)
 
 
-@compute("PyFunc", "PyFuncStateless", fresh=True)
+@compute("PyFunc", "PyFuncStateless", fresh=True, calls_program=True)
 def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
 

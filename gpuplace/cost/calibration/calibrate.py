@@ -41,7 +41,7 @@ from gpuplace.session.session import Session
 __all__ = ["calibrate"]
 
 _COPIES = 24
-_ROUNDS = 6
+_ROUNDS = 12
 """In which each step is run for a while; the quickest counts: what else the machine does only slows a step."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
@@ -75,7 +75,7 @@ def calibrate(
     probes: Sequence[Probe] | None = None,
     tensorflow: str | None = None,
 ) -> CostModel:
-    """Returns a model of this machine, from kernels that are measured here; takes some seconds.
+    """Returns a model of this machine, from kernels that are measured here; takes a minute or two.
 
     Args:
         log: called with what is being measured.

@@ -26,7 +26,7 @@ from gpuplace.writing import write_file
 __all__ = ["ProbeRun", "Runner", "here", "usual", "with_tensorflow"]
 
 FEWEST_RUNS, MOST_RUNS = 3, 60
-SECONDS_OF_RUNS, SECONDS_OF_RUNS_ALONE = 0.1, 0.02
+SECONDS_OF_RUNS, SECONDS_OF_RUNS_ALONE = 0.06, 0.02
 
 
 class ProbeRun(NamedTuple):

@@ -14,7 +14,8 @@ from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, releas
 from gpuplace.cost.batches import batch_feeds, batch_of
 from gpuplace.cost.estimate import estimate as foretell
 from gpuplace.cost.grid import GridRow, cost_grid, fed_shapes, grid_row
-from gpuplace.cost.step_estimate import TABLES, StepEstimate
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_tables import TABLES
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.session.place import devices_of, place

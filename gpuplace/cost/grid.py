@@ -76,7 +76,7 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
         machine: what its machine is called.
         batch: its batch size; None where it has none.
     """
-    memory = step.memory_rows()
+    memory = step.rows("memory")
     fullest = max(memory, key=lambda row: (row.limit > 0, row.peak / (row.limit or 1)), default=None)
     is_gpu = step.machinery.is_gpu.tolist()
     gpus = [name for name, here in zip(step.device_names, is_gpu, strict=True) if here]

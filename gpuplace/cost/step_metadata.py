@@ -50,7 +50,7 @@ class _Writer:
 
     def write(self) -> None:
         step, flow = self.step, self.step.flow
-        items = step._items
+        items = step.item_times
         count = len(self.graph)
         kinds, nodes, devices = items["kind"].tolist(), flow.item_node.tolist(), flow.device.tolist()
         starts, ends = items["start"].tolist(), items["end"].tolist()

@@ -113,7 +113,7 @@ def cost_error_blocks(error: BaseException) -> list[Block]:
 
 
 def _devices(step: StepEstimate) -> Block:
-    memory = {row.device: row for row in step.memory_rows()}
+    memory = {row.device: row for row in step.rows("memory")}
     rows = []
     for row in step.rows("devices"):
         kept = memory.get(row.device)
@@ -159,7 +159,7 @@ def _peak(row: Any) -> Any:
 
 def _memory(step: StepEstimate) -> list[Block]:
     lines: list[Line] = []
-    for row in step.memory_rows():
+    for row in step.rows("memory"):
         points = memory_curve(step, row.device)
         if len(points) > 2:
             style = device_style(row.device)

@@ -8,7 +8,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.cli.main import main
 from gpuplace.cost.grid import cost_grid
-from gpuplace.cost.step_estimate import TABLES
+from gpuplace.cost.step_tables import TABLES
 
 CPU, GPU_0, GPU_1 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1"))
 

@@ -43,7 +43,7 @@ from typing import Any
 import pandas as pd
 
 from gpuplace.cost.comparison import ComparedCopy, ComparedNode, ComparedOp
-from gpuplace.cost.step_estimate import CopyCost, DeviceCost, MemoryCost, NodeCost, OpCost
+from gpuplace.cost.step_tables import CopyCost, DeviceCost, MemoryCost, NodeCost, OpCost
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
 

@@ -419,6 +419,7 @@ def test_memory_by_op_scope_and_time():
     assert memory.by("GPU:0")["variable"] >= 1024 * 1024 * 4 + 1024 * 4
     assert memory.by("GPU:0", "name")["dense/kernel"] == 1024 * 1024 * 4
     assert max(nbytes for _, nbytes in use.timeline) == use.step_peak
+    assert use.timeline[-1][1] >= use.variables  # what the session keeps is not given back in the step
     assert step.peak_memory["/job:localhost/replica:0/task:0/device:CPU:0"] >= 256 * 1024 * 4
     with pytest.raises(KeyError, match="no GPU 'GPU:7'"):
         memory.of("GPU:7")

@@ -108,6 +108,11 @@ class RecordingMemory(SimulatedMemory):
         super().__init__(allocator)
         self.record = MemoryRecord()
 
+    def take_record(self) -> MemoryRecord:
+        """The record up to here; what comes is recorded anew."""
+        taken, self.record = self.record, MemoryRecord()
+        return taken
+
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:

@@ -501,7 +501,7 @@ class _Step:
             max(stats.peak_bytes_in_use, peak_before),
             stats.peak_bytes_in_use,
             variables,
-            memory.record,
+            memory.take_record(),
             first,
             self.called,
             allocator.fragmentation(),

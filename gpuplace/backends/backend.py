@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from gpuplace.memory.simulated_memory import SimulatedMemory
+from gpuplace.memory.simulated_memory import TensorMemory
 
 
 class Backend(Protocol):
@@ -19,7 +19,7 @@ class Backend(Protocol):
     """What its memory is called in statistics."""
     xp: Any
     """``numpy`` or ``cupy``."""
-    memory: SimulatedMemory | None
+    memory: TensorMemory | None
     """Accounting of a simulated GPU's memory."""
     enter: Callable[[], None] | None
     """Makes the device the thread's current one; None if there is no such thing."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.memory.simulated_memory import SimulatedMemory
+from gpuplace.memory.simulated_memory import TensorMemory
 
 
 class NumpyBackend:
@@ -33,11 +33,11 @@ class NumpyBackend:
     owns_arrays = False
     """Whether its arrays are of another class than the host's."""
 
-    def __init__(self, device: str, device_type: str, memory: SimulatedMemory | None = None) -> None:
+    def __init__(self, device: str, device_type: str, memory: TensorMemory | None = None) -> None:
         self.device = device
         self.device_type = device_type
         self.memory = memory
-        self.allocator_name = "cpu" if memory is None else memory.allocator.name
+        self.allocator_name = "cpu" if memory is None else memory.name
 
     def from_host(self, value: Any) -> Any:
         """A new array in the device's memory."""

@@ -105,6 +105,7 @@ def estimate(
         "fetches": fetches,
         "graph": graph,
         "trip_counts": trip_counts,
+        "memory_requests": {},
     }
     return _run(placement, part, shapes, works, cost_model or _usual_model(), question)
 

@@ -204,6 +204,7 @@ class StepEstimate:
             self.question.get("config"),
             host_memory(self),
             self.question.get("fed", {}),
+            self.question.get("memory_requests"),
         )
 
     @property

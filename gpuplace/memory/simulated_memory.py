@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
 
@@ -54,7 +55,7 @@ class Reservation:
 
     def __init__(
         self,
-        memory: SimulatedMemory,
+        memory: TensorMemory,
         address: int | None,
         nbytes: int,
         unless: weakref.ref[Any] | None = None,
@@ -73,17 +74,16 @@ class Reservation:
             self.memory.give_up(self.address)
 
 
-class SimulatedMemory:
-    """The tensors of one simulated GPU, of all sessions.
+class TensorMemory(ABC):
+    """The tensors of one GPU, each with the bytes that it has; who hands them out, says a subclass.
 
     Args:
-        allocator: the GPU's allocator.
+        name: of who does.
     """
 
-    def __init__(self, allocator: BFCAllocator) -> None:
-        self.allocator = allocator
+    def __init__(self, name: str) -> None:
+        self.name = name
         self._live: dict[int, _Owner] = {}
-        self._pending: deque[int] = deque()
         self._claims: dict[int, list[None]] = {}
         """Of addresses that several arrays or reservations have had: an item for each but one."""
 
@@ -168,6 +168,46 @@ class SimulatedMemory:
         """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError if there are too few."""
         return Reservation(self, self._allocate(nbytes, label, shape, dtype, device), nbytes)
 
+    @abstractmethod
+    def _allocate(
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> int | None:
+        """An address of so many bytes, None for none; ResourceExhaustedError if there are too few."""
+
+    @abstractmethod
+    def free(self, address: int) -> None:
+        """Gives bytes back."""
+
+    def _dropped(self, entry: _Owner) -> None:
+        """Called by Python when an owner dies, in whichever thread that happens."""
+        self._live.pop(entry.key, None)
+        if entry.address is not None:
+            self.give_up(entry.address)
+
+    def give_up(self, address: int) -> None:
+        """Gives bytes back, unless somebody else has them too."""
+        others = self._claims.get(address)
+        if others is not None:
+            try:
+                others.pop()
+                return
+            except IndexError:  # this was the last one
+                del self._claims[address]
+        self.free(address)
+
+
+class SimulatedMemory(TensorMemory):
+    """The tensors of one simulated GPU, of all sessions.
+
+    Args:
+        allocator: the GPU's allocator.
+    """
+
+    def __init__(self, allocator: BFCAllocator) -> None:
+        super().__init__(allocator.name)
+        self.allocator = allocator
+        self._pending: deque[int] = deque()
+
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:
@@ -197,23 +237,6 @@ class SimulatedMemory:
             "wanted": f"{nbytes} bytes",
             "in use": f"{stats.bytes_in_use} of {stats.bytes_limit} bytes",
         }
-
-    def _dropped(self, entry: _Owner) -> None:
-        """Called by Python when an owner dies, in whichever thread that happens."""
-        self._live.pop(entry.key, None)
-        if entry.address is not None:
-            self.give_up(entry.address)
-
-    def give_up(self, address: int) -> None:
-        """Gives bytes back, unless somebody else has them too."""
-        others = self._claims.get(address)
-        if others is not None:
-            try:
-                others.pop()
-                return
-            except IndexError:  # this was the last one
-                del self._claims[address]
-        self.free(address)
 
     def free(self, address: int) -> None:
         """Gives bytes back now, or soon where the allocator is at work.

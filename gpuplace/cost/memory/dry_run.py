@@ -16,15 +16,17 @@ is left out, and variables there need not be computed to have a value.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.backends.numpy_backend import NumpyBackend
+from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
@@ -47,9 +49,6 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
-from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.memory.simulated_memory import SimulatedMemory
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.compile import PlanMaker, Signature
@@ -62,69 +61,9 @@ TripsOf = Callable[[str], int | None]
 LikenessOf = Callable[[str], Any]
 """Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
-UNBOUNDED = 1 << 50
-"""Bytes of a memory that everything fits into."""
-
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _CONDITIONAL = ALL_SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
-
-
-@dataclass(slots=True, eq=False)
-class MemoryRecord:
-    """What came into a memory and went, in its order, as columns."""
-
-    labels: list[str] = field(default_factory=list)
-    """Node that bytes were taken for; "" for bytes that went back."""
-    addresses: list[int] = field(default_factory=list)
-    in_use: list[int] = field(default_factory=list)
-    """Bytes in use from then on."""
-
-    def add(self, label: str, address: int, in_use: int) -> None:
-        """Adds a change."""
-        self.labels.append(label)
-        self.addresses.append(address)
-        self.in_use.append(in_use)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-
-class _QuietAllocator(BFCAllocator):
-    """An allocator that logs nothing when it runs out of memory: the estimate says so."""
-
-    def _log_failure(self, nbytes: int) -> None:
-        pass
-
-
-class RecordingMemory(SimulatedMemory):
-    """The tensors of a simulated GPU, with a record of what came and went.
-
-    Args:
-        allocator: the GPU's allocator.
-    """
-
-    def __init__(self, allocator: BFCAllocator) -> None:
-        super().__init__(allocator)
-        self.record = MemoryRecord()
-
-    def take_record(self) -> MemoryRecord:
-        """The record up to here; what comes is recorded anew."""
-        taken, self.record = self.record, MemoryRecord()
-        return taken
-
-    def _allocate(
-        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
-    ) -> int | None:
-        address = super()._allocate(nbytes, label, shape, dtype, device)
-        if address is not None:
-            self.record.add(label, address, self.allocator.bytes_in_use)
-        return address
-
-    def free(self, address: int) -> None:
-        """As `SimulatedMemory.free`, at once: garbage is not collected while this thread allocates."""
-        self.allocator.deallocate(address)
-        self.record.add("", address, self.allocator.bytes_in_use)
 
 
 class _DryBackend(NumpyBackend):
@@ -156,8 +95,7 @@ class DryRun:
         trips: what is settled about loops.
         likeness: which nodes are alike.
         is_guess: whether the sizes of a node are assumed, and so do not hang on the values that it gets.
-        limits: full name -> bytes that the device's allocator may hand out; `UNBOUNDED` where nothing is to fail.
-        growth: whether allocators take memory as it is needed.
+        gpus: full names of the devices whose memory is accounted for.
     """
 
     def __init__(
@@ -171,8 +109,7 @@ class DryRun:
         trips: TripsOf,
         likeness: LikenessOf,
         is_guess: Callable[[str], bool],
-        limits: Mapping[str, tuple[int, int]],
-        growth: bool,
+        gpus: Container[str],
     ) -> None:
         self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
         self._is_guess = is_guess
@@ -181,25 +118,15 @@ class DryRun:
         self.resources = SessionResources()
         self.maker = _DryMaker(self, devices, kernels, config, release)
         self.resources.functions = SessionFunctions(self.maker)
-        self.memories: dict[str, RecordingMemory] = {}
-        physical: dict[int, DeviceMemory] = {}
+        self.requests = MemoryRequests()
+        """What has been asked for up to now."""
+        numbers = itertools.count()
+        self.memories: dict[str, AskingMemory] = {}
         for device in devices:
             memory = None
-            if device.name in limits:
-                capacity, limit = limits[device.name]
-                key = -1 - device.id if device.physical_id is None else device.physical_id
-                space = physical.setdefault(key, DeviceMemory(capacity))
-                allocator = _QuietAllocator(
-                    space,
-                    limit,
-                    allow_growth=growth,
-                    name=f"GPU_{device.id}_bfc",
-                    retry_wait_ms=0,
-                    release=release,
-                )
-                memory = self.memories[device.name] = RecordingMemory(allocator)
+            if device.name in gpus:
+                memory = self.memories[device.name] = AskingMemory(device.name, self.requests, numbers)
             self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
-        self.resources.allocators = {name: memory.allocator for name, memory in self.memories.items()}
 
     def run(self, signature: Any, device_of: Callable[[Operation], str], values: Sequence[Any]) -> None:
         """Runs a step.
@@ -210,14 +137,15 @@ class DryRun:
             values: what is fed.
 
         Raises:
-            ResourceExhaustedError: something does not fit.
             OpError: the step cannot be planned.
         """
         plan = self.maker.make(signature, device_of)
         plan.run(values)
 
     def close(self) -> None:
-        """Gives up all arrays."""
+        """Gives up all arrays; what is given back by that is not among the requests."""
+        for memory in self.memories.values():
+            memory.requests = MemoryRequests()
         self.resources.is_closed = True
         self.maker.close()
         self.resources.clear()

@@ -11,30 +11,34 @@ determined; foretold is the single line of ``inter_op_parallelism_threads=1``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.memory.dry_run import UNBOUNDED, DryRun, MemoryRecord, RecordingMemory
+from gpuplace.cost.memory.dry_run import DryRun
+from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, MemoryRequests, answered
 from gpuplace.cost.memory.running_graph import running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_part import StepPart
 from gpuplace.device.parsed_name import short_name
-from gpuplace.errors import OpError, ResourceExhaustedError
+from gpuplace.errors import OpError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.plan.lowered_graph import program_of
+from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.release import acting_as
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")
 _MOST = 5
+_MOST_KNOWN = 4
+"""Placements whose requests are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +63,36 @@ class DeviceUse:
     """Full name."""
     limit: int
     """Bytes that its allocator may hand out."""
-    peak: int
-    """Most bytes in use since the session began."""
-    step_peak: int
-    """Most bytes in use while the step ran."""
-    variables: int
-    """Bytes in use before the step: variables, and constants of their initial values."""
     record: MemoryRecord
     """What came and went since the session began."""
-    first: int
-    """Where the step begins in it."""
     called: Callable[[str, bool], tuple[str, str]]
     """Node, and whether it ran before the step -> name and op type of what keeps its bytes."""
-    fragmentation: float = 0.0
-    """Part of the free memory that is not in its largest piece, at the end of the step."""
     short: int = 0
     """Bytes that are missing; 0 where it fits."""
     failed_at: str = ""
     """Node whose tensor does not fit."""
     wanted: int = 0
     """Bytes of that tensor."""
+
+    @property
+    def variables(self) -> int:
+        """Bytes in use before the step: variables, and constants of their initial values."""
+        return self.record.variables
+
+    @cached_property
+    def step_peak(self) -> int:
+        """Most bytes in use while the step ran."""
+        return self.record.allocator.stats().peak_bytes_in_use
+
+    @property
+    def peak(self) -> int:
+        """Most bytes in use since the session began."""
+        return max(self.step_peak, self.record.peak_before)
+
+    @property
+    def fragmentation(self) -> float:
+        """Part of the free memory that is not in its largest piece, at the end of the step."""
+        return self.record.allocator.fragmentation()
 
     @cached_property
     def peak_position(self) -> int:
@@ -101,7 +115,7 @@ class DeviceUse:
             zip(record.labels[:count], record.addresses, record.in_use, strict=False)
         ):
             if in_use > before:
-                alive[address] = label, in_use - before, number < self.first
+                alive[address] = label, in_use - before, number < record.begin
             else:
                 alive.pop(address, None)
             before = in_use
@@ -115,7 +129,18 @@ class DeviceUse:
     @property
     def timeline(self) -> tuple[tuple[str, int], ...]:
         """Node and bytes in use, at each allocation and release of the step (``""`` for a release)."""
-        return tuple(zip(self.record.labels[self.first :], self.record.in_use[self.first :], strict=True))
+        record = self.record
+        return tuple(zip(record.labels[record.begin :], record.in_use[record.begin :], strict=True))
+
+
+class Asked(NamedTuple):
+    """What a step asks of the memories of GPUs, and what of it can be said."""
+
+    requests: MemoryRequests
+    assumed: tuple[str, ...]
+    """What had to be assumed."""
+    called: Callable[[str, bool], tuple[str, str]]
+    """As of `DeviceUse`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +244,7 @@ class StepMemory:
         config: Any,
         host: tuple[int, str],
         given: Mapping[str, Any] | None = None,
+        known: dict[Hashable, Asked] | None = None,
     ) -> StepMemory:
         """The memory of a step.
 
@@ -229,18 +255,54 @@ class StepMemory:
             config: the ``ConfigProto``.
             host: bytes in host memory, and the CPU's name.
             given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
+            known: what this step, placed so or so, has asked for; more is put there.
         """
         limits = memory_limits(placement)
         if not limits:
             return cls((), *host)
+        known = {} if known is None else known
+        key = _what_decides(placement, limits, config)
+        asked = known.pop(key, None)
         try:
-            with without_garbage_collection(), acting_as(placement.release):
-                step = _Step(placement, part, shapes, config, given or {})
-                uses, assumed = step.uses(limits)
+            if asked is None:
+                with without_garbage_collection(), acting_as(placement.release):
+                    asked = _Step(placement, part, shapes, config, given or {}).asked(limits)
         except OpError as error:
             said = f"The memory of GPUs is not foretold: {error.message}"
             return cls((), *host, (said,))
-        return cls(tuple(uses), *host, tuple(assumed))
+        known[key] = asked
+        while len(known) > _MOST_KNOWN:
+            del known[next(iter(known))]
+        return cls(tuple(_uses(asked, placement, limits)), *host, asked.assumed)
+
+
+def _what_decides(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:
+    """All that a step's requests hang on, besides its graph, shapes and feeds."""
+    names, devices = tuple(placement.device_set.names), placement.devices.tobytes()
+    return names, devices, tuple(limits), placement.release, FoldingOptions.of(config)
+
+
+def _uses(asked: Asked, placement: Placement, limits: Mapping[str, tuple[int, int]]) -> list[DeviceUse]:
+    """The use of each GPU's memory; of all that the step wants where it does not fit."""
+    devices, release = placement.device_set, placement.release
+    growth = devices.origin.settings.allow_growth
+    records, failure = answered(asked.requests, devices, limits, growth, release)
+    if failure is None:
+        return [DeviceUse(name, limits[name][1], record, asked.called) for name, record in records.items()]
+    boundless = dict.fromkeys(limits, (UNBOUNDED, UNBOUNDED))
+    records, _ = answered(asked.requests, devices, boundless, growth, release)
+    uses = []
+    for name, record in records.items():
+        use = DeviceUse(name, limits[name][1], record, asked.called)
+        use.short = max(use.peak - use.limit, 0)
+        use.failed_at = use.at
+        if name == failure.device:
+            use.failed_at, use.wanted = failure.label, failure.nbytes
+            use.short = use.short or failure.nbytes
+        elif use.short:
+            use.wanted = use.alive[0].nbytes if use.alive else 0
+        uses.append(use)
+    return uses
 
 
 def memory_limits(placement: Placement) -> dict[str, tuple[int, int]]:
@@ -383,7 +445,7 @@ class _Step:
             and op.attrs["shape"].is_fully_defined()
         ]
 
-    def _told(self, limits: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
+    def _told(self, gpus: Container[str]) -> tuple[tuple[Operation, ...], list[Operation]]:
         """The initializers that have to run, and the variables of the others.
 
         Those are arrays of numbers, of which nothing in a step hangs on the values; and they are made where no memory
@@ -392,13 +454,13 @@ class _Step:
         untold, told = [], []
         for initializer in self.initializers:
             variable = initializer.inputs[0].op if initializer.inputs else initializer
-            if variable.type in VARIABLE_OPS and self._is_told(variable, initializer, limits):
+            if variable.type in VARIABLE_OPS and self._is_told(variable, initializer, gpus):
                 told.append(variable)
             else:
                 untold.append(initializer)
         return tuple(untold), told
 
-    def _is_told(self, variable: Operation, initializer: Operation, limits: Container[str]) -> bool:
+    def _is_told(self, variable: Operation, initializer: Operation, gpus: Container[str]) -> bool:
         shape = variable.attrs["shape"]
         if initializer.type not in ASSIGNMENTS or not variable.attrs["dtype"].is_floating:
             return False
@@ -409,7 +471,7 @@ class _Step:
         seen, stack = {initializer}, [initializer]
         while stack:
             op = stack.pop()
-            if op._control_inputs or self.devices[op.name] in limits:
+            if op._control_inputs or self.devices[op.name] in gpus:
                 return False
             for tensor in op.inputs:
                 if tensor.op not in seen:
@@ -417,33 +479,16 @@ class _Step:
                     stack.append(tensor.op)
         return True
 
-    def uses(self, limits: Mapping[str, tuple[int, int]]) -> tuple[list[DeviceUse], list[str]]:
-        """The use of each GPU's memory."""
-        uses, failure, assumed = self._run(limits)
-        if failure is None:
-            return uses, assumed
-        failed, label, nbytes = failure
-        boundless = dict.fromkeys(limits, (UNBOUNDED, UNBOUNDED))
-        whole, again, assumed = self._run(boundless)
-        if again is not None:
-            raise ResourceExhaustedError.of(f"{again[1]} wants {again[2]} bytes")
-        for use in whole:
-            use.limit = limits[use.device][1]
-            use.short = max(use.peak - use.limit, 0)
-            use.failed_at = use.at
-            if use.device == failed:
-                use.failed_at, use.wanted = label, nbytes
-                use.short = use.short or nbytes
-            elif use.short:
-                use.wanted = use.alive[0].nbytes if use.alive else 0
-        return whole, assumed
+    def asked(self, gpus: Container[str]) -> Asked:
+        """What a step asks of the memories of GPUs.
 
-    def _run(
-        self, limits: Mapping[str, tuple[int, int]]
-    ) -> tuple[list[DeviceUse], tuple[str, str, int] | None, list[str]]:
-        """The use of memory up to the end, or to what does not fit: device, node and bytes of that."""
+        Args:
+            gpus: their full names.
+
+        Raises:
+            OpError: the step cannot be planned.
+        """
         placement = self.placement
-        settings = placement.device_set.origin.settings
         dry = DryRun(
             placement.device_set,
             placement.placer.catalogue.kernels,
@@ -454,58 +499,26 @@ class _Step:
             self.trips,
             self.likeness,
             self.is_guess,
-            limits,
-            settings.allow_growth,
+            gpus,
         )
         assumed: list[str] = []
-        failure = None
-        before: dict[str, tuple[int, int, int]] = {}
-        untold, told = self._told(limits)
+        untold, told = self._told(gpus)
         restored = self._restored()
         if restored:
             more = f" and {len(restored) - 1} more" if len(restored) > 1 else ""
             assumed.append(
                 f"Variables that the graph gives no value are taken as loaded: {restored[0].name}{more}"
             )
-        try:
-            dry.give_values([*told, *restored], self.device_of)
-            if untold:
-                try:
-                    dry.run(((), untold, ()), self.device_of, ())
-                except ResourceExhaustedError:
-                    raise
-                except OpError as error:
-                    assumed.append(f"Variables begin without initial values: {error.message.splitlines()[0]}")
-            for name, memory in dry.memories.items():
-                memory.collect()
-                stats = memory.allocator.stats()
-                before[name] = len(memory.record), stats.bytes_in_use, stats.peak_bytes_in_use
-                memory.allocator.clear_stats()
-            dry.run(self.signature, self.device_of, self.values)
-        except ResourceExhaustedError as error:
-            failure = _failure(error, dry)
-        uses = [
-            self._use(name, memory, limits[name][1], before.get(name, (0, 0, 0)))
-            for name, memory in dry.memories.items()
-        ]
+        dry.give_values([*told, *restored], self.device_of)
+        if untold:
+            try:
+                dry.run(((), untold, ()), self.device_of, ())
+            except OpError as error:
+                assumed.append(f"Variables begin without initial values: {error.message.splitlines()[0]}")
+        dry.requests.begin = len(dry.requests)
+        dry.run(self.signature, self.device_of, self.values)
         dry.close()
-        return uses, failure, assumed
-
-    def _use(self, name: str, memory: RecordingMemory, limit: int, before: tuple[int, int, int]) -> DeviceUse:
-        first, variables, peak_before = before
-        allocator = memory.allocator
-        stats = allocator.stats()
-        return DeviceUse(
-            name,
-            limit,
-            max(stats.peak_bytes_in_use, peak_before),
-            stats.peak_bytes_in_use,
-            variables,
-            memory.take_record(),
-            first,
-            self.called,
-            allocator.fragmentation(),
-        )
+        return Asked(dry.requests, tuple(assumed), self.called)
 
     def called(self, label: str, is_kept: bool) -> tuple[str, str]:
         """Name and op type of what keeps the bytes that a node took; before the step that is a variable, or a constant.
@@ -526,13 +539,3 @@ def _initial_value(initializer: Operation) -> str:
     while op.type in IDENTITY_OPS:
         op = op.inputs[0].op
     return op.name
-
-
-def _failure(error: ResourceExhaustedError, dry: DryRun) -> tuple[str, str, int]:
-    """Device, node and bytes of what did not fit."""
-    usage = vars(error).get("usage") or vars(error.__cause__ or error).get("usage")
-    device = usage[0] if usage else ""
-    wanted = (error.facts or {}).get("wanted", "0 bytes") if hasattr(error, "facts") else "0 bytes"
-    digits = wanted.split()[0]
-    name = error.op.name if error.op is not None else ""
-    return device, name, int(digits) if digits.isdigit() else 0

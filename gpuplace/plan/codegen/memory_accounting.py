@@ -31,7 +31,7 @@ import numpy as np
 from gpuplace.dtypes import resource, variant
 from gpuplace.graph.op_sets import UPDATES_OF_VARIABLES
 from gpuplace.kernels.compute import traits_of
-from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
+from gpuplace.memory.simulated_memory import Reservation, TensorMemory
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.partition import Slot, Step
@@ -68,7 +68,7 @@ def counted(
     step: Step,
     slot: Slot,
     value: str,
-    memory: SimulatedMemory,
+    memory: TensorMemory,
     reservation: str = "",
     shared: str = "",
 ) -> str:
@@ -100,13 +100,13 @@ def shared_input(step: Step) -> Slot | None:
     return None if slot.location.on_host or step.reads[0] or _is_handle(slot) else slot
 
 
-def counted_copy(source: Source, step: Step, value: str, memory: SimulatedMemory) -> str:
+def counted_copy(source: Source, step: Step, value: str, memory: TensorMemory) -> str:
     """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
     source.namespace["copied"] = np.array
     return f"{source.name_global('a', _noting(memory, step))}(copied({value}))"
 
 
-def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
+def reserve_output(source: Source, step: Step, memory: TensorMemory) -> str:
     """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
     if len(step.outputs) != 1 or step.op is None or traits_of(step.op.type).shares:
         return ""
@@ -129,7 +129,7 @@ def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
     return "r"
 
 
-def hold_variables(source: Source, names: ValueNames, step: Step, memory: SimulatedMemory) -> dict[Slot, str]:
+def hold_variables(source: Source, names: ValueNames, step: Step, memory: TensorMemory) -> dict[Slot, str]:
     """Adds the lines before an update that hold the memory of variables; returns the names of what holds it."""
     if step.op is None or not step.op.type.startswith(UPDATES_OF_VARIABLES):
         return {}
@@ -141,7 +141,7 @@ def hold_variables(source: Source, names: ValueNames, step: Step, memory: Simula
 
 
 def count_variables(
-    source: Source, names: ValueNames, step: Step, memory: SimulatedMemory, held: Mapping[Slot, str]
+    source: Source, names: ValueNames, step: Step, memory: TensorMemory, held: Mapping[Slot, str]
 ) -> None:
     """Adds the lines that count what a kernel has made the value of a variable.
 
@@ -168,12 +168,12 @@ def _variables(step: Step) -> list[Slot]:
     return found if len(found) < 2 else list(dict.fromkeys(found))
 
 
-def _noting(memory: SimulatedMemory, step: Step) -> Callable[..., Any]:
+def _noting(memory: TensorMemory, step: Step) -> Callable[..., Any]:
     """What counts a value of the step, and returns it."""
     return partial(memory.note, step.name, step.device)
 
 
-def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[..., None]:
+def _noting_variable(memory: TensorMemory, device: str) -> Callable[..., None]:
     def noted(reference: Any, held: Reservation | None = None) -> None:
         variable = getattr(reference, "resource", reference)
         if getattr(variable, "is_initialized", False):

@@ -1,0 +1,184 @@
+"""What a step asks of the memories of GPUs, in its order, and what allocators of any size answer.
+
+Which tensors want memory, and when they give it back, does not hang on how much there is: so a step is gone through
+once, and its requests are put to the allocators of one machine after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.device_memory import DeviceMemory
+from gpuplace.memory.simulated_memory import TensorMemory
+
+UNBOUNDED = 1 << 50
+"""Bytes of a memory that everything fits into."""
+_GIVEN_BACK = -1
+
+
+@dataclass(slots=True, eq=False)
+class MemoryRequests:
+    """What came and went on all GPUs, as columns."""
+
+    devices: list[str] = field(default_factory=list)
+    """Full name of the GPU."""
+    labels: list[str] = field(default_factory=list)
+    """Node that bytes are taken for; "" for bytes that go back."""
+    nbytes: list[int] = field(default_factory=list)
+    """Bytes that are asked for; negative where they go back."""
+    numbers: list[int] = field(default_factory=list)
+    """What tells those bytes from all others."""
+    begin: int = 0
+    """Where the step begins; before are its variables."""
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def add(self, device: str, label: str, nbytes: int, number: int) -> None:
+        """Adds a request.
+
+        Args:
+            device: full name of the GPU.
+            label: node that bytes are taken for; "" for bytes that go back.
+            nbytes: how many; negative where they go back.
+            number: what tells them from all others.
+        """
+        self.devices.append(device)
+        self.labels.append(label)
+        self.nbytes.append(nbytes)
+        self.numbers.append(number)
+
+
+class AskingMemory(TensorMemory):
+    """The tensors of a GPU where nobody hands out bytes: what they ask for is noted.
+
+    Args:
+        device: full name of the GPU.
+        requests: where.
+        numbers: gives a new number each time.
+    """
+
+    def __init__(self, device: str, requests: MemoryRequests, numbers: itertools.count[int]) -> None:
+        super().__init__(device)
+        self.requests = requests
+        self._numbers = numbers
+
+    def _allocate(
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> int | None:
+        if nbytes <= 0:
+            return None
+        number = next(self._numbers)
+        self.requests.add(self.name, label, nbytes, number)
+        return number
+
+    def free(self, address: int) -> None:
+        """As `TensorMemory.free`."""
+        self.requests.add(self.name, "", _GIVEN_BACK, address)
+
+
+class Failure(NamedTuple):
+    """What does not fit."""
+
+    device: str
+    """Full name of the GPU."""
+    label: str
+    """Node that wants the bytes."""
+    nbytes: int
+    """How many."""
+
+
+@dataclass(slots=True, eq=False)
+class MemoryRecord:
+    """What came into the memory of one GPU and went, in its order, as columns."""
+
+    allocator: BFCAllocator
+    """Who answered, as it is at the end."""
+    labels: list[str] = field(default_factory=list)
+    """Node that bytes were taken for; "" for bytes that went back."""
+    addresses: list[int] = field(default_factory=list)
+    in_use: list[int] = field(default_factory=list)
+    """Bytes in use from then on."""
+    begin: int = 0
+    """Where the step begins."""
+    variables: int = 0
+    """Bytes in use there."""
+    peak_before: int = 0
+    """Most bytes in use up to there."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def begin_step(self) -> None:
+        """Says that the step begins."""
+        stats = self.allocator.stats()
+        self.begin, self.variables, self.peak_before = len(self), stats.bytes_in_use, stats.peak_bytes_in_use
+        self.allocator.clear_stats()
+
+
+class _QuietAllocator(BFCAllocator):
+    """An allocator that logs nothing when it runs out of memory: the estimate says so."""
+
+    def _log_failure(self, nbytes: int) -> None:
+        pass
+
+
+def answered(
+    requests: MemoryRequests,
+    devices: DeviceSet,
+    limits: Mapping[str, tuple[int, int]],
+    growth: bool,
+    release: str,
+) -> tuple[dict[str, MemoryRecord], Failure | None]:
+    """What allocators make of requests, up to the end or to what does not fit: a record for each GPU.
+
+    Args:
+        requests: what is asked for.
+        devices: the devices.
+        limits: full name of each GPU -> bytes of its memory, and that its allocator may hand out.
+        growth: whether allocators take memory as it is needed.
+        release: whose allocators.
+    """
+    physical: dict[int, DeviceMemory] = {}
+    records: dict[str, MemoryRecord] = {}
+    for device in devices:
+        if device.name in limits:
+            capacity, limit = limits[device.name]
+            key = -1 - device.id if device.physical_id is None else device.physical_id
+            made = _QuietAllocator(
+                physical.setdefault(key, DeviceMemory(capacity)),
+                limit,
+                allow_growth=growth,
+                name=f"GPU_{device.id}_bfc",
+                retry_wait_ms=0,
+                release=release,
+            )
+            records[device.name] = MemoryRecord(made)
+    addresses: dict[int, int] = {}
+    columns = zip(requests.devices, requests.labels, requests.nbytes, requests.numbers, strict=True)
+    for position, (name, label, nbytes, number) in enumerate(columns):
+        if position == requests.begin:
+            for record in records.values():
+                record.begin_step()
+        record = records[name]
+        allocator = record.allocator
+        if nbytes < 0:
+            address = addresses.pop(number)
+            allocator.deallocate(address)
+        else:
+            taken = allocator.allocate(nbytes, label=label)
+            if taken is None:
+                return records, Failure(name, label, nbytes)
+            address = addresses[number] = taken
+        record.labels.append(label)
+        record.addresses.append(address)
+        record.in_use.append(allocator.bytes_in_use)
+    if requests.begin >= len(requests):
+        for record in records.values():
+            record.begin_step()
+    return records, None

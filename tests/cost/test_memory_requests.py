@@ -3,7 +3,7 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.cost.memory import step_memory
+from gpuplace.cost.memory import step_requests
 from gpuplace.cost.memory.dry_run import DryRun
 
 
@@ -30,7 +30,7 @@ def runs(monkeypatch):
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(step_memory, "DryRun", Counted)
+    monkeypatch.setattr(step_requests, "DryRun", Counted)
     return made
 
 

@@ -180,7 +180,7 @@ class PlanMaker:
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
             return self._on_gpus(schedule, backends, gpus, first, options)
-        waiting = arrange_waiting(schedule)
+        waiting = self.arranged_for_waits(schedule)
         if waiting is not None:
             return self._parallel(schedule, backends, waiting, first, options)
         arrangement, is_known = self._arrangement(signature, schedule, len(backends), options)
@@ -192,6 +192,14 @@ class PlanMaker:
         if is_known or options != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
+
+    def arranged_for_waits(self, schedule: Schedule) -> Arrangement | None:
+        """The lanes of a schedule whose steps may wait for each other; None if none does.
+
+        Args:
+            schedule: what to do.
+        """
+        return arrange_waiting(schedule)
 
     def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
         """A schedule without what nothing needs.

@@ -5,6 +5,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.memory import step_requests
 from gpuplace.cost.memory.dry_run import DryRun
+from gpuplace.ops.input.staging import StagingArea
 
 
 @pytest.fixture
@@ -87,6 +88,20 @@ def test_a_few_placements_are_kept(graph, runs):
     for count in (2, 3, 4, 5, 6, 3, 4, 5, 6, 2):
         assert step.what_if(f"{count}x K40c").memory.fits
     assert len(runs) == 6  # the first of five had been given up
+
+
+def test_what_may_wait_is_asked_for_in_one_order():
+    with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+        area = StagingArea([tf.float32], [[64, 64]])
+        put = area.put([tf.random_uniform([64, 64])])
+        taken = tf.square(area.get())
+    asked = set()
+    for _ in range(20):
+        step = tf.estimate(graph, [put, taken], machine="1x K40c")
+        assert step.memory.fits
+        (found,) = step.question["memory_requests"].values()
+        asked.add((*found.requests.labels,))
+    assert len(asked) == 1
 
 
 def test_what_a_step_leaves_is_no_request(graph, runs):

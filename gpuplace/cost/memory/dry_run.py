@@ -290,6 +290,9 @@ class _DryMaker(PlanMaker):
     def limit_threads(self, in_an_op: int) -> None:
         """Leaves the process as it is."""
 
+    def arranged_for_waits(self, schedule: Schedule) -> None:
+        """None: nothing waits where nothing is computed, and what threads ask for comes in an order of its own."""
+
     def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
         """A schedule without what no memory hears of.
 

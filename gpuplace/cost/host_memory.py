@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
-if TYPE_CHECKING:
-    from gpuplace.cost.step_estimate import StepEstimate
 
-
-def host_memory(step: StepEstimate) -> tuple[int, str]:
+def host_memory(step: Any) -> tuple[int, str]:
     """Most bytes of tensors in host memory at a time, by the foretold times, and the CPU's name.
 
     What a node of a CPU gives out is there from its begin to the end of the last that takes it; variables stay.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     cpus = np.flatnonzero(~step.machinery.is_gpu)
     name = step.device_names[int(cpus[0])] if len(cpus) else ""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.cost.events import COPY
-
-if TYPE_CHECKING:
-    from gpuplace.cost.step_estimate import StepEstimate
 
 TABLES = ("nodes", "devices", "copies", "memory", "ops")
 """What `StepEstimate.frame` and `StepEstimate.rows` offer."""
@@ -130,11 +127,11 @@ class OpCost(NamedTuple):
     """Which rules found their work."""
 
 
-def node_rows(step: StepEstimate) -> list[NodeCost]:
+def node_rows(step: Any) -> list[NodeCost]:
     """A row for each node that runs, in order of their begin.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     graph, of, works = step.part.graph, step.node_times, step.works
     start, end, time, host = (of[name].tolist() for name in ("start", "end", "time", "host"))
@@ -167,11 +164,11 @@ def node_rows(step: StepEstimate) -> list[NodeCost]:
     return found
 
 
-def device_rows(step: StepEstimate) -> list[DeviceCost]:
+def device_rows(step: Any) -> list[DeviceCost]:
     """A row for each device of the machine.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     names, total = step.device_names, step.step_time
     counts = np.zeros(len(names), dtype=np.int64)
@@ -212,11 +209,11 @@ def device_rows(step: StepEstimate) -> list[DeviceCost]:
     return found
 
 
-def copy_rows(step: StepEstimate) -> tuple[CopyCost, ...]:
+def copy_rows(step: Any) -> tuple[CopyCost, ...]:
     """Every copy between memories, in order of its begin.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     flow, items, graph = step.flow, step.item_times, step.part.graph
     table, names = flow.copies, step.device_names
@@ -245,20 +242,20 @@ def copy_rows(step: StepEstimate) -> tuple[CopyCost, ...]:
     return tuple(found)
 
 
-def memory_rows(step: StepEstimate) -> list[MemoryCost]:
+def memory_rows(step: Any) -> list[MemoryCost]:
     """A row for each device: limit, peak and what fits.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     return [MemoryCost(*row) for row in step.memory.rows()]
 
 
-def op_rows(step: StepEstimate) -> list[OpCost]:
+def op_rows(step: Any) -> list[OpCost]:
     """A row for each type of op and kind of device, what takes most time first.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
     """
     sums: dict[tuple[str, str], list[Any]] = {}
     graph, of = step.part.graph, step.node_times

@@ -113,7 +113,7 @@ class DeviceUse:
         found.sort(key=lambda tensor: (-tensor.nbytes, tensor.name))
         return tuple(found)
 
-    @property
+    @cached_property
     def timeline(self) -> tuple[tuple[str, int], ...]:
         """Node and bytes in use, at each allocation and release of the step (``""`` for a release)."""
         record = self.record

@@ -37,6 +37,7 @@ from gpuplace.cost.cpu_times import (
     cpu_seconds,
     cpu_share,
     fitted_line,
+    kernel_name,
     near_works,
 )
 from gpuplace.cost.events import SPLIT_SECONDS
@@ -67,7 +68,7 @@ _SECONDS = (
     "feed_seconds",
 )
 _FORMAT = "gpuplace.CostModel"
-_VERSION = 5
+_VERSION = 6
 _DOUBTS = 2.0
 """Kernels that must be measured for a factor to count for half."""
 _FURTHEST = math.log(20.0)
@@ -191,7 +192,10 @@ class CostModel:
         kinds = op_types or [""] * len(works)
         if gpu is None:
             lines, near = self._figures.lines, self._figures.near
-            return [cpu_seconds(work, lines, near.get(kind)) for work, kind in zip(works, kinds)]
+            return [
+                cpu_seconds(work, lines, near.get(kernel_name(kind, work)))
+                for work, kind in zip(works, kinds)
+            ]
         factors = self._figures.factors.get(gpu.name, {})
         return [seconds * factors.get(kind, 1.0) for seconds, kind in zip(self._on_gpu(works, gpu), kinds)]
 
@@ -231,7 +235,7 @@ class CostModel:
             work: what the kernel has to do.
             seconds: what it takes.
         """
-        share = cpu_share(work, self._figures.near.get(op_type))
+        share = cpu_share(work, self._figures.near.get(kernel_name(op_type, work)))
         if share is None:
             return seconds if seconds > SPLIT_SECONDS else 0.0
         return share * seconds
@@ -332,7 +336,7 @@ class CostModel:
         )
         by_type: dict[str, list[Sample]] = {}
         for sample in on_cpu:
-            by_type.setdefault(sample.op_type, []).append(sample)
+            by_type.setdefault(kernel_name(sample.op_type, sample.work), []).append(sample)
         near = {
             op_type: near_works(
                 [sample.work for sample in samples],

@@ -29,12 +29,15 @@ __all__ = [
     "cpu_share",
     "cpu_seconds",
     "fitted_line",
+    "kernel_name",
     "near_works",
 ]
 
 _CACHED_BYTES = 1 << 20
 _ROW_BYTES = 192.0
 """What looking a row up counts as: lines of the cache at its begin and its end, and of the index."""
+_VECTOR_BYTES = 64
+"""Of a processor's vector: libraries lay channels out in blocks of whole ones."""
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -80,6 +83,17 @@ def _is_product(kernel: Convolution) -> bool:
     return taps == kernel.groups == kernel.stride_height == kernel.stride_width == 1
 
 
+def kernel_name(op_type: str, work: Work) -> str:
+    """What measured kernels of a work are kept under: the type of op, and whether a convolution is a product.
+
+    Args:
+        op_type: type of the node's op.
+        work: what it has to do.
+    """
+    is_product = isinstance(work.kernel, Convolution) and _is_product(work.kernel)
+    return f"{op_type} of single pixels" if is_product else op_type
+
+
 def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None = None) -> float:
     """Returns the seconds that a CPU computes a work; 0 for what only hands a tensor on.
 
@@ -115,8 +129,18 @@ def _amounts(work: Work) -> tuple[float, float, float, float]:
     if isinstance(work.kernel, Convolution) and not _is_product(work.kernel):
         nbytes += _patch_bytes(work.kernel, _SIZES.get(work.dtype, 4))
     nbytes += _ROW_BYTES * work.rows
-    flops = work.flops * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
+    flops = _filled_flops(work) * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
     return 1.0, flops, min(nbytes, _CACHED_BYTES), max(nbytes - _CACHED_BYTES, 0.0)
+
+
+def _filled_flops(work: Work) -> float:
+    """Operations, with those on what fills the channels that a convolution writes up to whole vectors."""
+    kernel = work.kernel
+    if not isinstance(kernel, Convolution) or kernel.groups > 1 or _is_product(kernel):
+        return work.flops
+    channels = kernel.in_channels if kernel.direction == "backward_input" else kernel.out_channels
+    lanes = _VECTOR_BYTES // _SIZES.get(work.dtype, 4)
+    return work.flops * (-(-channels // lanes) * lanes / max(channels, 1))
 
 
 def _patch_bytes(kernel: Convolution, size: int) -> float:

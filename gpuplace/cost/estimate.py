@@ -24,7 +24,7 @@ from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
 from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
-from gpuplace.cost.partition import build_flow, flow_builder
+from gpuplace.cost.partition import Rewrites, build_flow, flow_builder
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_flow import Machinery, StepFlow
@@ -186,8 +186,7 @@ def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
         step.works,
         step.machinery,
         step.cost_model,
-        _folds(step.question["config"]),
-        _empties(step.question["config"], step.placement, step.machinery),
+        _rewrites(step.question["config"], step.placement, step.machinery),
     )
 
 
@@ -262,8 +261,8 @@ def _run(
 ) -> StepEstimate:
     config = question["config"]
     machinery = machinery_of(placement)
-    empties = _empties(config, placement, machinery)
-    flow = build_flow(placement, part, shapes, works, machinery, model, _folds(config), empties)
+    rewrites = _rewrites(config, placement, machinery)
+    flow = build_flow(placement, part, shapes, works, machinery, model, rewrites)
     threads, said = _threads(config, placement, model, machinery)
     times = run(flow.flow, threads)
     assumed = [*part.assumed, *shapes.assumed, *flow.assumed, *said]
@@ -305,23 +304,20 @@ def machinery_of(placement: Placement) -> Machinery:
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
-def _rewrites(config: Any, optimizer: str) -> bool:
-    """Whether one of Grappler's optimizers is on, as a ``ConfigProto`` says."""
+def _rewrites(config: Any, placement: Placement, machinery: Machinery) -> Rewrites:
+    """What Grappler changes; but for constants: of steps without GPUs, as the advisor's clock of others counts it."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
-    is_off = getattr(rewriter, optimizer, 0) == _OFF
-    return not (is_off or bool(getattr(rewriter, "disable_meta_optimizer", False)))
+    all_off = bool(getattr(rewriter, "disable_meta_optimizer", False))
 
+    def is_on(optimizer: str) -> bool:
+        return not all_off and getattr(rewriter, optimizer, 0) != _OFF
 
-def _folds(config: Any) -> bool:
-    """Whether constants are folded."""
-    return _rewrites(config, "constant_folding")
-
-
-def _empties(config: Any, placement: Placement, machinery: Machinery) -> bool:
-    """Whether what nobody takes is left out: of steps without GPUs, as the advisor's clock of others counts it."""
-    if machinery.is_gpu.any() or placement.release in RELEASES_WITHOUT:
-        return False
-    return _rewrites(config, "dependency_optimization")
+    has_others = not machinery.is_gpu.any() and placement.release not in RELEASES_WITHOUT
+    return Rewrites(
+        folds=is_on("constant_folding"),
+        empties=has_others and is_on("dependency_optimization"),
+        fuses=has_others and is_on("remapping"),
+    )
 
 
 def _threads(

@@ -31,6 +31,8 @@ class Alike(NamedTuple):
     """Where they are among nodes and copies."""
     op_type: str
     """Type of the op."""
+    rewritten: str | None
+    """Type of the op that TensorFlow's optimizers put in its place, else the same; None: another kernel computes it."""
     work: Work
     """What the kernel of each has to do."""
     gpu: GPUModel | None
@@ -70,18 +72,20 @@ class ItemTimes:
         expensive, held = [False] * total, [0.0] * total
         by_gpu: dict[int, list[Alike]] = {}
         for one in self.alike:
-            by_gpu.setdefault(id(one.gpu), []).append(one)
+            if model.in_a_line or one.rewritten is not None:
+                by_gpu.setdefault(id(one.gpu), []).append(one)
         for members in by_gpu.values():
             gpu = members[0].gpu
-            kernels = model.kernel_times([one.work for one in members], gpu, [one.op_type for one in members])
-            for one, seconds in zip(members, kernels, strict=True):
+            types = [one.op_type if model.in_a_line else one.rewritten or "" for one in members]
+            kernels = model.kernel_times([one.work for one in members], gpu, types)
+            for one, op_type, seconds in zip(members, types, kernels, strict=True):
                 work = one.work
-                starts = model.host_seconds(one.op_type, work, gpu)
+                starts = model.host_seconds(op_type, work, gpu)
                 for node in one.nodes:
                     host[node] = starts
                 if not (work.launches or work.nbytes or work.flops):
                     continue
-                holds = model.held_seconds(one.op_type, work, seconds) if gpu is None else 0.0
+                holds = model.held_seconds(op_type, work, seconds) if gpu is None else 0.0
                 is_expensive = one.may_move and seconds > EXPENSIVE_SECONDS
                 for node in one.computing:
                     kernel[node], held[node], expensive[node] = seconds, holds, is_expensive

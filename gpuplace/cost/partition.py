@@ -2,8 +2,8 @@
 
 Wherever a tensor is needed in a memory that it is not in, one copy goes there for all who take it; where a node only
 waits for one of another device, a signal does. Constants are folded as Grappler does by default, with shapes that the
-graph states. A loop runs as often as its trip count says; of a long one the first iterations stand for all, with
-their times stretched.
+graph states, and what divides by a constant multiplies instead. A loop runs as often as its trip count says; of a long
+one the first iterations stand for all, with their times stretched.
 
 Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc (copies within a GPU), executor.cc
 (which kernels are expensive), core/grappler/optimizers/constant_folding.cc, release 1.15.
@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.dependency_rewrites import bypassed, without_takers
+from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
+from gpuplace.cost.fused_kernels import absorbed
 from gpuplace.cost.item_times import Alike, ItemTimes
 from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
@@ -48,6 +49,8 @@ MAX_FOLDED_BYTES = 10 << 20
 """Grappler's limit for what it folds."""
 
 _METADATA = METADATA_OPS | {"ShapeN"}
+_DIVIDED = ("float", "bfloat", "complex", "half")
+"""What types of numbers begin with that are multiplied by one over a constant."""
 _NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
 
 
@@ -58,8 +61,7 @@ def build_flow(
     works: Sequence[Work],
     machinery: Machinery,
     model: CostModel,
-    folds: bool = True,
-    empties: bool = True,
+    rewrites: Rewrites,
 ) -> StepFlow:
     """The flow of a step.
 
@@ -70,10 +72,9 @@ def build_flow(
         works: of what runs.
         machinery: the machine.
         model: what times the work.
-        folds: whether constants are folded.
-        empties: whether what nobody takes and what only hands on is taken out.
+        rewrites: what Grappler changes.
     """
-    return _Builder(placement, part, shapes, works, machinery, model, folds, empties).build()
+    return _Builder(placement, part, shapes, works, machinery, model, rewrites).build()
 
 
 def flow_builder(
@@ -83,16 +84,26 @@ def flow_builder(
     works: Sequence[Work],
     machinery: Machinery,
     model: CostModel,
-    folds: bool = True,
-    empties: bool = True,
+    rewrites: Rewrites,
 ) -> Callable[[np.ndarray], StepFlow]:
     """What makes the flow of a step for devices that nodes might have: [nodes] positions in the device set.
 
     Args:
-        placement, part, shapes, works, machinery, model, folds, empties: as of `build_flow`.
+        placement, part, shapes, works, machinery, model, rewrites: as of `build_flow`.
     """
-    builder = _Builder(placement, part, shapes, works, machinery, model, folds, empties)
+    builder = _Builder(placement, part, shapes, works, machinery, model, rewrites)
     return lambda device: builder.placed(device).build()
+
+
+class Rewrites(NamedTuple):
+    """What Grappler changes of a step before it runs."""
+
+    folds: bool
+    """Constants are folded."""
+    empties: bool
+    """What nobody takes, and what only hands on, is taken out."""
+    fuses: bool
+    """A kernel computes what follows it, where it can; gpuplace's own do not."""
 
 
 class _Builder:
@@ -104,11 +115,10 @@ class _Builder:
         works: Sequence[Work],
         machinery: Machinery,
         model: CostModel,
-        folds: bool,
-        empties: bool,
+        rewrites: Rewrites,
     ) -> None:
         self.placement, self.part, self.shapes, self.works = placement, part, shapes, works
-        self.machinery, self.model, self.folds, self.empties = machinery, model, folds, empties
+        self.machinery, self.model, self.rewrites = machinery, model, rewrites
         self.graph = part.graph
         self.types = [signature.op_type for signature in self.graph.signatures]
         self.signature = self.graph.signature.tolist()
@@ -128,10 +138,10 @@ class _Builder:
     def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
         """[nodes] what is dead, what is folded, what runs, what of that is not computed; and what was assumed."""
         dead = self.dead()
-        folded = self.folded(dead) if self.folds else np.zeros(len(self.graph), dtype=bool)
+        folded = self.folded(dead) if self.rewrites.folds else np.zeros(len(self.graph), dtype=bool)
         runs = self.running(dead, folded)
         emptied = np.zeros(len(self.graph), dtype=bool)
-        if self.empties:
+        if self.rewrites.empties:
             catalogue = self.placement.placer.catalogue
             emptied = without_takers(self.graph, catalogue, runs, folded, self.fetched_nodes)
             if emptied.any():
@@ -179,7 +189,7 @@ class _Builder:
         )
         item_source, item_index, weight, item_edges = self.unroll(live, edges, copies, first_copy, fetched)
         gone = emptied.copy()
-        if self.empties:
+        if self.rewrites.empties:
             gone |= bypassed(graph, runs, self.device, self.fetched_nodes)
         return self.items(
             copies, first_copy, fetched, device, item_source, weight, item_edges, folded, dead | ~runs, gone
@@ -279,6 +289,36 @@ class _Builder:
         folded = np.zeros(len(graph), dtype=bool)
         folded[found] = True
         return folded & ~dead
+
+    def absorbed(self) -> np.ndarray:
+        """[nodes] bool: what the kernel of a node before it computes, where TensorFlow runs the step."""
+        if not self.rewrites.fuses:
+            return np.zeros(len(self.graph), dtype=bool)
+        _, folded, runs, emptied, _ = self.what_runs
+        found = absorbed(
+            *(self.graph, self.shapes, self.placement.release, runs & ~emptied, folded),
+            *(self.device, self.fetched_nodes),
+        )
+        if found.any() and not self.model.in_a_line:
+            self.assumed.append(
+                f"Remapping, as by default: {int(found.sum())} nodes are computed by kernels of nodes before them."
+            )
+        return found
+
+    def multiplied(self, folded: np.ndarray) -> set[int]:
+        """Nodes that divide by a constant: Grappler, where it folds constants, multiplies by one over it."""
+        if not self.rewrites.folds or self.placement.release in RELEASES_WITHOUT:
+            return set()
+        graph, types, fed = self.graph, self.types, self.part.is_fed
+        divides = np.array([name in ("Div", "RealDiv") for name in types], dtype=bool)[graph.signature]
+        is_const = np.array([name in CONSTANT_OPS for name in types], dtype=bool)[graph.signature]
+        return {
+            node
+            for node in np.flatnonzero(divides & ~folded).tolist()
+            if self.works[node].dtype.startswith(_DIVIDED)
+            and graph.in_start[node + 1] - graph.in_start[node] > 1
+            and ((is_const | folded) & ~fed)[graph.src[graph.in_start[node] + 1]]
+        }
 
     def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """[nodes] bool: what is needed by the fetches, through what is not folded."""
@@ -442,6 +482,7 @@ class _Builder:
             [work.launches > 0 for work in works], dtype=bool
         )
         models = machinery.working(set(self.device[computing].tolist()))
+        multiplied, absorbed = self.multiplied(folded), self.absorbed().tolist()
         # nodes of one op type, work and kind of device take the same time
         groups: dict[tuple[Any, ...], list[int]] = {}
         for node in range(count):
@@ -453,7 +494,10 @@ class _Builder:
             if gpu is not None:
                 kind[node] = ON_GPU
                 stream[node] = physical[where]
-            key = types[number], id(works[node]), None if gpu is None else id(gpu)
+            key = (
+                *(types[number], id(works[node]), None if gpu is None else id(gpu)),
+                *(node in multiplied, absorbed[node]),
+            )
             found = groups.get(key)
             if found is None:
                 groups[key] = [node]
@@ -464,6 +508,11 @@ class _Builder:
             Alike(
                 nodes,
                 types[signature[nodes[0]]],
+                None
+                if absorbed[nodes[0]]
+                else "Mul"
+                if nodes[0] in multiplied
+                else types[signature[nodes[0]]],
                 works[nodes[0]],
                 models[of_device[nodes[0]]] if kind[nodes[0]] == ON_GPU else None,
                 not is_gpu[of_device[nodes[0]]] and not cheap[signature[nodes[0]]],

@@ -188,6 +188,15 @@ RANDOM_OPS = frozenset(
 CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
 """Activations of whose inputs a summary says what share is below zero."""
 
+WITH_BIASES = frozenset({"Conv2D", "DepthwiseConv2dNative", "MatMul"})
+"""Products whose kernels on a CPU can add a bias."""
+
+BIAS_ADDITIONS = frozenset({"BiasAdd", "Add", "AddV2"})
+"""What adds it in a graph."""
+
+APPLIED_TO_BIASED = frozenset({"Relu", "Relu6", "Elu"})
+"""Functions that the same kernels can apply to the sum."""
+
 PASSING_ON = (
     CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}
 )

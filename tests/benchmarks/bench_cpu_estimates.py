@@ -27,7 +27,7 @@ from tests.benchmarks.bench_training import CASES as SMALL
 from tests.benchmarks.bench_training import Net, Step
 from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process, interleaving, least, serve
 
-LIBRARIES = ("gpuplace", "tensorflow")
+RELEASES = {"gpuplace": None, "tensorflow": "2.21"}
 WARM_SECONDS, SECONDS = 1.0, 0.15
 
 
@@ -176,8 +176,8 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="cases whose names have a word")
     parser.add_argument("--explain", action="store_true", help="the most costly types of ops, too")
-    parser.add_argument("--measure", choices=LIBRARIES, help=argparse.SUPPRESS)
-    parser.add_argument("--write", choices=LIBRARIES, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=RELEASES, help=argparse.SUPPRESS)
+    parser.add_argument("--write", choices=RELEASES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -213,7 +213,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         print(f"{'':22}{'measured ms':>12}{'foretold ms':>12}{'off':>7}")
         errors = []
         for name, (path, fetches, feeds) in asked.items():
-            step = estimate(path, fetches, feeds, machine="local", cost_model=model)
+            step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)
             seconds = measured[library][name].median / 1e6
             off = step.step_time / seconds - 1
             errors.append(abs(off))

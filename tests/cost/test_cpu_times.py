@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from gpuplace.cost.cpu_times import CLASSES, DEFAULT_LINES, Line, class_of, cpu_seconds, fitted_line
+from gpuplace.cost.cost_model import CostModel
+from gpuplace.cost.cpu_times import (
+    CLASSES,
+    DEFAULT_LINES,
+    Line,
+    class_of,
+    cpu_seconds,
+    fitted_line,
+    kernel_name,
+)
+from gpuplace.cost.samples import Sample
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 
 TRUE = Line(5e-6, 1 / 8e9, 1 / 40e9, 1 / 9e9)
@@ -57,3 +67,39 @@ def test_classes():
     assert class_of(Work("float32", kernel=backward)) == "convolution_backward"
     assert class_of(Work("float32")) == "bytes"
     assert cpu_seconds(Work("float32", 1e9, 1e9, launches=0), DEFAULT_LINES) == 0.0
+
+
+def test_channels_that_are_written_fill_whole_vectors():
+    """A gradient for the three channels of photographs takes as long as one for sixteen."""
+
+    def seconds(direction, in_channels, out_channels, dtype="float32"):
+        kernel = Convolution(direction, 8, in_channels, out_channels, 32, 32, 3, 3, 32, 32)
+        flops = 2.0 * 8 * 32 * 32 * 9 * in_channels * out_channels
+        return cpu_seconds(
+            Work(dtype, flops, kernel=kernel), dict.fromkeys(CLASSES, Line(0.0, 1e-9, 0.0, 0.0))
+        )
+
+    assert seconds("backward_input", 3, 48) == pytest.approx(seconds("backward_input", 16, 48))
+    assert seconds("backward_input", 17, 48) == pytest.approx(seconds("backward_input", 32, 48))
+    for direction in ("forward", "backward_filter"):
+        assert seconds(direction, 3, 48) == pytest.approx(3 / 16 * seconds(direction, 16, 48))
+        assert seconds(direction, 3, 5) == pytest.approx(seconds(direction, 3, 16))
+    assert seconds("forward", 3, 5, "float64") == pytest.approx(seconds("forward", 3, 8, "float64"))
+    assert seconds("forward", 3, 9, "float64") == pytest.approx(2 * seconds("forward", 3, 16))
+    grouped = Convolution("forward", 8, 3, 3, 32, 32, 3, 3, 32, 32, groups=3)
+    lines = dict.fromkeys(CLASSES, Line(0.0, 1e-9, 0.0, 0.0))
+    assert cpu_seconds(Work("float32", 1e6, kernel=grouped), lines) == pytest.approx(1e-3)
+
+
+def test_convolutions_that_are_products_are_kept_apart():
+    wide, single = (Convolution("forward", 1, 8, 8, 8, 8, size, size, 8, 8) for size in (3, 1))
+    assert kernel_name("Conv2D", Work("float32", kernel=wide)) == "Conv2D"
+    assert kernel_name("Conv2D", Work("float32", kernel=single)) == "Conv2D of single pixels"
+    assert kernel_name("MatMul", Work("float32", kernel=Product(8, 8, 8))) == "MatMul"
+    samples = [
+        Sample("Conv2D", Work("float32", 1e8, 1e6, 1e6, kernel=kernel), None, seconds)
+        for kernel, seconds in ((wide, 0.001), (single, 0.004))
+    ]
+    model = CostModel.of_samples(samples, CostModel.uncalibrated(), "made up")
+    for sample in samples:
+        assert model.kernel_seconds(sample.work, None, "Conv2D") == pytest.approx(sample.seconds, rel=0.01)

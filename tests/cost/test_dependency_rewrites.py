@@ -5,6 +5,8 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import step_threads, step_time_by
+from gpuplace.cost.samples import Sample
+from gpuplace.cost.work import Work
 
 FEEDS = {"images": (4, 16, 16, 3)}
 
@@ -35,6 +37,39 @@ def test_gradients_of_what_is_fed_are_not_computed(net):
     assert all(times(step, "Conv2DBackpropFilter").values())
     assert all(times(step, "ApplyGradientDescent").values())
     assert any("1 nodes whose results nobody takes are not computed" in said for said in step.assumptions)
+
+
+def test_division_by_a_constant_multiplies():
+    """TensorFlow 1.15 and 2.21 trace a Mul in the place of a RealDiv by a constant, folded or given, of float32."""
+    with tf.Graph().as_default() as graph:
+        x, y = (tf.placeholder(tf.float32, [1000, 1000], name=name) for name in "xy")
+        whole = tf.placeholder(tf.int32, [1000, 1000], name="whole")
+        fetches = [
+            *(tf.divide(x, 3.0, name="given"), tf.divide(x, tf.constant(3.0) + 1.0, name="folded")),
+            *(tf.divide(x, y, name="fed"), tf.div(whole, 3, name="of_integers")),
+        ]
+    feeds = dict.fromkeys(("x", "y", "whole"), (1000, 1000))
+    model = CostModel.of_samples(
+        [
+            Sample(op_type, Work("float32", 1e6, 4e6, 4e6), None, seconds)
+            for op_type, seconds in (("Mul", 0.001), ("RealDiv", 0.01), ("Div", 0.02))
+        ],
+        CostModel.uncalibrated(),
+        "made up",
+    )
+
+    def multiplied(cost_model=model, **options):
+        step = tf.estimate(graph, fetches, feeds, machine="1 CPU", cost_model=cost_model, **options)
+        return {row.name for row in step.rows("nodes") if "Div" in row.op and row.time < 0.002}
+
+    assert multiplied() == {"given", "folded"}
+    assert not multiplied(release="1.4")
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.constant_folding = 2  # RewriterConfig.OFF
+    assert not multiplied(config=config)
+    assert not multiplied(
+        model.corrected(1.0, 1.0, *[0.0] * 8, in_a_line=True)
+    )  # gpuplace's own runtime divides
 
 
 def test_it_is_an_option_and_older_releases_do_not_have_it(net):

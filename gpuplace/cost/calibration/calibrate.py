@@ -92,17 +92,17 @@ def calibrate(
     base = CostModel.uncalibrated()
     built = [build(probe) for probe in (PROBES if probes is None else probes)]
     runs: dict[str, list[ProbeRun]] = {probe.name: [] for probe in built}
-    with here(clock) if tensorflow is None else with_tensorflow(tensorflow) as run:
+    with here(clock) if tensorflow is None else with_tensorflow(tensorflow) as runner:
         for number in range(_ROUNDS):
             log(f"CPU: {len(built)} kinds of steps, round {number + 1} of {_ROUNDS}")
             for probe in built:
-                runs[probe.name].append(run(probe))
+                runs[probe.name].append(runner.run(probe))
     samples: list[Sample] = []
     measured = []
     config = ConfigProto(inter_op_parallelism_threads=os.cpu_count() or 1)  # that of a session here
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
-        step = estimate(probe.graph, probe.fetches, feeds, machine="1 CPU", config=config, cost_model=base)
+        step = estimate(probe.graph, probe.fetches, feeds, "1 CPU", config, runner.release, base)
         measured.append(_Measured(step, min(found.seconds for found in runs[probe.name])))
         if probe.has_kernels:
             samples += _kernels(step, runs[probe.name])

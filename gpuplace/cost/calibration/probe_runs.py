@@ -40,8 +40,13 @@ class ProbeRun(NamedTuple):
     """The same with one core; None: it was not run so."""
 
 
-Runner = Callable[[BuiltProbe], ProbeRun]
-"""What runs the step of a probe some times; its variables stay from one call to the next."""
+class Runner(NamedTuple):
+    """A runtime that probes run on."""
+
+    run: Callable[[BuiltProbe], ProbeRun]
+    """Runs the step of a probe some times; its variables stay from one call to the next."""
+    release: str | None = None
+    """The release of TensorFlow; None: it is gpuplace's own."""
 
 
 def usual(
@@ -93,7 +98,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
         return ProbeRun(usual(call, clock)[0], usual(traced, clock, call)[1])
 
     with ExitStack() as all_of_them:
-        yield run
+        yield Runner(run)
 
 
 @contextmanager
@@ -119,16 +124,23 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
             path = folder / probe.name.replace(" ", "_")
             if not path.exists():
                 _write(probe, path)
-            seconds, trace = usually(path.name)
-            return ProbeRun(seconds, trace, alone(path.name)[1])
+            seconds, trace = usually.run(path.name)
+            return ProbeRun(seconds, trace, alone.run(path.name)[1])
 
-        yield run
+        yield Runner(run, usually.release)
+
+
+class _TensorFlow(NamedTuple):
+    """A process with TensorFlow."""
+
+    run: Callable[[str], tuple[float, RunMetadata]]
+    """Runs what is written to a file of that name: the seconds of a step, and a traced one."""
+    release: str
+    """The one of ours that it is, or is near to."""
 
 
 @contextmanager
-def _tensorflow(
-    python: str, folder: str, seconds: float, **environment: str
-) -> Iterator[Callable[[str], tuple[float, RunMetadata]]]:
+def _tensorflow(python: str, folder: str, seconds: float, **environment: str) -> Iterator[_TensorFlow]:
     """A process with TensorFlow that runs what is written to a folder, so long each."""
     script = Path(__file__).with_name("tensorflow_steps.py")
     with tempfile.TemporaryFile("w+") as errors:
@@ -162,8 +174,7 @@ def _tensorflow(
                 return taken, RunMetadata.FromString(base64.b64decode(trace))
 
             try:
-                answer()  # its release: it is there
-                yield run
+                yield _TensorFlow(run, "1.15" if answer().startswith("1.") else "2.21")
             finally:
                 asked.close()
                 process.terminate()

@@ -213,6 +213,41 @@ def _biased_convolutions() -> list[Any]:
     return _trained(_entropy(_dense(reshape(out, [6, -1]), 30)), AdamOptimizer(1e-4))
 
 
+def _joined_branches() -> list[Any]:
+    """Convolutions of several widths side by side, whose channels are joined."""
+    top = _fed(4, 24, 24, 72)
+    for width in (24, 40):
+
+        def convolved(x: Tensor, size: int, channels: int) -> Tensor:
+            filters = _weights(size, size, int(x.shape[-1]), channels)
+            return relu(conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME"))
+
+        around = max_pool(top, [1, 3, 3, 1], [1, 1, 1, 1], "SAME")
+        narrow = convolved(top, 1, width // 2)
+        parts = [convolved(top, 1, width), convolved(narrow, 3, 2 * width), convolved(around, 1, width)]
+        top = concat(parts, 3)
+    return _trained(reduce_sum(square(top)), MomentumOptimizer(1e-6, 0.9))
+
+
+def _large_images() -> list[Any]:
+    """How nets for photographs begin: large windows with a stride, and a pool, until little is left."""
+    out = _fed(6, 120, 120, 3)
+    for channels, size, stride in ((40, 7, 2), (96, 5, 1)):
+        filters = _weights(size, size, int(out.shape[-1]), channels)
+        out = relu(conv2d(out, filters, strides=[1, stride, stride, 1], padding="SAME"))
+        out = max_pool(out, [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
+    return _trained(reduce_sum(out), MomentumOptimizer(1e-6, 0.9))
+
+
+def _late_layers() -> list[Any]:
+    """How nets for photographs end: few pixels of many channels."""
+    out = _fed(4, 12, 12, 224)
+    for channels in (288, 240):
+        filters = _weights(3, 3, int(out.shape[-1]), channels)
+        out = relu(conv2d(out, filters, strides=[1, 1, 1, 1], padding="SAME"))
+    return _trained(reduce_sum(out), MomentumOptimizer(1e-6, 0.9))
+
+
 def _elementwise(count: int) -> list[Any]:
     x, y = _numbers(count) + 1.0, _numbers(count) + 2.0
     first = [x + y, x * y, x - y, x / (y + 3.0), relu(x), tanh(x), sigmoid(x), exp(x * 0.1), sqrt(x * x)]
@@ -395,6 +430,9 @@ PROBES = (
     Probe("large windows", lambda: _convolutions(4, 20, 24, 3, window=5)),
     Probe("many channels", lambda: _convolutions(2, 40, 128, 2)),
     Probe("convolutions with biases", _biased_convolutions),
+    Probe("joined branches", _joined_branches),
+    Probe("large images", _large_images),
+    Probe("few pixels of many channels", _late_layers),
     Probe("few numbers", lambda: _elementwise(1_000)),
     Probe("many numbers", lambda: _elementwise(100_000)),
     Probe("a great many numbers", lambda: _elementwise(2_000_000)),
@@ -407,6 +445,7 @@ PROBES = (
     Probe("few random numbers", lambda: _chances(24, 20)),
     Probe("many random numbers", lambda: _chances(500, 300)),
     Probe("many weights", _memory_bound),
+    Probe("more weights than caches hold", lambda: _layers(12, 4096, 1, relu, MomentumOptimizer(1e-4, 0.9))),
     Probe("very wide layers", lambda: _layers(96, 896, 2, relu, AdamOptimizer(1e-4))),
     Probe("narrow layers with Adam", lambda: _layers(48, 40, 3, relu, AdamOptimizer(1e-4))),
     Probe("more layers with Adam", lambda: _layers(24, 112, 3, relu, AdamOptimizer(1e-4))),
@@ -416,6 +455,7 @@ PROBES = (
     Probe("rows of a table", lambda: _embedding(5_000, 32, 48, 12)),
     Probe("rows of a large table", lambda: _embedding(30_000, 96, 24, 6)),
     Probe("rows of a small table", lambda: _embedding(400, 16, 150, 20)),
+    Probe("wide rows of a table", lambda: _embedding(6_000, 128, 40, 12)),
     Probe("few rows changed", lambda: _rows_changed(600, 12, 40)),
     Probe("rows changed", lambda: _rows_changed(3_000, 24, 150)),
     Probe("many rows changed", lambda: _rows_changed(8_000, 48, 500)),

@@ -473,7 +473,8 @@ def convolution(
 
     Args:
         images: ``[batch, height, width, channels]``.
-        matrix: ``[rows * columns * channels, filters]``, the filter; its last axis filled up to whole units.
+        matrix: ``[rows * columns * channels, filters]``, the filter; its last axis filled up to whole units, and two
+            units of it after the other, so that what a tile reads lies together: ``conv_arithmetic.side_by_side``.
         bias: ``[filters]``, or of any length without a bias.
         result: ``[batch, lines, out_width, filters]``.
         padded: to work with, for as much of an image with its border as the lines see.
@@ -491,7 +492,7 @@ def convolution(
     """
     batch, _, _, channels = images.shape
     _, lines, out_width, filters = result.shape
-    width = matrix.shape[1]
+    deep, width = matrix.shape
     unit = UNIT_BYTES // matrix.itemsize
     across = (out_width - 1) * right + columns
     line = across * channels
@@ -510,6 +511,7 @@ def convolution(
             column = 0
             while column < width:
                 two = width - column >= 2 * unit
+                together = 2 * unit if two else unit
                 for y in range(start, stop):
                     place = y * down * line
                     at = (y - start) * out_width if width != filters else (image * lines + y) * out_width
@@ -524,7 +526,7 @@ def convolution(
                         to = (at + x) * width + column
                         given = (
                             padded, a_at, gap * line, 1, right * channels,
-                            weights, column, steps * width, width, rows, steps, sums, to, width,
+                            weights, column * deep, steps * together, together, rows, steps, sums, to, width,
                         )  # fmt: skip
                         if two:
                             if high == 8:

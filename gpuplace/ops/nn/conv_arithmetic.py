@@ -70,6 +70,8 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     result = xp.empty((batch, out_height, out_width, filters), images.dtype)
     spans = cut_output(xp, images, window)
     loop = find_loop("convolution", xp, images.shape, filter.shape, window, images)
+    if loop is not None:
+        matrix = side_by_side(matrix)
 
     def piece(index: int) -> None:
         part, lines = spans[index]
@@ -136,7 +138,7 @@ def run_loop(
     Args:
         loop: compiled, ``convolution``.
         images: ``[batch, height, width, channels]``.
-        matrix: the filter, a line for each element of the window.
+        matrix: the filter as ``side_by_side`` makes it of one with a line for each element of the window.
         window: of the convolution.
         target: ``[batch, lines, out_width, filters]``.
         lines: which these are.
@@ -144,19 +146,41 @@ def run_loop(
         relu: whether what is negative then becomes zero.
     """
     has_bias = bias is not None
-    filters = matrix.shape[1]
-    whole = _whole(filters, images.itemsize)
-    if whole != filters:
-        matrix = np.pad(matrix, ((0, 0), (0, whole - filters)))
-    matrix = np.require(matrix, None, ("C", "A"))
     bias = matrix[0] if bias is None else np.require(bias, None, ("C", "A"))
     out_width = target.shape[2]
     padded = scratch(np, "padded", (_padded_size(images, window, lines, out_width),), images.dtype)
-    products = scratch(np, "products", ((lines.stop - lines.start) * out_width * whole,), images.dtype)
+    size = (lines.stop - lines.start) * out_width * matrix.shape[1]
+    products = scratch(np, "products", (size,), images.dtype)
     loop(
         images, matrix, bias, target, padded, products, window.rows, window.columns,
         *_motion(images, window), lines.start, has_bias, relu,
     )  # fmt: skip
+
+
+def side_by_side(matrix: Any) -> Any:
+    """A matrix whose columns a compiled loop takes two units at a time: what it reads in a row lies together.
+
+    Else a line would be far from the next one, often on another page: a convolution took three times as long or not, by
+    where the filter happened to lie.
+
+    Args:
+        matrix: ``[lines, filters]``.
+
+    Returns:
+        ``[lines, whole]``, aligned and in order, with as many columns as fill whole units; of its elements the first
+        ``lines * two`` are those of the first ``two`` columns, two units, line by line, and so on.
+    """
+    deep, filters = matrix.shape
+    whole, two = _whole(filters, matrix.itemsize), 2 * UNIT_BYTES // matrix.itemsize
+    if whole != filters:
+        matrix = np.pad(matrix, ((0, 0), (0, whole - filters)))
+    if whole <= two:
+        return np.require(matrix, None, ("C", "A"))
+    pairs = whole // two * two
+    flat = np.empty(deep * whole, matrix.dtype)
+    flat[: deep * pairs].reshape(-1, deep, two)[...] = matrix[:, :pairs].reshape(deep, -1, two).swapaxes(0, 1)
+    flat[deep * pairs :].reshape(deep, -1)[...] = matrix[:, pairs:]
+    return flat.reshape(deep, whole)
 
 
 def _whole(filters: int, itemsize: int) -> int:

@@ -31,7 +31,7 @@ from gpuplace.numerics.pieces import (
     product,
     scratch,
 )
-from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, run_loop
+from gpuplace.ops.nn.conv_arithmetic import Loop, convolve, find_loop, run_loop, side_by_side
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
@@ -65,7 +65,7 @@ class Pending:
         parts = cuts(
             len(images), image_bytes // 2
         )  # the fewer pieces the better, as each goes through many calls
-        loops = [stage._loops() for stage in stages]
+        prepared = [stage._prepared() for stage in stages]
 
         def piece(index: int) -> None:
             part = parts[index]
@@ -73,7 +73,7 @@ class Pending:
             for number, stage in enumerate(stages):
                 shape = (len(some), *stage.shape[1:])
                 target = result[part] if stage is self else scratch(np, f"stage {number}", shape, some.dtype)
-                stage._write(some, target, *loops[number])
+                stage._write(some, target, *prepared[number])
                 some = target
 
         in_turn(np, piece, len(parts))
@@ -94,17 +94,20 @@ class Pending:
             return False
         return self.pool is None or self.bias is None or bool(np.isfinite(self.bias).all())
 
-    def _loops(self) -> tuple[Loop | None, Loop | None]:
-        """The compiled loops for the convolution and for the pooling, where there are any."""
+    def _prepared(self) -> tuple[Any, Loop | None, Loop | None]:
+        """The filter as a matrix, and the compiled loops for the convolution and for the pooling, if there are any."""
         arrays = (self.filter,) if isinstance(self.images, Pending) else (self.filter, self.images)
         loop = find_loop("convolution", np, self.images.shape, self.filter.shape, self.window, *arrays)
         is_large = self.pool is not None and self.images.shape[0] * self._image_bytes() > WHOLE_BYTES
-        return loop, compiled("largest", self.filter) if is_large else None
+        matrix = self.filter.reshape(-1, self.filter.shape[3])
+        pool_loop = compiled("largest", self.filter) if is_large else None
+        return matrix if loop is None else side_by_side(matrix), loop, pool_loop
 
-    def _write(self, images: Any, target: Any, loop: Loop | None, pool_loop: Loop | None) -> None:
+    def _write(
+        self, images: Any, target: Any, matrix: Any, loop: Loop | None, pool_loop: Loop | None
+    ) -> None:
         """Computes some images."""
         filters = self.filter.shape[3]
-        matrix = self.filter.reshape(-1, filters)
         height, width, _ = self.window.geometry(*images.shape[1:3])
         if loop is not None and self.pool is None:
             run_loop(loop, images, matrix, self.window, target, slice(0, height), self.bias, self.relu)

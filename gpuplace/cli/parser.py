@@ -327,7 +327,8 @@ def build_parser() -> argparse.ArgumentParser:
     calibrate.add_argument(
         "--tensorflow",
         metavar="PYTHON",
-        help="measure kernels on the CPU of the TensorFlow (1.15 or later) that this Python has, not gpuplace's own",
+        help="measure kernels on the CPU of the TensorFlow (1.15 or later) that this Python has, not gpuplace's own; "
+        "estimates of its steps are then those with the --release that it is",
     )
     estimate = _command(commands, "estimate")
     estimate.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."

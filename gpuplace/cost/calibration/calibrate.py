@@ -75,15 +75,15 @@ def calibrate(
     probes: Sequence[Probe] | None = None,
     tensorflow: str | None = None,
 ) -> CostModel:
-    """Returns a model of this machine, from kernels that are measured here; takes a minute or two.
+    """Returns a model of this machine, from kernels that are measured here; takes two to four minutes.
 
     Args:
         log: called with what is being measured.
         machine: the machine; None: the one that is really there. Its GPUs are measured if they are real.
         clock: tells seconds.
         probes: what is run; None: ``PROBES``.
-        tensorflow: Python interpreter that has TensorFlow, 1.15 or later, whose kernels on the CPU are measured then;
-            None: gpuplace's own.
+        tensorflow: Python interpreter that has TensorFlow, 1.15 or later, whose kernels on the CPU are measured then,
+            for estimates with the release that it is; None: gpuplace's own.
 
     Raises:
         InvalidArgumentError: the interpreter is none, or has no TensorFlow.

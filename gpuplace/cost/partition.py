@@ -1,12 +1,12 @@
 """From the nodes of a step to the flow that the executor runs: folded, partitioned, loops unrolled.
 
 Wherever a tensor is needed in a memory that it is not in, one copy goes there for all who take it; where a node only
-waits for one of another device, a signal does. Constants are folded as Grappler does by default, with shapes that the
-graph states, and what divides by a constant multiplies instead. A loop runs as often as its trip count says; of a long
-one the first iterations stand for all, with their times stretched.
+waits for one of another device, a signal does. Before, what Grappler changes by default is changed: see
+``constant_folding``, ``dependency_rewrites`` and ``fused_kernels``. A loop runs as often as its trip count says; of a
+long one the first iterations stand for all, with their times stretched.
 
 Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc (copies within a GPU), executor.cc
-(which kernels are expensive), core/grappler/optimizers/constant_folding.cc, release 1.15.
+(which kernels are expensive), release 1.15.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.constant_folding import constants, divided_by_constants
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
@@ -33,11 +34,8 @@ from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
     ALL_SWITCHES,
     CONSTANT_OPS,
-    CONTROL_FLOW_OPS,
     INLINE_OPS,
     MERGES,
-    METADATA_OPS,
-    PLACEHOLDERS,
     SWITCHES,
 )
 from gpuplace.placer.placement_graph import CONTROL
@@ -45,13 +43,6 @@ from gpuplace.why.placement import Placement
 
 MOST_ITEMS = 300_000
 """Loops are unrolled until there are so many items."""
-MAX_FOLDED_BYTES = 10 << 20
-"""Grappler's limit for what it folds."""
-
-_METADATA = METADATA_OPS | {"ShapeN"}
-_DIVIDED = ("float", "bfloat", "complex", "half")
-"""What types of numbers begin with that are multiplied by one over a constant."""
-_NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
 
 
 def build_flow(
@@ -138,11 +129,13 @@ class _Builder:
     def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
         """[nodes] what is dead, what is folded, what runs, what of that is not computed; and what was assumed."""
         dead = self.dead()
-        folded = self.folded(dead) if self.rewrites.folds else np.zeros(len(self.graph), dtype=bool)
+        catalogue = self.placement.placer.catalogue
+        folded = np.zeros(len(self.graph), dtype=bool)
+        if self.rewrites.folds:
+            folded = constants(self.graph, self.shapes, catalogue, self.part.is_fed) & ~dead
         runs = self.running(dead, folded)
         emptied = np.zeros(len(self.graph), dtype=bool)
         if self.rewrites.empties:
-            catalogue = self.placement.placer.catalogue
             emptied = without_takers(self.graph, catalogue, runs, folded, self.fetched_nodes)
             if emptied.any():
                 self.assumed.append(
@@ -248,48 +241,6 @@ class _Builder:
                 stack.append((other, -1))
         return dead
 
-    def folded(self, dead: np.ndarray) -> np.ndarray:
-        """[nodes] bool: what is a constant before the step runs."""
-        graph, shapes = self.graph, self.shapes
-        types, catalogue = self.types, self.placement.placer.catalogue
-        may: list[bool] = []
-        for name in types:
-            op_def = catalogue.ops.get(name)
-            may.append(op_def is not None and not op_def.is_stateful and name not in _NEVER_FOLDED)
-        is_metadata = [name in _METADATA for name in types]
-        is_const = [name in CONSTANT_OPS for name in types]
-        constant = [is_const[number] for number in self.signature]
-        start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
-        info = graph.tensor_info
-        signature, fed = self.signature, self.part.is_fed.tolist()
-        found: list[int] = []
-        for node in graph.order.tolist():
-            number = signature[node]
-            if constant[node] or not may[number] or fed[node]:
-                continue
-            begin, end = start[node], start[node + 1]
-            if begin == end:
-                continue
-            is_constant = True
-            for edge in range(begin, end):
-                if port[edge] == CONTROL:
-                    is_constant = False  # Grappler folds it too, and keeps the edge: it still runs after
-                    break
-                if not constant[src[edge]]:
-                    is_constant = False
-                    break
-            if not is_constant and is_metadata[number] and info is not None:
-                is_constant = all(
-                    port[edge] != CONTROL and _is_known(info(src[edge], port[edge]).shape)
-                    for edge in range(begin, end)
-                )
-            if is_constant and shapes.nbytes(node, 0) <= MAX_FOLDED_BYTES:
-                constant[node] = True
-                found.append(node)
-        folded = np.zeros(len(graph), dtype=bool)
-        folded[found] = True
-        return folded & ~dead
-
     def absorbed(self) -> np.ndarray:
         """[nodes] bool: what the kernel of a node before it computes, where TensorFlow runs the step."""
         if not self.rewrites.fuses:
@@ -304,21 +255,6 @@ class _Builder:
                 f"Remapping, as by default: {int(found.sum())} nodes are computed by kernels of nodes before them."
             )
         return found
-
-    def multiplied(self, folded: np.ndarray) -> set[int]:
-        """Nodes that divide by a constant: Grappler, where it folds constants, multiplies by one over it."""
-        if not self.rewrites.folds or self.placement.release in RELEASES_WITHOUT:
-            return set()
-        graph, types, fed = self.graph, self.types, self.part.is_fed
-        divides = np.array([name in ("Div", "RealDiv") for name in types], dtype=bool)[graph.signature]
-        is_const = np.array([name in CONSTANT_OPS for name in types], dtype=bool)[graph.signature]
-        return {
-            node
-            for node in np.flatnonzero(divides & ~folded).tolist()
-            if self.works[node].dtype.startswith(_DIVIDED)
-            and graph.in_start[node + 1] - graph.in_start[node] > 1
-            and ((is_const | folded) & ~fed)[graph.src[graph.in_start[node] + 1]]
-        }
 
     def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """[nodes] bool: what is needed by the fetches, through what is not folded."""
@@ -482,7 +418,10 @@ class _Builder:
             [work.launches > 0 for work in works], dtype=bool
         )
         models = machinery.working(set(self.device[computing].tolist()))
-        multiplied, absorbed = self.multiplied(folded), self.absorbed().tolist()
+        multiplied: set[int] = set()
+        if self.rewrites.folds and self.placement.release not in RELEASES_WITHOUT:
+            multiplied = divided_by_constants(graph, self.shapes, folded, self.part.is_fed)
+        absorbed = self.absorbed().tolist()
         # nodes of one op type, work and kind of device take the same time
         groups: dict[tuple[Any, ...], list[int]] = {}
         for node in range(count):
@@ -494,10 +433,9 @@ class _Builder:
             if gpu is not None:
                 kind[node] = ON_GPU
                 stream[node] = physical[where]
-            key = (
-                *(types[number], id(works[node]), None if gpu is None else id(gpu)),
-                *(node in multiplied, absorbed[node]),
-            )
+            op_type = types[number]
+            rewritten = None if absorbed[node] else "Mul" if node in multiplied else op_type
+            key = op_type, rewritten, id(works[node]), None if gpu is None else id(gpu)
             found = groups.get(key)
             if found is None:
                 groups[key] = [node]
@@ -507,18 +445,14 @@ class _Builder:
         alike = [
             Alike(
                 nodes,
-                types[signature[nodes[0]]],
-                None
-                if absorbed[nodes[0]]
-                else "Mul"
-                if nodes[0] in multiplied
-                else types[signature[nodes[0]]],
+                op_type,
+                rewritten,
                 works[nodes[0]],
                 models[of_device[nodes[0]]] if kind[nodes[0]] == ON_GPU else None,
                 not is_gpu[of_device[nodes[0]]] and not cheap[signature[nodes[0]]],
                 [node for node in nodes if not (cuts[node] or is_const[signature[node]])],
             )
-            for nodes in groups.values()
+            for (op_type, rewritten, *_), nodes in groups.items()
         ]
         ways, numbers = self.ways(copies)
         for copy, number in enumerate(numbers):
@@ -624,7 +558,3 @@ def host_arguments(
         except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
             found.append((frozenset(), frozenset()))
     return found
-
-
-def _is_known(shape: tuple[int | None, ...] | None) -> bool:
-    return shape is not None and None not in shape

@@ -26,7 +26,7 @@ from gpuplace.display import above
 from gpuplace.dtypes import DType
 from gpuplace.errors import AlreadyExistsError, NotFoundError
 from gpuplace.graph.data_file import DataFile, read_data_file
-from gpuplace.graph.long_list import SHORT, joined
+from gpuplace.graph.long_list import SHORT, joined, listed
 from gpuplace.graph.op_notation import ATTR_TYPES, ArgDef, AttrDef, parse_arg, parse_attr
 from gpuplace.release import rules
 
@@ -163,6 +163,26 @@ def signature_fault(op_def: OpDef) -> str | None:
             if arg.number_attr and arg.type_list_attr:
                 return f"Can't have both number_attr and type_list_attr for {side} '{arg.name}'"
     return None
+
+
+def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node: str) -> str | None:
+    """What is wrong with the number of a node's inputs; None where it is the declared one.
+
+    Args:
+        op_def: the node's op.
+        declared: type of each input that the op declares, for the node's attributes.
+        count: the inputs that the node has, without control inputs.
+        node: the node's name.
+
+    Source: ValidateNodeDef in tensorflow/core/framework/node_def_util.cc, release 1.15.
+    """
+    if len(declared) == count:
+        return None
+    types = listed(declared, lambda dtype: str(dtype.short_name))
+    return (
+        f"NodeDef expected inputs '{types}' do not match {count} inputs specified; Op<{op_def}>; "
+        f"NodeDef: {{{{node {node}}}}}"
+    )
 
 
 def _types(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[Sequence[DType]]:

@@ -24,8 +24,7 @@ from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.long_list import listed
-from gpuplace.graph.op_def import OpDef, op_registry, signature_fault
+from gpuplace.graph.op_def import OpDef, input_count_fault, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graphdef.attr_values import decode_op_def
 from gpuplace.graphdef.functions import function_exists, functions_by_name
@@ -340,12 +339,9 @@ class _Import:
             raise InvalidArgumentError.of(
                 f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
             ) from None
-        if len(wanted) != len(inputs):
-            expected = listed(wanted, lambda dtype: str(dtype.short_name))
-            raise InvalidArgumentError.of(
-                f"NodeDef expected inputs '{expected}' do not match {len(inputs)} inputs"
-                f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
-            )
+        fault = input_count_fault(node.op_def, wanted, len(inputs), node.name)
+        if fault is not None:
+            raise InvalidArgumentError.of(fault)
         for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
             if (
                 tensor is None

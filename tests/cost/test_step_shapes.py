@@ -13,6 +13,7 @@ from gpuplace.cost.node_work import step_work
 from gpuplace.cost.shapes.step_shapes import step_shapes
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.shapes import TensorShape
+from gpuplace.stand_in.framework.function import Defun
 
 FUNCTIONS = Path(__file__).resolve().parents[1] / "data" / "functions-1.15.tar.xz"
 
@@ -284,6 +285,32 @@ def test_a_cycle_is_an_error():
         node.attr["T"].type = 1
     with pytest.raises(tf.errors.InvalidArgumentError, match="2 nodes in a cycle"):
         step_shapes(message)
+
+
+@pytest.mark.parametrize("inputs", [["x"], ["x", "^two"], []])
+def test_a_node_that_lacks_an_input_is_an_error(graph, inputs):
+    tf.realdiv(tf.placeholder(tf.float32, [4], name="x"), tf.constant([2.0], name="two"), name="y")
+    message = graph.as_graph_def()
+    del message.node[-1].input[:]
+    message.node[-1].input.extend(inputs)
+    given = len(inputs[:1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"'float, float' do not match {given} inputs"):
+        tf.estimate(message, ["y"], {"x": (4,)}, machine="1 CPU")
+    fed = tf.estimate(message, ["y"], {"y": (4,)}, machine="1 CPU")
+    assert fed.shapes["y"].as_list() == [4]
+
+
+def test_a_node_of_a_function_that_lacks_an_input_is_an_error():
+    @Defun(tf.float32, tf.float32, noinline=True)
+    def ratio(one, other):
+        return tf.realdiv(one, other, name="y")
+
+    with tf.Graph().as_default() as graph:
+        tf.identity(ratio(tf.ones([4]), tf.ones([4])), name="out")
+    message = graph.as_graph_def()
+    del message.library.function[0].node_def[0].input[1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'float, float' do not match 1 inputs"):
+        tf.estimate(message, ["out"], machine="1 CPU")
 
 
 def test_tensors_without_elements(graph):

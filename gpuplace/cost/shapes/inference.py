@@ -31,7 +31,9 @@ from gpuplace.cost.shapes.engine import Engine
 from gpuplace.cost.shapes.handle import Handle
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, Value, is_known, joined, shape_of
 from gpuplace.cost.shapes.order import dependency_order
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import Evaluated, constant_value_as_shape
+from gpuplace.graph.op_def import input_count_fault
 from gpuplace.graph.op_sets import (
     ALL_SWITCHES,
     ENTERS,
@@ -113,8 +115,13 @@ class Inference:
         return made
 
     def run(self) -> None:
-        """Infers all shapes."""
+        """Infers all shapes.
+
+        Raises:
+            InvalidArgumentError: a node lacks an input, or there is a cycle that is no loop.
+        """
         order = self.order
+        self._check_inputs()
         shapes, kinds, visit = self.shapes, self.kinds, self._visit
         looped = []
         for node in order:
@@ -146,6 +153,15 @@ class Inference:
             if changed:
                 for consumer in consumers[node]:
                     self.look_again(consumer)
+
+    def _check_inputs(self) -> None:
+        """Placing lets a node with too few inputs pass, as TensorFlow does, whose kernel then cannot be made."""
+        for node, (kind, sources) in enumerate(zip(self.kinds, self.inputs, strict=True)):
+            if len(sources) < len(kind.input_types) and node not in self._given_nodes:
+                assert kind.op_def is not None
+                name = self.graph.names[node]
+                fault = input_count_fault(kind.op_def, kind.input_types, len(sources), name)
+                raise InvalidArgumentError.of(fault, facts={"node": name}, hint="is the graph sound?")
 
     def look_again(self, node: int) -> None:
         """Has a node visited once more."""

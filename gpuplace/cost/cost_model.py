@@ -38,6 +38,7 @@ from gpuplace.cost.cpu_times import (
     cpu_share,
     fitted_line,
     kernel_name,
+    near_kernels_of,
     near_works,
 )
 from gpuplace.cost.events import SPLIT_SECONDS
@@ -193,7 +194,7 @@ class CostModel:
         if gpu is None:
             lines, near = self._figures.lines, self._figures.near
             return [
-                cpu_seconds(work, lines, near.get(kernel_name(kind, work)))
+                cpu_seconds(work, lines, near_kernels_of(kind, work, near))
                 for work, kind in zip(works, kinds)
             ]
         factors = self._figures.factors.get(gpu.name, {})
@@ -235,7 +236,7 @@ class CostModel:
             work: what the kernel has to do.
             seconds: what it takes.
         """
-        share = cpu_share(work, self._figures.near.get(kernel_name(op_type, work)))
+        share = cpu_share(work, near_kernels_of(op_type, work, self._figures.near))
         if share is None:
             return seconds if seconds > SPLIT_SECONDS else 0.0
         return share * seconds

@@ -30,6 +30,7 @@ __all__ = [
     "cpu_seconds",
     "fitted_line",
     "kernel_name",
+    "near_kernels_of",
     "near_works",
 ]
 
@@ -38,6 +39,13 @@ _ROW_BYTES = 192.0
 """What looking a row up counts as: lines of the cache at its begin and its end, and of the index."""
 _VECTOR_BYTES = 64
 """Of a processor's vector: libraries lay channels out in blocks of whole ones."""
+_SHARED_ROW_BYTES = 210_000
+"""Written by rows that TensorFlow's CPU shares out among its threads, which then have to wake up: two threads' worth,
+at a cycle a byte.
+
+Source: TensorCostModel of Eigen, unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h; measured with 2.21: looking up
+rows of 200,000 bytes takes 20 us, of 220,000 bytes 80 us.
+"""
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -84,14 +92,35 @@ def _is_product(kernel: Convolution) -> bool:
 
 
 def kernel_name(op_type: str, work: Work) -> str:
-    """What measured kernels of a work are kept under: the type of op, and whether a convolution is a product.
+    """What measured kernels of a work are kept under: the type of op, and what takes longer or shorter than others.
+
+    That is a convolution that is a product, and rows that are shared out among threads.
 
     Args:
         op_type: type of the node's op.
         work: what it has to do.
     """
-    is_product = isinstance(work.kernel, Convolution) and _is_product(work.kernel)
-    return f"{op_type} of single pixels" if is_product else op_type
+    if isinstance(work.kernel, Convolution) and _is_product(work.kernel):
+        return f"{op_type} of single pixels"
+    return f"{op_type} shared out" if _is_shared_out(work) else op_type
+
+
+def near_kernels_of(op_type: str, work: Work, near: Mapping[str, NearKernels]) -> NearKernels | None:
+    """The measured kernels that say most of a work; None: there are none.
+
+    Where nothing is known of rows that are shared out, others of their type count.
+
+    Args:
+        op_type: type of the node's op.
+        work: what it has to do.
+        near: measured kernels by ``kernel_name``.
+    """
+    found = near.get(kernel_name(op_type, work))
+    return near.get(op_type) if found is None and _is_shared_out(work) else found
+
+
+def _is_shared_out(work: Work) -> bool:
+    return work.rows > 0 and work.bytes_written >= _SHARED_ROW_BYTES
 
 
 def cpu_seconds(work: Work, lines: Mapping[str, Line], near: NearKernels | None = None) -> float:

@@ -165,8 +165,8 @@ def signature_fault(op_def: OpDef) -> str | None:
     return None
 
 
-def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node: str) -> str | None:
-    """What is wrong with the number of a node's inputs; None where it is the declared one.
+def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node: str) -> str:
+    """What TensorFlow says of a node whose inputs are more or fewer than the declared ones.
 
     Args:
         op_def: the node's op.
@@ -176,8 +176,6 @@ def input_count_fault(op_def: OpDef, declared: Sequence[DType], count: int, node
 
     Source: ValidateNodeDef in tensorflow/core/framework/node_def_util.cc, release 1.15.
     """
-    if len(declared) == count:
-        return None
     types = listed(declared, lambda dtype: str(dtype.short_name))
     return (
         f"NodeDef expected inputs '{types}' do not match {count} inputs specified; Op<{op_def}>; "

@@ -339,9 +339,8 @@ class _Import:
             raise InvalidArgumentError.of(
                 f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
             ) from None
-        fault = input_count_fault(node.op_def, wanted, len(inputs), node.name)
-        if fault is not None:
-            raise InvalidArgumentError.of(fault)
+        if len(wanted) != len(inputs):
+            raise InvalidArgumentError.of(input_count_fault(node.op_def, wanted, len(inputs), node.name))
         for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
             if (
                 tensor is None

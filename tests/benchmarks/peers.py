@@ -113,8 +113,8 @@ def least(call: Callable[[], Any], seconds: float, fewest: int = 1) -> Least:
 @contextlib.contextmanager
 def interleaving(
     pythons: Mapping[str, str], benchmark: str, words: list[str], seconds: float = 0.15
-) -> Iterator[tuple[dict[str, dict[str, Least]], Callable[..., None]]]:
-    """What was found until now, and a call that measures one more round of it, of all libraries or those it names.
+) -> Iterator[Callable[[], dict[str, dict[str, Least]]]]:
+    """A call that measures a round, and returns what each library took for each case.
 
     All libraries stay loaded, each in a process of its own. In a round, each case is measured in one library right
     after the other. So on a machine with other work to do, which slows down now this and now that, all of them get
@@ -146,15 +146,16 @@ def interleaving(
             return json.loads(line) if line else sys.exit(f"{library} failed")
 
         cases = {library: hear(library) for library in workers}
-        found = {library: dict.fromkeys(names, Least()) for library, names in cases.items()}
 
-        def measure(*libraries: str) -> None:
+        def measure() -> dict[str, dict[str, Least]]:
+            turn: dict[str, dict[str, Least]] = {library: {} for library in workers}
             for name in next(iter(cases.values())):
-                for library in libraries or workers:
+                for library, told in turn.items():
                     print(json.dumps([name, seconds]), file=workers[library].stdin, flush=True)
-                    found[library][name] = found[library][name].and_of(Least(*hear(library)))
+                    told[name] = Least(*hear(library))
+            return turn
 
-        yield found, measure
+        yield measure
 
 
 def interleaved(
@@ -169,7 +170,10 @@ def interleaved(
         rounds: how many.
         seconds: that a case of a library takes in a round.
     """
-    with interleaving(pythons, benchmark, words, seconds) as (found, measure):
+    found: dict[str, dict[str, Least]] = {library: {} for library in pythons}
+    with interleaving(pythons, benchmark, words, seconds) as measure:
         for _ in range(rounds):
-            measure()
+            for library, turn in measure().items():
+                for name, took in turn.items():
+                    found[library][name] = took.and_of(found[library].get(name, Least()))
     return found

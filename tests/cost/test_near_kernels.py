@@ -5,6 +5,7 @@ import pytest
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.cpu_times import cpu_seconds, cpu_share, near_works
 from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels, shortened
+from gpuplace.cost.samples import Sample
 from gpuplace.cost.work import Work
 
 LINES = CostModel.uncalibrated().lines
@@ -67,6 +68,28 @@ def test_kernels_near_those_that_had_all_cores_have_them_too():
     unmeasured = near_kernels([small._replace(share=None), large])
     assert unmeasured.share(1e4, 8e4) is None and cpu_share(adding(10), unmeasured) is None
     assert cpu_share(adding(10), None) is None
+
+
+def rows(count, width):
+    """Looks so many rows of a table up."""
+    nbytes = 4.0 * count * width
+    return Work("float32", 0.0, nbytes + 4.0 * count, nbytes, rows=count)
+
+
+def test_rows_that_are_shared_out_are_kept_apart():
+    """Threads have to wake up for 220,000 bytes, and not for 200,000."""
+    base = CostModel.uncalibrated()
+    works = [rows(400, 120), rows(400, 125), rows(400, 140), rows(1000, 140)]
+    found = [
+        Sample("GatherV2", work, None, taken) for work, taken in zip(works, (18e-6, 20e-6, 80e-6, 99e-6))
+    ]
+    alone, shared = rows(400, 130), rows(400, 133)
+    assert alone.bytes_written < 210_000 < shared.bytes_written
+    model = CostModel.of_samples(found, base, "four kernels")
+    assert model.kernel_seconds(alone, None, "GatherV2") == pytest.approx(20e-6, rel=0.2)
+    assert model.kernel_seconds(shared, None, "GatherV2") == pytest.approx(80e-6, rel=0.2)
+    few = CostModel.of_samples(found[:2], base, "two kernels")
+    assert few.kernel_seconds(shared, None, "GatherV2") == pytest.approx(20e-6, rel=0.2)
 
 
 def test_starts_and_the_rest_are_scaled_apart():

@@ -4,8 +4,9 @@ Small steps of several kinds run here, each twice over: traced, which times ever
 steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
 steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
-computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds the quickest
-counts: it is foretold what a machine takes that does nothing else.
+computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds those in the
+middle count: what is foretold is what the machine usually takes, as busy as it is. The quickest would be a matter of
+luck where others use the machine too: short steps fall into its quick moments, and long ones never do.
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
 cannot be timed from the host one by one.
@@ -17,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -38,11 +40,11 @@ from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.session.session import Session
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate", "typical"]
 
 _COPIES = 24
 _ROUNDS = 12
-"""In which each step is run for a while; the quickest counts: what else the machine does only slows a step."""
+"""In which each step is run for a while."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
 _ROUND = 0.1
@@ -103,7 +105,7 @@ def calibrate(
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
         step = estimate(probe.graph, probe.fetches, feeds, "1 CPU", config, runner.release, base)
-        measured.append(_Measured(step, min(found.seconds for found in runs[probe.name])))
+        measured.append(_Measured(step, typical([found.seconds for found in runs[probe.name]])))
         if probe.has_kernels:
             samples += _kernels(step, runs[probe.name])
     if tensorflow is None and device.is_local:
@@ -117,12 +119,24 @@ def calibrate(
     return _corrected(model, measured, in_a_line=tensorflow is None)
 
 
+def typical(seconds: Sequence[float]) -> float:
+    """The interquartile mean: of the times of rounds, without the quickest and the slowest quarter.
+
+    A machine that others use has two speeds or more. A median of some rounds is one of them, and of some more another.
+
+    >>> typical([1.0, 1.0, 1.0, 1.5, 1.5, 1.5, 1.5, 9.0])
+    1.375
+    """
+    cut = len(seconds) // 4
+    return fmean(sorted(seconds)[cut : len(seconds) - cut])
+
+
 def _kernels(step: StepEstimate, runs: Sequence[ProbeRun]) -> list[Sample]:
     """What the kernels of traced steps took."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
     alone = [found.alone for found in runs if found.alone is not None]
-    return samples_of([found.trace for found in runs], works, {}, min, alone, os.cpu_count() or 1)
+    return samples_of([found.trace for found in runs], works, {}, typical, alone, os.cpu_count() or 1)
 
 
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
@@ -214,5 +228,5 @@ def _repeated(index: int, build: Callable[[], Callable[[], Tensor]], clock: Call
             make = build()
             done = group(*[make() for _ in range(copies)])
         with Session(graph=graph) as session:
-            taken.append(usual(partial(session.run, done), clock)[0])
+            taken.append(usual(partial(session.run, done), clock))
     return max(taken[1] - taken[0], 0.0) / _COPIES

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,20 @@ from gpuplace.writing import write_file
 
 __all__ = ["ProbeRun", "Runner", "here", "usual", "with_tensorflow"]
 
-FEWEST_RUNS, MOST_RUNS = 3, 60
-SECONDS_OF_RUNS, SECONDS_OF_RUNS_ALONE = 0.06, 0.02
+
+class Limit(NamedTuple):
+    """How long a step is run."""
+
+    most: int
+    """Runs."""
+    seconds: float
+    """No run begins later."""
+
+
+FEWEST_RUNS = 3
+UNTRACED = Limit(2000, 0.15)
+"""Steps below a millisecond become quicker for a tenth of a second, after those of another graph."""
+TRACED, TRACED_ALONE = Limit(60, 0.06), Limit(60, 0.02)
 
 
 class ProbeRun(NamedTuple):
@@ -49,26 +62,37 @@ class Runner(NamedTuple):
     """The release of TensorFlow; None: it is gpuplace's own."""
 
 
-def usual(
-    run: Callable[[], Any], clock: Callable[[], float], before: Callable[[], Any] = lambda: None
-) -> tuple[float, Any]:
-    """The median time of several runs, and what the run of that time returned; the first third counts for nothing.
+def usual(run: Callable[[], Any], clock: Callable[[], float]) -> float:
+    """The median time of several runs; the first third counts for nothing.
 
     Args:
         run: what is timed.
         clock: tells seconds.
-        before: runs before each of them, untimed.
     """
+
+    def without_result() -> None:
+        run()
+
+    return _usual(without_result, clock, UNTRACED)[0]
+
+
+def _usual(
+    run: Callable[[], Any],
+    clock: Callable[[], float],
+    limit: Limit,
+    before: Callable[[], Any] = lambda: None,
+) -> tuple[float, Any]:
+    """The median time, and what a run of about that time returned; ``before`` runs before each, untimed."""
     taken: list[tuple[float, Any]] = []
     seconds = 0.0
-    while len(taken) < FEWEST_RUNS or (len(taken) < MOST_RUNS and seconds < SECONDS_OF_RUNS):
+    while len(taken) < FEWEST_RUNS or (len(taken) < limit.most and seconds < limit.seconds):
         before()
         started = clock()
         found = run()
         taken.append((clock() - started, found))
         seconds += taken[-1][0]
     counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
-    return counted[len(counted) // 2]
+    return median(one for one, _ in counted), counted[(len(counted) - 1) // 2][1]
 
 
 @contextmanager
@@ -95,7 +119,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
             call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        return ProbeRun(usual(call, clock)[0], usual(traced, clock, call)[1])
+        return ProbeRun(usual(call, clock), _usual(traced, clock, TRACED, call)[1])
 
     with ExitStack() as all_of_them:
         yield Runner(run)
@@ -115,8 +139,8 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="gpuplace-calibrate-") as name,
-        _tensorflow(python, name, SECONDS_OF_RUNS) as usually,
-        _tensorflow(python, name, SECONDS_OF_RUNS_ALONE, TF_NUM_INTRAOP_THREADS="1") as alone,
+        _tensorflow(python, name, UNTRACED, TRACED) as usually,
+        _tensorflow(python, name, Limit(0, 0.0), TRACED_ALONE, TF_NUM_INTRAOP_THREADS="1") as alone,
     ):
         folder = Path(name)
 
@@ -140,14 +164,16 @@ class _TensorFlow(NamedTuple):
 
 
 @contextmanager
-def _tensorflow(python: str, folder: str, seconds: float, **environment: str) -> Iterator[_TensorFlow]:
-    """A process with TensorFlow that runs what is written to a folder, so long each."""
+def _tensorflow(
+    python: str, folder: str, untraced: Limit, traced: Limit, **environment: str
+) -> Iterator[_TensorFlow]:
+    """A process with TensorFlow that runs what is written to a folder."""
     script = Path(__file__).with_name("tensorflow_steps.py")
     with tempfile.TemporaryFile("w+") as errors:
-        limits = (str(FEWEST_RUNS), str(MOST_RUNS), str(seconds))
+        limits = json.dumps([FEWEST_RUNS, untraced, traced])
         try:
             process = subprocess.Popen(
-                (python, "-I", str(script), folder, *limits),
+                (python, "-I", str(script), folder, limits),
                 text=True,
                 env={**os.environ, **environment},
                 stdin=subprocess.PIPE,

@@ -456,6 +456,8 @@ PROBES = (
     Probe("rows of a large table", lambda: _embedding(30_000, 96, 24, 6)),
     Probe("rows of a small table", lambda: _embedding(400, 16, 150, 20)),
     Probe("wide rows of a table", lambda: _embedding(6_000, 128, 40, 12)),
+    Probe("more wide rows of a table", lambda: _embedding(4_000, 96, 64, 16)),
+    Probe("a great many rows of a table", lambda: _embedding(2_000, 24, 160, 20)),
     Probe("few rows changed", lambda: _rows_changed(600, 12, 40)),
     Probe("rows changed", lambda: _rows_changed(3_000, 24, 150)),
     Probe("many rows changed", lambda: _rows_changed(8_000, 48, 500)),

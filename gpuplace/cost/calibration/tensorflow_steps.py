@@ -1,15 +1,17 @@
 """Runs steps with the TensorFlow of another interpreter, which needs nothing but TensorFlow and NumPy.
 
-``PYTHON -I tensorflow_steps.py FOLDER FEWEST MOST SECONDS`` reads from standard input the name of a probe a line, runs
+``PYTHON -I tensorflow_steps.py FOLDER LIMITS`` reads from standard input the name of a probe a line, runs
 ``FOLDER/NAME.pb`` with the arrays of ``FOLDER/NAME.npz`` as the JSON in ``FOLDER/NAME`` says, prints as JSON the median
-seconds of untraced steps, and a ``RunMetadata`` of traced ones in base 64. What was asked for before is
-kept, with its variables. First of all it prints the release of TensorFlow.
+seconds of untraced steps, and a ``RunMetadata`` of traced ones in base 64. What was asked for before is kept, with its
+variables. First of all it prints the release of TensorFlow. ``LIMITS`` is JSON: how often a step runs at least; how
+often and for how many seconds at most; the same traced.
 """
 
 import base64
 import functools
 import json
 import os
+import statistics
 import sys
 import time
 from typing import Any, Dict, List, Tuple
@@ -36,21 +38,25 @@ def opened(tf: Any, path: str) -> List[Any]:
     return calls
 
 
-def usual(call: Any, fewest: int, most: int, seconds: float, before: Any = None) -> Tuple[float, Any]:
-    """Median seconds of some calls, and what the call of that time returned; the first third counts for nothing."""
+def usual(call: Any, fewest: int, limit: Tuple[int, float], before: Any = None) -> Tuple[float, Any]:
+    """Median seconds of some calls, and what one of about so many returned; the first third counts for nothing."""
+    most, most_seconds = limit
     taken: List[Any] = []
-    while len(taken) < fewest or (len(taken) < most and sum(one[0] for one in taken) < seconds):
+    seconds = 0.0
+    while len(taken) < fewest or (len(taken) < most and seconds < most_seconds):
         if before is not None:
             before()
         started = time.perf_counter()
         found = call()
         taken.append((time.perf_counter() - started, found))
+        seconds += taken[-1][0]
     counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
-    return counted[len(counted) // 2]
+    return statistics.median(one for one, _ in counted), counted[(len(counted) - 1) // 2][1]
 
 
-def main(folder: str, fewest: int, most: int, seconds: float) -> None:
+def main(folder: str, limits: str) -> None:
     """Runs what is asked for until standard input ends."""
+    fewest, untraced_limit, traced_limit = json.loads(limits)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import tensorflow.compat.v1 as tf
@@ -64,16 +70,19 @@ def main(folder: str, fewest: int, most: int, seconds: float) -> None:
             calls[path] = opened(tf, path)
         at_will, one_by_one = calls[path]
 
+        def untraced(at_will: Any = at_will) -> None:
+            at_will()
+
         def traced(one_by_one: Any = one_by_one) -> Any:
             trace = tf.RunMetadata()
             one_by_one(options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        untraced, _ = usual(at_will, fewest, most, seconds)
-        _, trace = usual(traced, fewest, most, seconds, one_by_one)
+        taken, _ = usual(untraced, fewest, untraced_limit)
+        _, trace = usual(traced, fewest, traced_limit, one_by_one)
         packed = base64.b64encode(trace.SerializeToString()).decode("ascii")
-        print(json.dumps([untraced, packed]), file=answers, flush=True)
+        print(json.dumps([taken, packed]), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    main(*sys.argv[1:])

@@ -5,10 +5,9 @@
 Both libraries build the same twelve training steps, those of ``bench_training`` and larger ones, and run them; the
 graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine, of
 TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library
-there is one of measuring it: a machine that others use is quicker and slower for minutes. A measured figure is the
-typical one of all rounds' medians, as those are that calibrating counts; after some rounds there is a new process, as
-where arrays lie makes the steps of one process quicker than those of the next. None of the graphs is among those that
-calibrating runs.
+there is one of measuring it: a machine that others use is quicker and slower for minutes. Of all rounds' medians that
+one is the measured figure which calibrating counts, too; after some rounds there is a new process, as where arrays lie
+makes the steps of one process quicker than those of the next. None of the graphs is among those that calibrating runs.
 """
 
 from __future__ import annotations
@@ -219,7 +218,7 @@ def measuring(
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """Calibrates, measures, estimates and prints."""
-    from gpuplace.cost.calibration.calibrate import calibrate, typical
+    from gpuplace.cost.calibration.calibrate import calibrate, counted_of
     from gpuplace.cost.estimate import estimate
 
     pythons = {"gpuplace": sys.executable}
@@ -230,7 +229,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         with measuring(library, python, options.only) as (measured[library], measure):
             models[library] = calibrate(measure, tensorflow=None if library == "gpuplace" else python)
     for library, python in pythons.items():
-        model = models[library]
+        model, counted = models[library], counted_of(None if library == "gpuplace" else python)
         words = ("--write", library, "--folder", str(folder), "--only", *options.only)
         asked = in_process(python, "bench_cpu_estimates", *words)
         print(f"{library}: {model.source}")
@@ -238,7 +237,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)
-            seconds = typical(measured[library][name]) / 1e6
+            seconds = counted(measured[library][name]) / 1e6
             off = step.step_time / seconds - 1
             errors.append(abs(off))
             figures = f"{1e3 * seconds:>12.3f}{1e3 * step.step_time:>12.3f}"

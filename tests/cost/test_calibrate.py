@@ -27,8 +27,7 @@ ADDING = Work("float32", 1e6, 8e6, 4e6)
 def quick(monkeypatch):
     """Calibrates by few probes, each run as seldom as can be."""
     monkeypatch.setattr(probe_runs, "FEWEST_RUNS", 1)
-    monkeypatch.setattr(probe_runs, "UNTRACED", probe_runs.Limit(1, 0.0))
-    monkeypatch.setattr(probe_runs, "TRACED", probe_runs.Limit(1, 0.0))
+    monkeypatch.setattr(probe_runs, "OFTEN", probe_runs.Limit(1, 0.0))
     monkeypatch.setattr(module, "_ROUNDS", 1)
     monkeypatch.setattr(module, "PROBES", FEW)
 

@@ -4,9 +4,8 @@ Small steps of several kinds run here, each twice over: traced, which times ever
 steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
 steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
-computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds those in the
-middle count: what is foretold is what the machine usually takes, as busy as it is. The quickest would be a matter of
-luck where others use the machine too: short steps fall into its quick moments, and long ones never do.
+computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds of gpuplace's
+own steps the quickest counts, and of TensorFlow's those in the middle (``counted_of``).
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
 cannot be timed from the host one by one.
@@ -40,7 +39,7 @@ from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.session.session import Session
 
-__all__ = ["calibrate", "typical"]
+__all__ = ["calibrate", "counted_of"]
 
 _COPIES = 24
 _ROUNDS = 12
@@ -99,15 +98,16 @@ def calibrate(
             log(f"CPU: {len(built)} kinds of steps, round {number + 1} of {_ROUNDS}")
             for probe in built:
                 runs[probe.name].append(runner.run(probe))
+    counted = counted_of(tensorflow)
     samples: list[Sample] = []
     measured = []
     config = ConfigProto(inter_op_parallelism_threads=os.cpu_count() or 1)  # that of a session here
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
         step = estimate(probe.graph, probe.fetches, feeds, "1 CPU", config, runner.release, base)
-        measured.append(_Measured(step, typical([found.seconds for found in runs[probe.name]])))
+        measured.append(_Measured(step, counted([found.seconds for found in runs[probe.name]])))
         if probe.has_kernels:
-            samples += _kernels(step, runs[probe.name])
+            samples += _kernels(step, runs[probe.name], counted)
     if tensorflow is None and device.is_local:
         for index, gpu in enumerate(dict.fromkeys(gpu.model for gpu in device.gpus)):
             log(f"GPU: {gpu.name}")
@@ -131,12 +131,27 @@ def typical(seconds: Sequence[float]) -> float:
     return fmean(sorted(seconds)[cut : len(seconds) - cut])
 
 
-def _kernels(step: StepEstimate, runs: Sequence[ProbeRun]) -> list[Sample]:
+def counted_of(tensorflow: str | None) -> Callable[[Sequence[float]], float]:
+    """What counts of the times of rounds.
+
+    One thread computes gpuplace's own steps one node after the other, and all that disturbs it makes them longer: the
+    least is what a machine takes that does nothing else. The threads of TensorFlow wait for each other, and a round in
+    which they hardly do is luck: what is typical counts.
+
+    Args:
+        tensorflow: as of ``calibrate``.
+    """
+    return min if tensorflow is None else typical
+
+
+def _kernels(
+    step: StepEstimate, runs: Sequence[ProbeRun], counted: Callable[[Sequence[float]], float]
+) -> list[Sample]:
     """What the kernels of traced steps took."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
     alone = [found.alone for found in runs if found.alone is not None]
-    return samples_of([found.trace for found in runs], works, {}, typical, alone, os.cpu_count() or 1)
+    return samples_of([found.trace for found in runs], works, {}, counted, alone, os.cpu_count() or 1)
 
 
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:

@@ -37,9 +37,9 @@ class Limit(NamedTuple):
 
 
 FEWEST_RUNS = 3
-UNTRACED = Limit(2000, 0.15)
-"""Steps below a millisecond become quicker for a tenth of a second, after those of another graph."""
-TRACED, TRACED_ALONE = Limit(60, 0.06), Limit(60, 0.02)
+OFTEN, ALONE = Limit(60, 0.06), Limit(60, 0.02)
+LONG = Limit(2000, 0.15)
+"""TensorFlow's steps below a millisecond become quicker for a tenth of a second, after those of another graph."""
 
 
 class ProbeRun(NamedTuple):
@@ -73,7 +73,7 @@ def usual(run: Callable[[], Any], clock: Callable[[], float]) -> float:
     def without_result() -> None:
         run()
 
-    return _usual(without_result, clock, UNTRACED)[0]
+    return _usual(without_result, clock, OFTEN)[0]
 
 
 def _usual(
@@ -119,7 +119,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
             call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        return ProbeRun(usual(call, clock), _usual(traced, clock, TRACED, call)[1])
+        return ProbeRun(usual(call, clock), _usual(traced, clock, OFTEN, call)[1])
 
     with ExitStack() as all_of_them:
         yield Runner(run)
@@ -139,8 +139,8 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="gpuplace-calibrate-") as name,
-        _tensorflow(python, name, UNTRACED, TRACED) as usually,
-        _tensorflow(python, name, Limit(0, 0.0), TRACED_ALONE, TF_NUM_INTRAOP_THREADS="1") as alone,
+        _tensorflow(python, name, LONG, OFTEN) as usually,
+        _tensorflow(python, name, Limit(0, 0.0), ALONE, TF_NUM_INTRAOP_THREADS="1") as alone,
     ):
         folder = Path(name)
 

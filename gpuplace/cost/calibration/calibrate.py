@@ -243,5 +243,5 @@ def _repeated(index: int, build: Callable[[], Callable[[], Tensor]], clock: Call
             make = build()
             done = group(*[make() for _ in range(copies)])
         with Session(graph=graph) as session:
-            taken.append(usual(partial(session.run, done), clock))
+            taken.append(usual(partial(session.run, done), clock)[0])
     return max(taken[1] - taken[0], 0.0) / _COPIES

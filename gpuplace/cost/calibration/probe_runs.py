@@ -62,30 +62,19 @@ class Runner(NamedTuple):
     """The release of TensorFlow; None: it is gpuplace's own."""
 
 
-def usual(run: Callable[[], Any], clock: Callable[[], float]) -> float:
-    """The median time of several runs; the first third counts for nothing.
+def usual(
+    run: Callable[[], Any], clock: Callable[[], float], before: Callable[[], Any] = lambda: None
+) -> tuple[float, Any]:
+    """The median time of several runs, and what a run of about that time returned; the first third counts for nothing.
 
     Args:
         run: what is timed.
         clock: tells seconds.
+        before: runs before each of them, untimed.
     """
-
-    def without_result() -> None:
-        run()
-
-    return _usual(without_result, clock, OFTEN)[0]
-
-
-def _usual(
-    run: Callable[[], Any],
-    clock: Callable[[], float],
-    limit: Limit,
-    before: Callable[[], Any] = lambda: None,
-) -> tuple[float, Any]:
-    """The median time, and what a run of about that time returned; ``before`` runs before each, untimed."""
     taken: list[tuple[float, Any]] = []
     seconds = 0.0
-    while len(taken) < FEWEST_RUNS or (len(taken) < limit.most and seconds < limit.seconds):
+    while len(taken) < FEWEST_RUNS or (len(taken) < OFTEN.most and seconds < OFTEN.seconds):
         before()
         started = clock()
         found = run()
@@ -119,7 +108,7 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
             call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        return ProbeRun(usual(call, clock), _usual(traced, clock, OFTEN, call)[1])
+        return ProbeRun(usual(call, clock)[0], usual(traced, clock, call)[1])
 
     with ExitStack() as all_of_them:
         yield Runner(run)

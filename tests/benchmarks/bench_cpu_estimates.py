@@ -5,9 +5,10 @@
 Both libraries build the same twelve training steps, those of ``bench_training`` and larger ones, and run them; the
 graphs as each of them built them are then estimated with what ``gpuplace calibrate`` found on this machine, of
 TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library
-there is one of measuring it: a machine that others use is quicker and slower for minutes. Of all rounds' medians that
-one is the measured figure which calibrating counts, too; after some rounds there is a new process, as where arrays lie
-makes the steps of one process quicker than those of the next. None of the graphs is among those that calibrating runs.
+there is one of measuring it: a machine that others use is quicker and slower for minutes. Where arrays lie makes the
+steps of one process quicker than those of the next: each third of the rounds has a process of its own. Of the medians
+of its rounds that one counts which calibrating counts, too, and of the three processes the middle one. None of the
+graphs is among those that calibrating runs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import importlib
 import itertools
 import json
 import os
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,8 +32,10 @@ from tests.benchmarks.bench_training import Net, Step
 from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process, interleaving, least, serve
 
 RELEASES = {"gpuplace": None, "tensorflow": "2.21"}
-WARM_SECONDS, SECONDS = 1.0, 0.15
-ROUNDS_OF_A_PROCESS = 4
+WARM_SECONDS = 1.0
+SECONDS = {"gpuplace": 0.05, "tensorflow": 0.15}
+"""Of a case in a round."""
+PROCESSES = 3
 
 
 def _convolved(
@@ -195,23 +199,27 @@ def main() -> None:
 @contextlib.contextmanager
 def measuring(
     library: str, python: str, words: list[str]
-) -> Iterator[tuple[dict[str, list[float]], Callable[[str], None]]]:
-    """Microseconds of a step of each case, window by window, and what adds to them when a round is told of."""
-    taken: dict[str, list[float]] = {}
+) -> Iterator[tuple[list[dict[str, list[float]]], Callable[[str], None]]]:
+    """Microseconds of a step of each case, window by window, in each process; and what adds to them in a round."""
+    from gpuplace.cost.calibration.probe_runs import ROUNDS, ROUNDS_OF_TENSORFLOW
+
+    rounds = ROUNDS if library == "gpuplace" else ROUNDS_OF_TENSORFLOW
+    taken: list[dict[str, list[float]]] = []
     with contextlib.ExitStack() as stack:
-        rounds = itertools.count()
+        numbers = itertools.count()
         turn: Callable[[], Any]
 
         def measure(told: str) -> None:
             nonlocal turn
             if "round" not in told:
                 return
-            if next(rounds) % ROUNDS_OF_A_PROCESS == 0:
+            if next(numbers) % -(-rounds // PROCESSES) == 0:
                 stack.close()
-                of_this = interleaving({library: python}, "bench_cpu_estimates", words, SECONDS)
+                of_this = interleaving({library: python}, "bench_cpu_estimates", words, SECONDS[library])
                 turn = stack.enter_context(of_this)
+                taken.append({})
             for name, found in turn()[library].items():
-                taken.setdefault(name, []).append(found.median)
+                taken[-1].setdefault(name, []).append(found.median)
 
         yield taken, measure
 
@@ -237,7 +245,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)
-            seconds = counted(measured[library][name]) / 1e6
+            seconds = statistics.median(counted(taken[name]) for taken in measured[library]) / 1e6
             off = step.step_time / seconds - 1
             errors.append(abs(off))
             figures = f"{1e3 * seconds:>12.3f}{1e3 * step.step_time:>12.3f}"

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from gpuplace.errors import InvalidArgumentError
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = [probe for probe in PROBES if probe.name in ("small layers", "few numbers")]
+SLOW = "few random numbers"
 ADDING = Work("float32", 1e6, 8e6, 4e6)
 
 
@@ -27,8 +29,10 @@ ADDING = Work("float32", 1e6, 8e6, 4e6)
 def quick(monkeypatch):
     """Calibrates by few probes, each run as seldom as can be."""
     monkeypatch.setattr(probe_runs, "FEWEST_RUNS", 1)
-    monkeypatch.setattr(probe_runs, "OFTEN", probe_runs.Limit(1, 0.0))
-    monkeypatch.setattr(module, "_ROUNDS", 1)
+    for limit in ("BRIEF", "OFTEN", "ALONE", "LONG"):
+        monkeypatch.setattr(probe_runs, limit, probe_runs.Limit(1, 0.0))
+    monkeypatch.setattr(probe_runs, "ROUNDS", 1)
+    monkeypatch.setattr(probe_runs, "ROUNDS_OF_TENSORFLOW", 1)
     monkeypatch.setattr(module, "PROBES", FEW)
 
 
@@ -79,21 +83,55 @@ def test_steps_as_a_whole_scale_the_kernels(quick):
     assert step_seconds(slow) == pytest.approx(1.0, rel=0.2) and step_seconds(fast) < 0.1
 
 
-def step_seconds(model):
-    """Of the first probe, foretold."""
-    built = build(FEW[0])
+def step_seconds(model, probe=FEW[0]):
+    """Of a probe, foretold."""
+    built = build(probe)
     feeds = {name: value.shape for name, value in built.feeds.items()}
     return tf.estimate(built.graph, built.fetches, feeds, machine="1 CPU", cost_model=model).step_time
 
 
-def test_tensorflow_of_another_interpreter_is_measured(quick, tmp_path):
+def test_a_step_that_takes_longer_than_its_kernels_lengthens_few_others(monkeypatch):
+    names = ("few numbers", "many numbers", "rearranged", "gates", "attention", "functions of many numbers")
+    probes = [probe for probe in PROBES if probe.name in (*names, "functions of few numbers", SLOW)]
+    seconds = {}
+
+    def run(probe):
+        trace = tf.RunMetadata()
+        with tf.Session(graph=probe.graph) as session:
+            session.run(probe.initializer)
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            session.run(list(probe.fetches), probe.feeds, options=options, run_metadata=trace)
+        nodes = [node for device in trace.step_stats.dev_stats for node in device.node_stats]
+        for node in nodes:  # a clock of the test's own
+            node.op_start_rel_nanos, node.op_end_rel_nanos = 0, 10_000
+        seconds[probe.name] = 1e-5 * len(nodes) * (2.0 if probe.name == SLOW else 1.0)
+        return probe_runs.ProbeRun(seconds[probe.name], trace)
+
+    @contextmanager
+    def here(clock):
+        yield probe_runs.Runner(run, 1)
+
+    monkeypatch.setattr(module, "here", here)
+    model = calibrate(machine=Machine.parse("cpu"), probes=probes)
+    ratios = {probe.name: step_seconds(model, probe) / seconds[probe.name] for probe in probes}
+    assert {name: ratios[name] for name in names} == {name: pytest.approx(1.0, rel=0.25) for name in names}
+
+
+def test_the_cpu_is_measured_where_sessions_use_gpus(quick, monkeypatch):
+    monkeypatch.setenv("GPUPLACE_MACHINE", "2x V100")
+    tf.reset_runtime()
+    assert "0 kernels" not in calibrate().source
+
+
+def test_tensorflow_of_another_interpreter_is_measured(quick, monkeypatch, tmp_path):
+    monkeypatch.setenv("GPUPLACE_MACHINE", "2x V100")  # its GPUs are not
     python = tmp_path / "python"
     environment = f"PYTHONPATH={shlex.quote(str(ROOT))}"
     started = f"{environment} exec {shlex.quote(sys.executable)} -m gpuplace run"
     python.write_text(f'#!/bin/sh\nshift\n{started} "$@"\n')  # its TensorFlow is this one
     python.chmod(0o755)
     model = calibrate(tensorflow=str(python), machine=Machine.parse("cpu"))
-    assert "TensorFlow's kernels measured on this machine" in model.source
+    assert "TensorFlow's kernels measured on this machine" in model.source and "0 " != model.source[:2]
     assert model.call_seconds(1) > 0 and step_seconds(model) < 1.0
 
 

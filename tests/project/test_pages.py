@@ -34,7 +34,8 @@ def test_commands_work(words, monkeypatch, capfd):
         return
     if words[0] == "calibrate":  # one quick measurement instead of all
         monkeypatch.setattr(calibrate, "PROBES", calibrate.PROBES[:1])
-        monkeypatch.setattr(probe_runs, "OFTEN", probe_runs.Limit(1, 0.0))
+        monkeypatch.setattr(probe_runs, "BRIEF", probe_runs.Limit(1, 0.0))
+        monkeypatch.setattr(probe_runs, "ROUNDS", 1)
     monkeypatch.setenv("GPUPLACE_MACHINE", "2x V100")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with folder_with_files() as folder:

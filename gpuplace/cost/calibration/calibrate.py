@@ -4,7 +4,8 @@ Small steps of several kinds run here, each twice over: traced, which times ever
 steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
 steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
-computes several nodes at a time where it can, while one of gpuplace is a line of calls. Of several rounds of gpuplace's
+computes several nodes at a time where it can, while one of gpuplace is a line of calls. Then the kernels of each step
+are corrected by it, and all is fitted once more. Of several rounds of gpuplace's
 own steps the quickest counts, and of TensorFlow's those in the middle (``counted_of``).
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
@@ -34,6 +35,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import ConfigProto
+from gpuplace.memory.process_state import current_machine
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
@@ -42,8 +44,8 @@ from gpuplace.session.session import Session
 __all__ = ["calibrate", "counted_of"]
 
 _COPIES = 24
-_ROUNDS = 12
-"""In which each step is run for a while."""
+_FURTHEST = 2.0
+"""What a whole step changes its kernels by, or one over it, at most."""
 _FIRST_MOVE, _LAST_MOVE = 1.0, 0.02
 _LEAST = 1e-9
 _ROUND = 0.1
@@ -67,6 +69,8 @@ class _Measured(NamedTuple):
     """What is foretold of it."""
     seconds: float
     """What it took, untraced."""
+    kernels: Sequence[Sample] = ()
+    """What its kernels took when it was traced, if they are worth fitting to."""
 
 
 def calibrate(
@@ -76,11 +80,12 @@ def calibrate(
     probes: Sequence[Probe] | None = None,
     tensorflow: str | None = None,
 ) -> CostModel:
-    """Returns a model of this machine, from kernels that are measured here; takes two to four minutes.
+    """Returns a model of this machine, from kernels that are measured here; takes three to six minutes.
 
     Args:
         log: called with what is being measured.
-        machine: the machine; None: the one that is really there. Its GPUs are measured if they are real.
+        machine: the machine; None: the one that is really there. Its GPUs are measured if they are real, and sessions
+            use them, which they do not where ``use_machine`` or GPUPLACE_MACHINE names another machine.
         clock: tells seconds.
         probes: what is run; None: ``PROBES``.
         tensorflow: Python interpreter that has TensorFlow, 1.15 or later, whose kernels on the CPU are measured then,
@@ -94,29 +99,53 @@ def calibrate(
     built = [build(probe) for probe in (PROBES if probes is None else probes)]
     runs: dict[str, list[ProbeRun]] = {probe.name: [] for probe in built}
     with here(clock) if tensorflow is None else with_tensorflow(tensorflow) as runner:
-        for number in range(_ROUNDS):
-            log(f"CPU: {len(built)} kinds of steps, round {number + 1} of {_ROUNDS}")
+        for number in range(runner.rounds):
+            log(f"CPU: {len(built)} kinds of steps, round {number + 1} of {runner.rounds}")
             for probe in built:
                 runs[probe.name].append(runner.run(probe))
     counted = counted_of(tensorflow)
-    samples: list[Sample] = []
     measured = []
     config = ConfigProto(inter_op_parallelism_threads=os.cpu_count() or 1)  # that of a session here
     for probe in built:
         feeds = {name: value.shape for name, value in probe.feeds.items()}
         step = estimate(probe.graph, probe.fetches, feeds, "1 CPU", config, runner.release, base)
-        measured.append(_Measured(step, counted([found.seconds for found in runs[probe.name]])))
-        if probe.has_kernels:
-            samples += _kernels(step, runs[probe.name], counted)
-    if tensorflow is None and device.is_local:
+        kernels = _kernels(step, runs[probe.name], counted) if probe.has_kernels else []
+        measured.append(_Measured(step, counted([found.seconds for found in runs[probe.name]]), kernels))
+    on_gpus: list[Sample] = []
+    if tensorflow is None and device.is_local and current_machine().is_local:
         for index, gpu in enumerate(dict.fromkeys(gpu.model for gpu in device.gpus)):
             log(f"GPU: {gpu.name}")
-            samples += _gpu_samples(index, gpu, clock)
-    whose = "" if tensorflow is None else "TensorFlow's "
-    source = f"{len(samples)} {whose}kernels measured on this machine"
-    model = CostModel.of_samples(samples, base, source, coldly=tensorflow is None)
+            on_gpus += _gpu_samples(index, gpu, clock)
     log("CPU: whole steps")
-    return _corrected(model, measured, in_a_line=tensorflow is None)
+    return _fitted(base, measured, on_gpus, tensorflow)
+
+
+def _fitted(
+    base: CostModel, measured: Sequence[_Measured], on_gpus: Sequence[Sample], tensorflow: str | None
+) -> CostModel:
+    """The model by all that was measured: kernels, then whole steps, then kernels as their steps say that they are.
+
+    Tracing does not change all kernels alike: some it takes out of the caches, and some are quicker in a row than each
+    of them is found to be. What is left between a step and what is foretold of it is shared out among its kernels.
+    """
+    count = len(on_gpus) + sum(len(found.kernels) for found in measured)
+    whose = "" if tensorflow is None else "TensorFlow's "
+    source = f"{count} {whose}kernels measured on this machine"
+
+    def by(factors: Sequence[float]) -> CostModel:
+        samples = [
+            sample._replace(seconds=factor * sample.seconds)
+            for found, factor in zip(measured, factors, strict=True)
+            for sample in found.kernels
+        ]
+        model = CostModel.of_samples([*samples, *on_gpus], base, source, coldly=tensorflow is None)
+        return _corrected(model, measured, in_a_line=tensorflow is None)
+
+    model = by([1.0] * len(measured))
+    off = [
+        found.seconds / step_time_by(found.step)(model) if found.seconds > 0 else 1.0 for found in measured
+    ]
+    return by([min(max(one, 1 / _FURTHEST), _FURTHEST) for one in off])
 
 
 def typical(seconds: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 
 from gpuplace.cost.calibration.probes import BuiltProbe
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graphdef.messages import RunMetadata, RunOptions
+from gpuplace.graphdef.messages import ConfigProto, RunMetadata, RunOptions
 from gpuplace.session.session import Session
 from gpuplace.writing import write_file
 
@@ -37,9 +37,12 @@ class Limit(NamedTuple):
 
 
 FEWEST_RUNS = 3
-OFTEN, ALONE = Limit(60, 0.06), Limit(60, 0.02)
+BRIEF, OFTEN, ALONE = Limit(20, 0.02), Limit(60, 0.06), Limit(60, 0.02)
 LONG = Limit(2000, 0.15)
 """TensorFlow's steps below a millisecond become quicker for a tenth of a second, after those of another graph."""
+ROUNDS, ROUNDS_OF_TENSORFLOW = 36, 12
+"""In which each step is run for a while. A machine that others use is quick for moments: of our own steps, which need
+no longer, there are many short rounds, so that each of them meets one."""
 
 
 class ProbeRun(NamedTuple):
@@ -58,23 +61,29 @@ class Runner(NamedTuple):
 
     run: Callable[[BuiltProbe], ProbeRun]
     """Runs the step of a probe some times; its variables stay from one call to the next."""
+    rounds: int
+    """How often it is to be called for each."""
     release: str | None = None
     """The release of TensorFlow; None: it is gpuplace's own."""
 
 
 def usual(
-    run: Callable[[], Any], clock: Callable[[], float], before: Callable[[], Any] = lambda: None
+    run: Callable[[], Any],
+    clock: Callable[[], float],
+    limit: Limit = OFTEN,
+    before: Callable[[], Any] = lambda: None,
 ) -> tuple[float, Any]:
     """The median time of several runs, and what a run of about that time returned; the first third counts for nothing.
 
     Args:
         run: what is timed.
         clock: tells seconds.
+        limit: how often it runs.
         before: runs before each of them, untimed.
     """
     taken: list[tuple[float, Any]] = []
     seconds = 0.0
-    while len(taken) < FEWEST_RUNS or (len(taken) < OFTEN.most and seconds < OFTEN.seconds):
+    while len(taken) < FEWEST_RUNS or (len(taken) < limit.most and seconds < limit.seconds):
         before()
         started = clock()
         found = run()
@@ -95,10 +104,11 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
     """
 
     calls: dict[str, Callable[..., Any]] = {}
+    without_gpus = ConfigProto(device_count={"GPU": 0})
 
     def run(probe: BuiltProbe) -> ProbeRun:
         if probe.name not in calls:
-            session = all_of_them.enter_context(Session(graph=probe.graph))
+            session = all_of_them.enter_context(Session(graph=probe.graph, config=without_gpus))
             session.run(probe.initializer)
             calls[probe.name] = partial(session.run, list(probe.fetches), probe.feeds)
         call = calls[probe.name]
@@ -108,10 +118,10 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
             call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        return ProbeRun(usual(call, clock)[0], usual(traced, clock, call)[1])
+        return ProbeRun(usual(call, clock, BRIEF)[0], usual(traced, clock, BRIEF, call)[1])
 
     with ExitStack() as all_of_them:
-        yield Runner(run)
+        yield Runner(run, ROUNDS)
 
 
 @contextmanager
@@ -140,7 +150,7 @@ def with_tensorflow(python: str) -> Iterator[Runner]:
             seconds, trace = usually.run(path.name)
             return ProbeRun(seconds, trace, alone.run(path.name)[1])
 
-        yield Runner(run, usually.release)
+        yield Runner(run, ROUNDS_OF_TENSORFLOW, usually.release)
 
 
 class _TensorFlow(NamedTuple):
@@ -164,7 +174,7 @@ def _tensorflow(
             process = subprocess.Popen(
                 (python, "-I", str(script), folder, limits),
                 text=True,
-                env={**os.environ, **environment},
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", **environment},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -120,7 +120,7 @@ def test_a_step_that_takes_longer_than_its_kernels_lengthens_few_others(monkeypa
 def test_the_cpu_is_measured_where_sessions_use_gpus(quick, monkeypatch):
     monkeypatch.setenv("GPUPLACE_MACHINE", "2x V100")
     tf.reset_runtime()
-    assert "0 kernels" not in calibrate().source
+    assert not calibrate().source.startswith("0 ")
 
 
 def test_tensorflow_of_another_interpreter_is_measured(quick, monkeypatch, tmp_path):
@@ -131,7 +131,8 @@ def test_tensorflow_of_another_interpreter_is_measured(quick, monkeypatch, tmp_p
     python.write_text(f'#!/bin/sh\nshift\n{started} "$@"\n')  # its TensorFlow is this one
     python.chmod(0o755)
     model = calibrate(tensorflow=str(python), machine=Machine.parse("cpu"))
-    assert "TensorFlow's kernels measured on this machine" in model.source and "0 " != model.source[:2]
+    assert "TensorFlow's kernels measured on this machine" in model.source
+    assert not model.source.startswith("0 ")
     assert model.call_seconds(1) > 0 and step_seconds(model) < 1.0
 
 

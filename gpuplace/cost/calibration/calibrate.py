@@ -5,8 +5,8 @@ steps usually run. Lines of the CPU come from the traced kernels, which correct 
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
 steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
 computes several nodes at a time where it can, while one of gpuplace is a line of calls. Then the kernels of each step
-are corrected by it, and all is fitted once more. Of several rounds of gpuplace's
-own steps the quickest counts, and of TensorFlow's those in the middle (``counted_of``).
+are corrected by it, and all is fitted once more. Of several rounds of gpuplace's own steps the quickest counts, and of
+TensorFlow's those in the middle (``counted_of``).
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
 cannot be timed from the host one by one.

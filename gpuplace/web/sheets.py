@@ -83,13 +83,14 @@ def colours_sheet() -> str:
 
 
 def page_colours_sheet() -> str:
-    """What a report page has in the place of a notebook's theme."""
+    """What a report page has in the place of a notebook's theme: the browser's, and the light one on paper."""
     themes = RULES["colours"]["themes"]
     root = {
         theme: "".join(f"  --jp-{name}: {colours[role]};\n" for name, role in _NOTEBOOKS.items())
         for theme, colours in themes.items()
     }
+    roles = "".join(f"  --gp-{role}: {themes['dark'][role]};\n" for role in _ROLES)
     return (
         f":root {{\n  color-scheme: light dark;\n{root['light']}}}\n"
-        f"@media screen and (prefers-color-scheme: dark) {{\n:root {{\n{root['dark']}}}\n}}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{\n:root {{\n{root['dark']}}}\n:root .gp {{\n{roles}}}\n}}\n"
     )

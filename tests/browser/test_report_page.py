@@ -10,6 +10,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.page.page import page_html, timeline_page_html
+from gpuplace.web.rules import RULES
 from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
@@ -62,6 +63,10 @@ def opened(request, browser, tmp_path, screenshots):
         page.close()
     for watch in watches:
         assert watch.errors == [] and watch.elsewhere == []
+
+
+def in_css(colour):
+    return f"rgb({', '.join(str(part) for part in bytes.fromhex(colour[1:]))})"
 
 
 def boxes(page):
@@ -544,7 +549,37 @@ def test_print(opened, tmp_path):
     assert shown.count() == page.get_by_role("tab", include_hidden=True).count() >= 5
     assert page.locator(".gp-tools").is_hidden()
     assert len(page.pdf()) > 10_000
+    copies = page.locator(".gp-note-copy").first.evaluate("(note) => getComputedStyle(note).color")
+    assert copies == in_css(RULES["colours"]["themes"]["light"]["copy"])
     page.shoot("paper")
+
+
+def test_the_theme_may_change_while_the_page_is_open(opened):
+    tf.use_machine("2x Tesla K20m")
+    graph, metadata = measured()
+    page = opened(tf.place(graph, "2x Tesla K20m"), "themes", run_metadata=metadata)
+    page.evaluate(
+        """() => {
+            window.inks = new Set();
+            const fillText = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (...what) {
+                window.inks.add(this.fillStyle);
+                return fillText.call(this, ...what);
+            };
+        }"""
+    )
+    for theme in ("dark", "light"):
+        colours = RULES["colours"]["themes"][theme]
+        page.emulate_media(color_scheme=theme)
+        note, ink = page.evaluate(
+            """async (ink) => {
+                const note = getComputedStyle(document.querySelector(".gp-note-copy")).color;
+                while (!window.inks.has(ink)) await new Promise((done) => requestAnimationFrame(done));
+                return [note, ink];
+            }""",
+            colours["ink"],
+        )
+        assert (note, ink) == (in_css(colours["copy"]), colours["ink"])
 
 
 def measured():
@@ -571,7 +606,7 @@ LANE_TEXTS = """async () => {
         texts.push(text);
         return fillText.call(this, text, ...at);
     };
-    document.documentElement.setAttribute("theme", document.documentElement.getAttribute("theme"));
+    document.documentElement.setAttribute("theme", "light");
     while (!texts.length) await new Promise((done) => requestAnimationFrame(done));
     return texts;
 }"""

@@ -1,6 +1,5 @@
 // The page of a placement: the explorer's picture, the timeline of a measured step where there is one, and tables.
 
-import "gpuplace/page/theme.js";
 import view from "gpuplace/widgets/graph_view.js";
 import { download, element } from "gpuplace/dom.js";
 import { DATA, nameOf, nodeAt } from "gpuplace/page/columns.js";

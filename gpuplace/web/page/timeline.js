@@ -1,6 +1,5 @@
 // The page of a measured step alone.
 
-import "gpuplace/page/theme.js";
 import { DATA } from "gpuplace/page/data.js";
 import { showStep } from "gpuplace/page/step.js";
 

@@ -674,11 +674,14 @@ function render({ model, el }) {
   for (const root of [document.body, document.documentElement]) {
     themes.observe(root, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] });
   }
+  const scheme = matchMedia("(prefers-color-scheme: dark)"); // a page's theme
+  scheme.addEventListener("change", draw);
   showAround();
   draw();
   return () => {
     sizes.disconnect();
     themes.disconnect();
+    scheme.removeEventListener("change", draw);
   };
 }
 

@@ -84,8 +84,10 @@ lint: $(VENV)/stamp-test
 types: $(VENV)/stamp-test
 	$(BIN)/mypy
 
-# `--require` turns the skip of a test whose program is missing into a failure.
+# `--require` turns the skip of a test whose program is missing into a failure. The many processes that tests start find
+# modules compiled, also where PYTHONDONTWRITEBYTECODE has each compile them again.
 unit: $(VENV)/stamp-test
+	@$(BIN)/python -m compileall -q -j 0 gpuplace tests
 	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadscope --no-loadscope-reorder \
 		--require dot,notebook,browser $(PYTEST_ARGS)
 

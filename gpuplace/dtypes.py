@@ -73,6 +73,7 @@ class DType:
         as_datatype_enum: its number in ``types.proto``.
         as_numpy_dtype: NumPy's scalar type (``object`` for string, resource and variant).
         size: bytes of an element (1 for string, resource and variant).
+        is_handle: whether values are objects and no arrays: resource and variant.
 
     Args:
         type_enum: its number in ``types.proto``; above 100 for a reference type. The type with it is returned.
@@ -90,6 +91,7 @@ class DType:
         "base_dtype",
         "_as_ref",
         "size",
+        "is_handle",
         "_kind",
     )
     name: str
@@ -122,6 +124,7 @@ class DType:
         self.size = size
         self._kind = kind
         self.is_ref_dtype = number > _REF_OFFSET
+        self.is_handle = name.removesuffix("_ref") in _HANDLES
         return self
 
     @property
@@ -175,7 +178,7 @@ class DType:
     @property
     def is_numpy_compatible(self) -> _python_bool:
         """False for resource and variant, which no array can hold."""
-        return self.base_dtype.name not in ("resource", "variant")
+        return self.base_dtype.name not in _HANDLES
 
     @property
     def min(self) -> Any:
@@ -242,6 +245,7 @@ class DType:
         return as_dtype, (self.as_datatype_enum,)
 
 
+_HANDLES = ("resource", "variant")
 _BY_NUMBER: dict[int, DType] = {}
 _BY_NAME: dict[str, DType] = {}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {}

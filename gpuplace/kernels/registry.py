@@ -61,7 +61,7 @@ HostMemory = tuple[frozenset[int], frozenset[int]]
 class _OpKernels:
     """The rows of one op with the answers given so far."""
 
-    __slots__ = ("answers", "attr_names", "by_key", "in_memory", "rows")
+    __slots__ = ("_asked", "answers", "attr_names", "by_key", "in_memory", "rows")
 
     def __init__(self, rows: tuple[KernelDef, ...]) -> None:
         self.rows = rows
@@ -71,6 +71,15 @@ class _OpKernels:
             self.by_key.setdefault((row.device_type, row.label), []).append(row)
         self.answers: dict[tuple[Any, ...], Found] = {}
         self.in_memory: dict[tuple[Any, ...], HostMemory] = {}
+        self._asked: tuple[OpDef | None, tuple[str, ...]] = None, ()
+
+    def asked(self, op_def: OpDef) -> tuple[str, ...]:
+        """The attributes that say where the tensors of a node lie."""
+        known, names = self._asked
+        if known is not op_def:
+            names = tuple(dict.fromkeys((*self.attr_names, *op_def.type_attrs, KERNEL_ATTR)))
+            self._asked = op_def, names
+        return names
 
 
 _MAX_ANSWERS = 4096
@@ -215,10 +224,7 @@ class KernelRegistry:
         kernels = self._of(op_def.name)
         if not kernels.rows or _INPUTS_ATTR in attrs or _OUTPUTS_ATTR in attrs:
             return self._host_memory(op_def, attrs, device_type)
-        key = (
-            device_type,
-            *[attrs.get(name) for name in (*kernels.attr_names, *op_def.type_attrs, KERNEL_ATTR)],
-        )
+        key = (device_type, *map(attrs.get, kernels.asked(op_def)))
         try:
             answer = kernels.in_memory.get(key)
         except TypeError:  # lists where the convention has tuples

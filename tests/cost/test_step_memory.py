@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.cost.memory import dry_run
 from gpuplace.stand_in import functional_ops
 from gpuplace.stand_in.framework.function import Defun
 
@@ -369,6 +370,27 @@ def test_the_foretold_peak_is_the_allocators(name):
     assert not step.memory.assumed
     assert sum(shown.values()) > 0
     assert {device: foretold[device] for device in shown} == shown
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_walking_a_schedule_asks_what_the_compiled_plan_asks(name, monkeypatch):
+    with tf.Graph().as_default() as graph:
+        feeds, fetches = CASES[name]()
+    walked = all_requests(graph, fetches, feeds)
+    monkeypatch.setattr(dry_run, "is_straight", lambda schedule: False)
+    compiled = all_requests(graph, fetches, feeds)
+    assert walked and walked == compiled
+
+
+def all_requests(graph, fetches, feeds):
+    """Runs of (device, node, bytes, number) that a step asks for; what goes at its end goes in no order."""
+    asked = tf.estimate(graph, fetches, feeds, machine="4x Tesla K80", config=one_line())
+    assert asked.memory.devices
+    (found,) = asked.question["memory_requests"].values()
+    requests = found.requests
+    rows = list(zip(requests.devices, requests.labels, requests.nbytes, requests.numbers, strict=True))
+    end = max(number for number, nbytes in enumerate(requests.nbytes) if nbytes > 0) + 1
+    return rows[:end], sorted(rows[end:]), requests.begin
 
 
 def test_a_variable_in_no_collection_begins_with_its_initial_value():

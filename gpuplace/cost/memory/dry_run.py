@@ -28,6 +28,7 @@ import numpy as np
 from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
+from gpuplace.cost.memory.walk import Walk, is_straight
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
 from gpuplace.graph.graph import Graph
@@ -49,7 +50,9 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
+from gpuplace.memory.interrupts import accounted
 from gpuplace.ops.flow.calls import function_call
+from gpuplace.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.compile import PlanMaker, Signature
 from gpuplace.plan.schedule.constant_folding import Folder
@@ -316,6 +319,14 @@ class _DryMaker(PlanMaker):
                 kept.append(step)
                 needed.update(step.inputs)
         return replace(schedule, steps=tuple(reversed(kept)))
+
+    def _code(
+        self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm, resources: Any = None
+    ) -> PlanCode:
+        if form != PlanForm() or not is_straight(schedule):
+            return super()._code(schedule, backends, form, resources)
+        walk = Walk(schedule, self.environment(backends, resources or self._resources), self._release)
+        return PlanCode(accounted(walk), (), [None], {}, {}, (), ())
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""

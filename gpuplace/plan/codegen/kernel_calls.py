@@ -27,6 +27,7 @@ from gpuplace.plan.codegen.memory_accounting import (
     is_on_host,
     reserve_output,
     shared_input,
+    variables_of,
     where_declared,
 )
 from gpuplace.plan.codegen.source import Source
@@ -39,7 +40,7 @@ from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
-_WITHOUT_EFFECT = frozenset({"NoOp"})
+WITHOUT_EFFECT = frozenset({"NoOp"})
 """Ops that are there for the edges."""
 
 
@@ -104,6 +105,34 @@ class Environment:
             and not step.reads[0]
             and step.inputs[0].location == step.outputs[0].location
         )
+
+
+def kernel_of(environment: Environment, step: Step, op: Operation) -> Callable[..., Any]:
+    """The bound function of a node.
+
+    Args:
+        environment: what it is bound to.
+        step: its step.
+        op: the node.
+
+    Raises:
+        UnimplementedError: no function computes it.
+    """
+    backend = environment.backends[step.device]
+    if isinstance(step, FusedStep):
+        functions = [kernel_of(environment, one, one.op) for one in step.steps if one.op is not None]
+        return fused_function(step, backend.xp, functions)
+    if op.type in PLACEHOLDERS:
+        error = missing_feed_error(op)
+
+        def fail() -> Any:
+            raise error
+
+        return fail
+    xp = backend.xp
+    if xp is not np and is_on_host(step):
+        xp = np
+    return environment.bind(op.type, backend.device_type, xp, op, environment.resources, step.device)
 
 
 class CurrentDevice:
@@ -190,7 +219,7 @@ class KernelCalls:
                 if names.is_used(slot):
                     self._add_constant(step, slot)
         elif op.type in VARIABLE_OPS:
-            names.name_global(step.outputs[0], self._kernel(step, op)())
+            names.name_global(step.outputs[0], kernel_of(self._environment, step, op)())
         elif self.is_silent(step):
             if step.outputs:
                 names.of[step.outputs[0]] = names.of[step.inputs[0]]
@@ -205,7 +234,7 @@ class KernelCalls:
         if op is None:
             return False
         return self._liveness.is_alias(step) or (
-            op.type in _WITHOUT_EFFECT and step.device in self._environment.combining
+            op.type in WITHOUT_EFFECT and step.device in self._environment.combining
         )
 
     def _add_constant(self, step: Step, slot: Slot) -> None:
@@ -239,26 +268,7 @@ class KernelCalls:
     def call(self, step: Step, argument: str = "") -> str:
         """The call of a kernel that gives its value to nobody, or is given another one."""
         assert step.op is not None
-        return f"{self._source.name_global('k', self._kernel(step, step.op))}({argument})"
-
-    def _kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
-        """The bound function of a node."""
-        backend = self._environment.backends[step.device]
-        if isinstance(step, FusedStep):
-            functions = [self._kernel(one, one.op) for one in step.steps if one.op is not None]
-            return fused_function(step, backend.xp, functions)
-        if op.type in PLACEHOLDERS:
-            error = missing_feed_error(op)
-
-            def fail() -> Any:
-                raise error
-
-            return fail
-        xp = backend.xp
-        if xp is not np and is_on_host(step):
-            xp = np
-        environment = self._environment
-        return environment.bind(op.type, backend.device_type, xp, op, environment.resources, step.device)
+        return f"{self._source.name_global('k', kernel_of(self._environment, step, step.op))}({argument})"
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         source, names = self._source, self._names
@@ -269,7 +279,7 @@ class KernelCalls:
             producer = self._whole.producers.get(step.inputs[1])
             if producer is not None and producer.op_type == "Const":
                 values[1] = counted_copy(source, step, values[1], memory)
-        function = self._kernel(step, op)
+        function = kernel_of(self._environment, step, op)
         if id(step) in self._ends_chain:
             function = chain_function(op, self._ends_chain[id(step)], function)
         elif (reused := self._reused(number, step, op, function)) is not None:
@@ -280,11 +290,13 @@ class KernelCalls:
             self._add_call(step, op, call, arguments, backend)
             return
         reservation = reserve_output(source, step, memory)
-        held = hold_variables(source, names, step, memory)
+        variables = variables_of(step)
+        held = hold_variables(source, names, step, variables, memory) if variables else {}
         self._add_call(step, op, call, arguments, backend, reservation)
         if reservation:
             source.emit(step, f"del {reservation}")
-        count_variables(source, names, step, memory, held)
+        if variables:
+            count_variables(source, names, step, variables, memory, held)
 
     def _add_call(
         self,

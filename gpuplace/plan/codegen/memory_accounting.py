@@ -22,13 +22,13 @@ Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import resource, variant
 from gpuplace.graph.op_sets import UPDATES_OF_VARIABLES
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, TensorMemory
@@ -46,17 +46,9 @@ def is_on_host(step: Step) -> bool:
     return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
 
-def _is_handle(slot: Slot) -> bool:
-    """Whether the value is an object, and no array."""
-    if slot.is_ref:
-        return True
-    dtype = slot.tensor.dtype.base_dtype
-    return dtype is resource or dtype is variant
-
-
 def where_declared(source: Source, step: Step, slot: Slot, value: str, backend: Any) -> str:
     """The expression ``value``, on a real GPU, brought to the memory where the catalogue says that it is."""
-    if _is_handle(slot):
+    if slot.is_handle:
         return value
     if slot.location.on_host:
         return value if is_on_host(step) else f"{source.name_global('h', backend.on_host)}({value})"
@@ -83,7 +75,7 @@ def counted(
         reservation: name of what ``reserve_output`` took for it.
         shared: name of the value whose memory it has.
     """
-    if slot.location.on_host or _is_handle(slot):
+    if slot.location.on_host or slot.is_handle:
         return value
     if shared:
         note = source.name_global("s", partial(memory.note_shared, step.name, step.device))
@@ -97,7 +89,7 @@ def shared_input(step: Step) -> Slot | None:
     if step.op is None or len(step.outputs) != 1 or not step.inputs or not traits_of(step.op.type).shares:
         return None
     slot = step.inputs[0]
-    return None if slot.location.on_host or step.reads[0] or _is_handle(slot) else slot
+    return None if slot.location.on_host or step.reads[0] or slot.is_handle else slot
 
 
 def counted_copy(source: Source, step: Step, value: str, memory: TensorMemory) -> str:
@@ -108,32 +100,47 @@ def counted_copy(source: Source, step: Step, value: str, memory: TensorMemory) -
 
 def reserve_output(source: Source, step: Step, memory: TensorMemory) -> str:
     """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
-    if len(step.outputs) != 1 or step.op is None or traits_of(step.op.type).shares:
+    reserve = reserver(step, memory)
+    if reserve is None:
         return ""
-    slot = step.outputs[0]
-    tensor = slot.tensor
-    if slot.location.on_host or _is_handle(slot):
-        return ""
-    elements = tensor.shape.num_elements()
-    if elements is None:
-        return ""
-    nbytes = elements * tensor.dtype.size
-    if nbytes < RESERVE_BYTES:
-        return ""
-    shape, dtype, name, device = tensor.shape.known_sizes, tensor.dtype.base_dtype, step.name, step.device
-
-    def reserve() -> Reservation:
-        return memory.reserve(nbytes, name, shape, dtype, device)
-
     source.emit(step, f"r = {source.name_global('reserve', reserve)}()")
     return "r"
 
 
-def hold_variables(source: Source, names: ValueNames, step: Step, memory: TensorMemory) -> dict[Slot, str]:
-    """Adds the lines before an update that hold the memory of variables; returns the names of what holds it."""
-    if step.op is None or not step.op.type.startswith(UPDATES_OF_VARIABLES):
+def reserver(step: Step, memory: TensorMemory) -> Callable[[], Reservation] | None:
+    """What takes the memory of a large output; None where it is not known to be large."""
+    if len(step.outputs) != 1 or step.op is None:
+        return None
+    slot = step.outputs[0]
+    tensor = slot.tensor
+    elements = tensor.shape.num_elements()
+    if elements is None:
+        return None
+    nbytes = elements * tensor.dtype.size
+    if nbytes < RESERVE_BYTES or slot.location.on_host or slot.is_handle or traits_of(step.op.type).shares:
+        return None
+    shape, dtype = tensor.shape.known_sizes, tensor.dtype.base_dtype
+    return partial(memory.reserve, nbytes, step.name, shape, dtype, step.device)
+
+
+def hold_variables(
+    source: Source, names: ValueNames, step: Step, variables: Sequence[Slot], memory: TensorMemory
+) -> dict[Slot, str]:
+    """Adds the lines before an update that hold the memory of variables.
+
+    Args:
+        source: what is written to.
+        names: the names of values.
+        step: the kernel's.
+        variables: its variables, as `variables_of` has them.
+        memory: the GPU's.
+
+    Returns:
+        The names of what holds it; none where the kernel is no update.
+    """
+    if not is_update(step):
         return {}
-    held = {slot: f"h{number}" for number, slot in enumerate(_variables(step))}
+    held = {slot: f"h{number}" for number, slot in enumerate(variables)}
     for slot, name in held.items():
         holder = source.name_global("memory", memory)
         source.emit(step, f"{name} = {holder}.hold({names.of[slot]})")
@@ -141,7 +148,12 @@ def hold_variables(source: Source, names: ValueNames, step: Step, memory: Tensor
 
 
 def count_variables(
-    source: Source, names: ValueNames, step: Step, memory: TensorMemory, held: Mapping[Slot, str]
+    source: Source,
+    names: ValueNames,
+    step: Step,
+    variables: Sequence[Slot],
+    memory: TensorMemory,
+    held: Mapping[Slot, str],
 ) -> None:
     """Adds the lines that count what a kernel has made the value of a variable.
 
@@ -149,23 +161,30 @@ def count_variables(
         source: what is written to.
         names: the names of values.
         step: the kernel's.
+        variables: its variables, as `variables_of` has them.
         memory: the GPU's.
         held: what `hold_variables` gave.
     """
-    for slot in _variables(step):
-        note = source.name_global("v", _noting_variable(memory, step.device))
+    for slot in variables:
+        note = source.name_global("v", partial(note_variable, memory, step.device))
         name = names.of[slot]
         source.emit(step, f"{note}({name}, {held[slot]})" if slot in held else f"{note}({name})")
     if held:
         source.emit(step, f"del {', '.join(held.values())}")
 
 
-def _variables(step: Step) -> list[Slot]:
+def is_update(step: Step) -> bool:
+    """Whether a kernel changes the values of variables where they lie."""
+    return step.op is not None and step.op.type.startswith(UPDATES_OF_VARIABLES)
+
+
+def variables_of(step: Step) -> list[Slot]:
     """What a step takes that may be a variable to which its kernel gives a value, each once."""
-    found = [
-        slot for slot, reads in zip(step.inputs, step.reads, strict=True) if not reads and _is_handle(slot)
-    ]
-    return found if len(found) < 2 else list(dict.fromkeys(found))
+    handles = [slot.is_handle for slot in step.inputs]
+    if True not in handles:
+        return []
+    found = itertools.compress(step.inputs, [a and not b for a, b in zip(handles, step.reads, strict=True)])
+    return list(dict.fromkeys(found))
 
 
 def _noting(memory: TensorMemory, step: Step) -> Callable[..., Any]:
@@ -173,10 +192,15 @@ def _noting(memory: TensorMemory, step: Step) -> Callable[..., Any]:
     return partial(memory.note, step.name, step.device)
 
 
-def _noting_variable(memory: TensorMemory, device: str) -> Callable[..., None]:
-    def noted(reference: Any, held: Reservation | None = None) -> None:
-        variable = getattr(reference, "resource", reference)
-        if getattr(variable, "is_initialized", False):
-            memory.note(variable.name, device, variable.value, held)
+def note_variable(memory: TensorMemory, device: str, reference: Any, held: Reservation | None = None) -> None:
+    """Counts what a kernel has made the value of a variable.
 
-    return noted
+    Args:
+        memory: the GPU's.
+        device: its full name.
+        reference: the variable, or a handle of one.
+        held: the bytes that the value had before.
+    """
+    variable = getattr(reference, "resource", reference)
+    if getattr(variable, "is_initialized", False):
+        memory.note(variable.name, device, variable.value, held)

@@ -74,10 +74,10 @@ class ValueNames:
         if self._before_use is not None:
             for slot in step.inputs:
                 self._before_use(slot)
-        return [
-            f"{self.of[slot]}.value" if reads else self.of[slot]
-            for slot, reads in zip(step.inputs, step.reads, strict=True)
-        ]
+        names = [self.of[slot] for slot in step.inputs]
+        if True not in step.reads:
+            return names
+        return [f"{name}.value" if reads else name for name, reads in zip(names, step.reads, strict=True)]
 
     def arguments(self, step: Step) -> tuple[str, ...]:
         """Names of a step's inputs, for errors."""
@@ -111,10 +111,10 @@ class ValueNames:
 
     def retire_inputs(self, number: int, step: Step) -> None:
         """Gives up the names of values that this step is the last to use; other values may take them over."""
-        roots, dead = self._roots, self.dead
+        roots, dead, last_use = self._roots, self.dead, self._last_use
         for slot in step.inputs:
             root = roots.get(slot, slot) if roots else slot
-            if self._last_use[root] == number:
+            if last_use[root] == number:
                 name = self.of[root]
                 if name[0] == "t" and name not in dead:
                     dead.append(name)

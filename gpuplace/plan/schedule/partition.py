@@ -53,20 +53,27 @@ class Location(NamedTuple):
     """Whether it is host memory, as always on a CPU."""
 
 
-@dataclass(slots=True, eq=False)
 class Slot:
-    """A value of a step: a tensor at one location."""
+    """A value of a step: a tensor at one location.
 
-    index: int
-    """Position in ``Schedule.slots``."""
-    tensor: Tensor
-    """What it is the value of."""
-    location: Location
-    """Where it lies."""
-    is_ref: bool
-    """Whether the value is a variable's storage and not an array."""
-    constant: str = ""
-    """Name of the constant that it is, where its operation was folded into constants of other names."""
+    Args:
+        index: position in ``Schedule.slots``.
+        tensor: what it is the value of.
+        location: where it lies.
+        is_ref: whether the value is a variable's storage and not an array.
+    """
+
+    __slots__ = ("index", "tensor", "location", "is_ref", "is_handle", "constant")
+
+    def __init__(self, index: int, tensor: Tensor, location: Location, is_ref: bool) -> None:
+        self.index = index
+        self.tensor = tensor
+        self.location = location
+        self.is_ref = is_ref
+        self.is_handle = is_ref or tensor.dtype.is_handle
+        """Whether the value is an object, and no array."""
+        self.constant = ""
+        """Name of the constant that it is, where its operation was folded into constants of other names."""
 
     @property
     def name(self) -> str:
@@ -270,27 +277,28 @@ class _Maker:
         self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
 
     def add(self, op: Operation) -> None:
-        device = self.options.device_of(op)
-        device_type, own, host = self.place(device)
+        device, homes = self.options.device_of(op), self.home
+        device_type, own, host = self.places.get(device) or self.place(device)
         inputs: list[Slot] = []
         reads: list[bool] = []
         late: list[tuple[int, Tensor, Location]] = []
-        on_host = self.on_host(op, device_type)
+        on_host = _NONE_ON_HOST if own is host else self.on_host(op, device_type)
         if op in self.folded:
             self.add_folded(op, self.folded[op], device, device_type == "CPU", on_host[1])
             return
         if op.inputs:
             hosted = on_host[0]
             for position, tensor in enumerate(op.inputs):
-                home = self.home.get(tensor)
+                home = homes.get(tensor)
                 if home is None:  # made later in the loop
                     location = host if position in hosted else own
                     late.append((position, tensor, location))
                     inputs.append(Slot(-1, tensor, location, False))
                     reads.append(False)
                     continue
-                if (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op)) or (
-                    tensor.dtype.base_dtype is resource
+                if home.is_handle and (
+                    (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op))
+                    or tensor.dtype.base_dtype is resource
                 ):
                     inputs.append(home)
                     reads.append(False)
@@ -315,7 +323,7 @@ class _Maker:
                     is_ref = is_ref and not reads[0]
                 slot = self.slot(tensor, location, is_ref)
                 outputs.append(slot)
-                self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
+                homes.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
         step = Step(op, device, tuple(inputs), tuple(reads), tuple(outputs))
         self.steps.append(step)
         for position, tensor, location in late:
@@ -366,6 +374,8 @@ def _is_merged(op: Operation) -> bool:
 
 def _variables_of(tensor: Tensor) -> set[Operation]:
     """The reference variables whose memory a tensor may be."""
+    if tensor.op.type in REFERENCE_VARIABLES:
+        return {tensor.op}
     found: set[Operation] = set()
     seen: set[Operation] = set()
     queue = [tensor.op]
@@ -399,6 +409,8 @@ class _Changes:
         self._changed: dict[Operation, list[int]] = {}
         """Positions of what changes a variable."""
         for number, op in enumerate(operations):
+            if op.op_def is None or not signature_of(op.op_def).has_references:
+                continue
             if op.type in ALIASES_OF_VARIABLES or traits_of(op.type).reads_only:
                 continue
             for position in _reference_inputs(op):

@@ -1,0 +1,266 @@
+"""A schedule gone through step by step: what is done once is not worth compiling.
+
+Memory hears of it what it would hear of the compiled plan (``plan.codegen``), in the same order: constants are there
+before the step, a large result takes its bytes before it is computed, a value goes with the last step that takes it.
+Only a straight line can be walked; loops and conditionals are compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import OpError
+from gpuplace.graph.op_sets import ALL_SWITCHES, ASSIGNMENTS, MERGES, RECEIVES, VARIABLE_OPS
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import traits_of
+from gpuplace.memory.simulated_memory import TensorMemory
+from gpuplace.plan.codegen.kernel_calls import WITHOUT_EFFECT, Environment, kernel_of, plain_copier
+from gpuplace.plan.codegen.memory_accounting import (
+    is_update,
+    note_variable,
+    reserver,
+    shared_input,
+    variables_of,
+)
+from gpuplace.plan.schedule.liveness import is_host_copy
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
+from gpuplace.plan.step_errors import failed_step_error
+
+Values = Mapping[Slot, Any]
+
+_BRANCHING = ALL_SWITCHES | MERGES | RECEIVES
+
+
+def is_straight(schedule: Schedule) -> bool:
+    """Whether a schedule is a straight line: every step runs, once."""
+    return not schedule.loops and _BRANCHING.isdisjoint([step.op_type for step in schedule.steps])
+
+
+def _first(value: Any, *others: Any) -> Any:
+    """What stands for a kernel that hands on what it takes."""
+    return value
+
+
+class _Call:
+    """What a step comes to where no memory is accounted for.
+
+    Args:
+        step: the step.
+        function: its kernel, or what copies.
+    """
+
+    def __init__(self, step: Step, function: Callable[..., Any]) -> None:
+        self.step = step
+        self._function = function
+        self._is_single = len(step.outputs) == 1
+        op_def = None if step.op is None else step.op.op_def
+        self._is_list = self._is_single and op_def is not None and op_def.outputs[0].is_list
+
+    def results(self, values: Values) -> Sequence[Any]:
+        """Calls it, and gives the value of each output.
+
+        Args:
+            values: what has been made.
+        """
+        return self._listed(self._function(*self._inputs(values)))
+
+    def _inputs(self, values: Values) -> list[Any]:
+        step = self.step
+        given = [values[slot] for slot in step.inputs]
+        if True in step.reads:
+            given = [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
+        return given
+
+    def _listed(self, made: Any) -> Sequence[Any]:
+        if not self._is_single:
+            return made if isinstance(made, list | tuple) else (made,)
+        return made if self._is_list and isinstance(made, list | tuple) else (made,)
+
+
+class _CountedCopy(_Call):
+    """A copy to a memory that is accounted for."""
+
+    def __init__(self, step: Step, function: Callable[..., Any], memory: TensorMemory) -> None:
+        super().__init__(step, function)
+        self._memory = memory
+
+    def results(self, values: Values) -> Sequence[Any]:
+        """As of `_Call`."""
+        (made,) = super().results(values)
+        return (self._memory.note(self.step.name, self.step.device, made),)
+
+
+class _CountedKernel(_Call):
+    """A kernel of a device whose memory is accounted for.
+
+    Args:
+        step: the step.
+        function: its kernel.
+        memory: the device's.
+        used: the values that anything takes.
+        constants: the values that are constants.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        function: Callable[..., Any],
+        memory: TensorMemory,
+        used: Collection[Slot],
+        constants: Collection[Slot],
+    ) -> None:
+        super().__init__(step, function)
+        assert step.op is not None
+        self._memory = memory
+        self._reserve = reserver(step, memory)
+        self._variables = variables_of(step)
+        self._is_update = bool(self._variables) and is_update(step)
+        self._shared = shared_input(step)
+        self._copies = step.op.type in ASSIGNMENTS and step.inputs[1] in constants
+        self._counted = [
+            (self._is_single or slot in used) and not slot.location.on_host and not slot.is_handle
+            for slot in step.outputs
+        ]
+
+    def results(self, values: Values) -> Sequence[Any]:
+        """As of `_Call`; what nobody takes is not counted."""
+        memory, variables = self._memory, self._variables
+        name, device = self.step.name, self.step.device
+        reservation = None if self._reserve is None else self._reserve()
+        held = {slot: memory.hold(values[slot]) for slot in variables} if self._is_update else {}
+        given = self._inputs(values)
+        if self._copies:  # the constant stays in memory beside what the variable keeps
+            given[1] = memory.note(name, device, np.array(given[1]))
+        made = self._listed(self._function(*given))
+        if self._shared is not None and self._counted[0]:
+            made = (memory.note_shared(name, device, values[self._shared], made[0]),)
+        elif True in self._counted:
+            made = [
+                memory.note(name, device, one, reservation) if counted else one
+                for one, counted in zip(made, self._counted, strict=True)
+            ]
+        del reservation
+        for slot in variables:
+            note_variable(memory, device, values[slot], held.get(slot))
+        return made
+
+
+class Walk:
+    """What goes through a schedule, in place of a compiled function; kernels and constants are there before it runs.
+
+    Args:
+        schedule: a straight line.
+        environment: what it is bound to.
+        release: whose error texts to use.
+
+    Raises:
+        UnimplementedError: a node cannot be computed.
+    """
+
+    def __init__(self, schedule: Schedule, environment: Environment, release: str) -> None:
+        self._schedule, self._environment, self._release = schedule, environment, release
+        self._before: dict[Slot, Any] = {}
+        """Values that are there before."""
+        self._constants: set[Slot] = set()
+        self._used = {slot for step in schedule.steps for slot in step.inputs}.union(schedule.fetches)
+        self._calls: list[_Call] = []
+        self._last: dict[Slot, int] = {}
+        """Value to the number of the last call that takes it; of what is fetched there is no last one."""
+        for step in schedule.steps:
+            call = self._call_of(step)
+            if call is not None:
+                self._last.update(dict.fromkeys(step.inputs, len(self._calls)))
+                self._calls.append(call)
+        self._last.update(dict.fromkeys(schedule.fetches, -1))
+
+    def _call_of(self, step: Step) -> _Call | None:
+        """What has to be called for a step; None where its values are there before."""
+        environment, op = self._environment, step.op
+        if op is None:
+            return self._copy_of(step)
+        backend = environment.backends[step.device]
+        memory = backend.memory
+        if step.op_type == "Const":
+            for slot in step.outputs:
+                if slot in self._used:
+                    self._constants.add(slot)
+                    value, on_host = step.constant_value, slot.location.on_host
+                    self._before[slot] = environment.constants(slot.tensor, value, backend, on_host)
+            return None
+        if op.type in VARIABLE_OPS:
+            self._before[step.outputs[0]] = kernel_of(environment, step, op)()
+            return None
+        if memory is not None:
+            kernel = kernel_of(environment, step, op)
+            return _CountedKernel(step, kernel, memory, self._used, self._constants)
+        if op.type in WITHOUT_EFFECT:
+            return None
+        return _Call(step, _first if traits_of(op.type).forwards else kernel_of(environment, step, op))
+
+    def _copy_of(self, step: Step) -> _Call:
+        source, target = step.inputs[0], step.outputs[0]
+        if is_host_copy(step):
+            return _Call(step, _first)
+        backends = self._environment.backends
+        sender, receiver = backends[source.location.device], backends[target.location.device]
+        copy, backend = plain_copier(sender, receiver, source, target)
+        if target.location.on_host or backend.memory is None:
+            return _Call(step, copy)
+        return _CountedCopy(step, copy, backend.memory)
+
+    def __call__(self, *feeds: Any) -> list[Any]:
+        """Goes through it.
+
+        Returns:
+            The fetched values.
+
+        Raises:
+            OpError: a kernel failed.
+        """
+        schedule, last = self._schedule, self._last
+        values = {**self._before, **dict(zip(schedule.feeds, feeds, strict=True))}
+        for number, call in enumerate(self._calls):
+            step = call.step
+            try:
+                self._run(call, values)
+            except Exception as error:
+                given = [values.get(slot) for slot in step.inputs]
+                op = step.op or step.inputs[0].tensor.op
+                raise self._failure(error, op, step.device, given, self._blamed(step)) from error
+            for slot in step.inputs:
+                if last[slot] == number:
+                    values.pop(slot, None)
+        return [self._fetched(slot, position, values[slot]) for position, slot in enumerate(schedule.fetches)]
+
+    def _run(self, call: _Call, values: dict[Slot, Any]) -> None:
+        """Puts the results of a step among the values; nothing else holds them then."""
+        used = self._used
+        for slot, value in zip(call.step.outputs, call.results(values), strict=False):
+            if slot in used:
+                values[slot] = value
+
+    def _blamed(self, step: Step) -> str | None:
+        """Name of what errors name where it is not the step's node: the fetch, where a copy reads a variable for it."""
+        fetches, target = self._schedule.fetches, step.outputs[0] if step.outputs else None
+        if step.op is not None or not step.reads[0] or target not in fetches:
+            return None
+        return retval_name(target.tensor, fetches.index(target))
+
+    def _fetched(self, slot: Slot, position: int, value: Any) -> Any:
+        """A fetched value; of a variable the one that it has at the end."""
+        if not slot.is_ref:
+            return value
+        try:
+            return value.value
+        except Exception as error:
+            blamed = retval_name(slot.tensor, position)
+            raise self._failure(error, slot.tensor.op, slot.location.device, (), blamed) from error
+
+    def _failure(
+        self, error: Exception, op: Operation, device: str, given: Sequence[Any], blamed: str | None = None
+    ) -> OpError:
+        feeds = [slot.tensor.name for slot in self._schedule.feeds]
+        return failed_step_error(error, op, device, given, self._release, blamed, feeds)

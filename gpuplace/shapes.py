@@ -12,6 +12,7 @@ Source: tensorflow/python/framework/tensor_shape.py, release 1.15.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
@@ -377,10 +378,7 @@ class TensorShape:
         """Number of elements; None if it is not known, or where no tensor can have so many dimensions."""
         if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
-        count = 1
-        for size in self._sizes:
-            count *= size  # type: ignore[operator]
-        return count
+        return math.prod(self._sizes)  # type: ignore[arg-type]
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
         """True where some one shape satisfies both.

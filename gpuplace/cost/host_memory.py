@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.shapes.step_shapes import bytes_of
 from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
 
@@ -38,7 +39,7 @@ def host_memory(step: Any) -> tuple[int, str]:
     for node in np.flatnonzero(on_cpu).tolist():
         if not own[node]:
             continue
-        nbytes = sum(shapes.nbytes(node, output) for output in range(len(shapes.sizes[node])))
+        nbytes = sum(map(bytes_of, shapes.sizes[node], shapes.kinds[node].dtypes))
         if is_variable[node]:
             total += nbytes
         elif nbytes:

@@ -39,7 +39,10 @@ def step_work(shapes: StepShapes) -> list[Work]:
     found: list[Work] = []
     for node, kind in enumerate(shapes.kinds):
         outputs = sizes[node]
-        key = (tuple([_of(sizes[source], output) for source, output in inputs[node]]), outputs)
+        try:
+            key = tuple([sizes[source][output] for source, output in inputs[node]]), outputs
+        except IndexError:  # a node has no such output
+            key = tuple([_of(sizes[source], output) for source, output in inputs[node]]), outputs
         made = kind.work.get(key)
         if made is None:
             made = kind.work[key] = _work(engine, node, kind, key[0], outputs)

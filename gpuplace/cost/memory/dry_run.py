@@ -118,6 +118,7 @@ class DryRun:
         self._is_guess = is_guess
         self._facts: dict[tuple[str, str], _Facts] = {}
         self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
+        self._results: dict[Any, tuple[ResultMaker, bool]] = {}
         self.resources = SessionResources()
         self.maker = _DryMaker(self, devices, kernels, config, release)
         self.resources.functions = SessionFunctions(self.maker)
@@ -185,19 +186,29 @@ class DryRun:
         key = likeness, device_type
         made = None if likeness is None else self._alike.get(key)
         if made is None:
-            made, knows_node = self._stand_in(facts, op_type, device_type, xp, op, session, device)
+            made, knows_node = self._stand_in(facts, likeness, device_type, xp, op, session, device)
             if likeness is not None and not knows_node:
                 self._alike[key] = made
         return made
 
+    def _results_of(self, op: Operation, likeness: Any) -> tuple[ResultMaker, bool]:
+        """What makes the results of an operation, and whether it works on a variable; nodes alike have one answer."""
+        found = None if likeness is None else self._results.get(likeness)
+        if found is None:
+            makes = ResultMaker(op, self._shapes if op.graph is self._graph else _nothing_known)
+            found = makes, _has_variables(op)
+            if likeness is not None:
+                self._results[likeness] = found
+        return found
+
     def _stand_in(
-        self, facts: _Facts, op_type: str, device_type: str, xp: Any, op: Any, session: Any, device: str
+        self, facts: _Facts, likeness: Any, device_type: str, xp: Any, op: Any, session: Any, device: str
     ) -> tuple[Callable[..., Any], bool]:
         """What stands for an operation that does not run as it is, and whether it knows the node itself."""
-        op_def = op.op_def
+        op_type, op_def = op.type, op.op_def
         is_stateful = op_def is None or op_def.is_stateful
-        keeps_to_step = facts.keeps_to_step or _has_variables(op)
-        makes = ResultMaker(op, self._shapes if op.graph is self._graph else _nothing_known)
+        makes, has_variables = self._results_of(op, likeness)
+        keeps_to_step = facts.keeps_to_step or has_variables
         if facts.is_outside or (is_stateful and not keeps_to_step):
             return makes.new, False
         if makes.is_known and op.graph is self._graph and self._is_guess(op.name):

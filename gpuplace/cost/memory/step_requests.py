@@ -87,8 +87,9 @@ class StepToAsk:
         if place is None:
             return None
         sizes = self.shapes.sizes[place]
-        if any(given is None or None in given for given in sizes):
-            return None
+        for given in sizes:
+            if given is None or None in given:
+                return None
         return self.shapes.kinds[place].number, sizes
 
     def type_of(self, node: str) -> str:
@@ -98,7 +99,7 @@ class StepToAsk:
 
     def is_guess(self, node: str) -> bool:
         """Whether the sizes of a node are assumed."""
-        return self.index.get(node) in self.shapes.guesses
+        return bool(self.shapes.guesses) and self.index.get(node) in self.shapes.guesses
 
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""

@@ -56,6 +56,19 @@ class _Space:
             return partial(np.full, sizes, b"", kind)
         if nbytes <= SMALL_BYTES:
             return partial(np.zeros, sizes, kind)
+        memory = self.room(nbytes, sizes)
+        return lambda: np.ndarray(sizes, kind, memory)
+
+    def room(self, nbytes: int, sizes: Sequence[int]) -> Any:
+        """Memory with room for so many bytes.
+
+        Args:
+            nbytes: how many.
+            sizes: the shape of the array that they are for.
+
+        Raises:
+            ResourceExhaustedError: no process can address them.
+        """
         with self._lock:
             if nbytes > self._nbytes:
                 more = max(2 * nbytes, 1 << 28)
@@ -67,8 +80,7 @@ class _Space:
                         hint="a smaller shape in feeds",
                     ) from None
                 self._nbytes = more
-            memory = self._memory
-        return lambda: np.ndarray(sizes, kind, memory)
+            return self._memory
 
 
 _SPACE = _Space()
@@ -92,9 +104,9 @@ def is_whole(array: Any) -> bool:
 def unfilled_like(value: Any) -> Any:
     """A new array like another one; the same numbers only where there are few."""
     array = np.asarray(value)
-    if array.nbytes <= SMALL_BYTES or array.dtype == object:
+    if array.nbytes <= SMALL_BYTES or array.dtype.hasobject:
         return np.array(array)
-    return _SPACE.array(array.shape, array.dtype)
+    return np.ndarray(array.shape, array.dtype, _SPACE.room(array.nbytes, array.shape))
 
 
 class ResultMaker:

@@ -70,9 +70,9 @@ class _Call:
     def _inputs(self, values: Values) -> list[Any]:
         step = self.step
         given = [values[slot] for slot in step.inputs]
-        if True in step.reads:
-            given = [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
-        return given
+        if True not in step.reads:
+            return given
+        return [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
 
     def _listed(self, made: Any) -> Sequence[Any]:
         if not self._is_single:
@@ -114,6 +114,7 @@ class _CountedKernel(_Call):
     ) -> None:
         super().__init__(step, function)
         assert step.op is not None
+        self._name = step.op.name
         self._memory = memory
         self._reserve = reserver(step, memory)
         self._variables = variables_of(step)
@@ -128,7 +129,7 @@ class _CountedKernel(_Call):
     def results(self, values: Values) -> Sequence[Any]:
         """As of `_Call`; what nobody takes is not counted."""
         memory, variables = self._memory, self._variables
-        name, device = self.step.name, self.step.device
+        name, device = self._name, self.step.device
         reservation = None if self._reserve is None else self._reserve()
         held = {slot: memory.hold(values[slot]) for slot in variables} if self._is_update else {}
         given = self._inputs(values)
@@ -172,7 +173,8 @@ class Walk:
         for step in schedule.steps:
             call = self._call_of(step)
             if call is not None:
-                self._last.update(dict.fromkeys(step.inputs, len(self._calls)))
+                for slot in step.inputs:
+                    self._last[slot] = len(self._calls)
                 self._calls.append(call)
         self._last.update(dict.fromkeys(schedule.fetches, -1))
 

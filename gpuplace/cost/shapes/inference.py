@@ -219,7 +219,10 @@ class Inference:
         elif kind.makes_handle:
             self.own_handle(node, kind)
         shapes = self.shapes
-        key: Any = tuple([_of(shapes[source], output) for source, output in self.inputs[node]])
+        try:
+            key: Any = tuple([shapes[source][output] for source, output in self.inputs[node]])  # type: ignore[index]
+        except (IndexError, TypeError):  # an input is in a loop, and not visited yet, or has no such output
+            key = tuple([_of(shapes[source], output) for source, output in self.inputs[node]])
         if kind.handles:
             key = (key, *[self._handle_key(node, at) for at in kind.handles])
         found = kind.found.get(key)

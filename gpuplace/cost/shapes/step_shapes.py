@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,11 +109,7 @@ def bytes_of(sizes: Sizes, dtype: DType) -> int:
     >>> bytes_of((2, None, 3), float32), bytes_of(None, float32)
     (24, 4)
     """
-    count = dtype.size or STRING_BYTES
-    for size in sizes or ():
-        if size is not None:
-            count *= size
-    return count
+    return (dtype.size or STRING_BYTES) * math.prod([size for size in sizes or () if size is not None])
 
 
 def step_shapes(
@@ -166,7 +163,13 @@ def step_shapes(
     rests_on: dict[int, str] = {}
     guesses = frozenset[int]()
     engine = plain
-    unknown = [node for node, found in enumerate(plain.shapes) if not all(map(is_known, found or ()))]
+    with_unknown = [
+        node
+        for node, found in enumerate(plain.shapes)
+        for sizes in found or ()
+        if sizes is None or None in sizes
+    ]
+    unknown = list(dict.fromkeys(with_unknown))
     if unknown and assume is not None:
         engine, assumed, rests_on, guesses = _with_assumptions(plain, unknown, assume, kinds, use_hints)
     elif unknown:

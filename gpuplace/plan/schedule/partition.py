@@ -277,7 +277,7 @@ class _Maker:
         self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
 
     def add(self, op: Operation) -> None:
-        device, homes = self.options.device_of(op), self.home
+        device, homes, slots = self.options.device_of(op), self.home, self.slots
         device_type, own, host = self.places.get(device) or self.place(device)
         inputs: list[Slot] = []
         reads: list[bool] = []
@@ -321,7 +321,8 @@ class _Maker:
                     is_ref = inputs[0].is_ref and not reads[0]
                 elif goes_on:
                     is_ref = is_ref and not reads[0]
-                slot = self.slot(tensor, location, is_ref)
+                slot = Slot(len(slots), tensor, location, is_ref)
+                slots.append(slot)
                 outputs.append(slot)
                 homes.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
         step = Step(op, device, tuple(inputs), tuple(reads), tuple(outputs))

@@ -62,7 +62,7 @@ def pruned_with_loops(
         positions = {tensor: number for number, tensor in enumerate(feeds)}
         frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
         return frames.ordered(ordered, feeds), frames
-    if all(_runs_after_its_inputs(op, feeds) for op in ordered):
+    if _is_ordered(ordered, feeds):
         return ordered, None
     return _sorted_by_edges(ordered, feeds, fed), None
 
@@ -82,12 +82,17 @@ def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> li
     return [units[unit] for unit in sorted(units, key=last.__getitem__)]
 
 
-def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
-    index = op.index
-    for tensor in op.inputs:
-        if tensor.op.index >= index and tensor not in feeds:
-            return False
-    return all(control.index < index for control in op._control_inputs)
+def _is_ordered(operations: Iterable[Operation], feeds: Collection[Tensor]) -> bool:
+    """Whether every operation comes after its inputs in the graph."""
+    for op in operations:
+        index = op.index
+        for tensor in op.inputs:
+            if tensor.op.index >= index and tensor not in feeds:
+                return False
+        for control in op._control_inputs:
+            if control.index >= index:
+                return False
+    return True
 
 
 def _sorted_by_edges(

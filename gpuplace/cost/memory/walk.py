@@ -50,22 +50,27 @@ class _Call:
     Args:
         step: the step.
         function: its kernel, or what copies.
+        used: the values that anything takes.
     """
 
-    def __init__(self, step: Step, function: Callable[..., Any]) -> None:
+    __slots__ = ("step", "_function", "_is_single", "_is_list", "_outputs")
+
+    def __init__(self, step: Step, function: Callable[..., Any], used: Collection[Slot]) -> None:
         self.step = step
         self._function = function
-        self._is_single = len(step.outputs) == 1
+        outputs = step.outputs
+        self._is_single = len(outputs) == 1
         op_def = None if step.op is None else step.op.op_def
         self._is_list = self._is_single and op_def is not None and op_def.outputs[0].is_list
+        self._outputs: Sequence[Slot | None] = [slot if slot in used else None for slot in outputs]
 
-    def results(self, values: Values) -> Sequence[Any]:
-        """Calls it, and gives the value of each output.
+    def run(self, values: dict[Slot, Any]) -> None:
+        """Calls it, and puts what is used of its results among the values; nothing else holds them then.
 
         Args:
             values: what has been made.
         """
-        return self._listed(self._function(*self._inputs(values)))
+        self._keep(self._listed(self._function(*self._inputs(values))), values)
 
     def _inputs(self, values: Values) -> list[Any]:
         step = self.step
@@ -74,23 +79,34 @@ class _Call:
             return given
         return [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
 
+    def _keep(self, results: Sequence[Any], values: dict[Slot, Any]) -> None:
+        for slot, value in zip(self._outputs, results, strict=False):
+            if slot is not None:
+                values[slot] = value
+
     def _listed(self, made: Any) -> Sequence[Any]:
-        if not self._is_single:
-            return made if isinstance(made, list | tuple) else (made,)
-        return made if self._is_list and isinstance(made, list | tuple) else (made,)
+        """A result for each output."""
+        if self._is_single and not self._is_list:
+            return (made,)
+        return made if isinstance(made, list | tuple) else (made,)
 
 
 class _CountedCopy(_Call):
     """A copy to a memory that is accounted for."""
 
-    def __init__(self, step: Step, function: Callable[..., Any], memory: TensorMemory) -> None:
-        super().__init__(step, function)
+    __slots__ = ("_memory",)
+
+    def __init__(
+        self, step: Step, function: Callable[..., Any], used: Collection[Slot], memory: TensorMemory
+    ) -> None:
+        super().__init__(step, function, used)
         self._memory = memory
 
-    def results(self, values: Values) -> Sequence[Any]:
+    def run(self, values: dict[Slot, Any]) -> None:
         """As of `_Call`."""
-        (made,) = super().results(values)
-        return (self._memory.note(self.step.name, self.step.device, made),)
+        step = self.step
+        made = self._function(*self._inputs(values))
+        values[step.outputs[0]] = self._memory.note(step.name, step.device, made)
 
 
 class _CountedKernel(_Call):
@@ -99,22 +115,23 @@ class _CountedKernel(_Call):
     Args:
         step: the step.
         function: its kernel.
-        memory: the device's.
         used: the values that anything takes.
+        memory: the device's.
         constants: the values that are constants.
     """
+
+    __slots__ = ("_memory", "_reserve", "_variables", "_is_update", "_shared", "_copies", "_counted")
 
     def __init__(
         self,
         step: Step,
         function: Callable[..., Any],
-        memory: TensorMemory,
         used: Collection[Slot],
+        memory: TensorMemory,
         constants: Collection[Slot],
     ) -> None:
-        super().__init__(step, function)
+        super().__init__(step, function, used)
         assert step.op is not None
-        self._name = step.op.name
         self._memory = memory
         self._reserve = reserver(step, memory)
         self._variables = variables_of(step)
@@ -122,31 +139,33 @@ class _CountedKernel(_Call):
         self._shared = shared_input(step)
         self._copies = step.op.type in ASSIGNMENTS and step.inputs[1] in constants
         self._counted = [
-            (self._is_single or slot in used) and not slot.location.on_host and not slot.is_handle
+            (self._is_single or slot in used) and not (slot.location.on_host or slot.is_handle)
             for slot in step.outputs
         ]
 
-    def results(self, values: Values) -> Sequence[Any]:
-        """As of `_Call`; what nobody takes is not counted."""
-        memory, variables = self._memory, self._variables
-        name, device = self._name, self.step.device
+    def run(self, values: dict[Slot, Any]) -> None:
+        """As of `_Call`; of several results those that nobody takes are not counted."""
+        memory, variables, step = self._memory, self._variables, self.step
+        name, device = step.op.name, step.device  # type: ignore[union-attr]
         reservation = None if self._reserve is None else self._reserve()
         held = {slot: memory.hold(values[slot]) for slot in variables} if self._is_update else {}
         given = self._inputs(values)
         if self._copies:  # the constant stays in memory beside what the variable keeps
             given[1] = memory.note(name, device, np.array(given[1]))
         made = self._listed(self._function(*given))
-        if self._shared is not None and self._counted[0]:
-            made = (memory.note_shared(name, device, values[self._shared], made[0]),)
-        elif True in self._counted:
+        if not self._is_single:
             made = [
-                memory.note(name, device, one, reservation) if counted else one
-                for one, counted in zip(made, self._counted, strict=True)
+                memory.note(name, device, one) if is_counted else one
+                for one, is_counted in zip(made, self._counted, strict=False)
             ]
-        del reservation
+        elif self._shared is not None and self._counted[0]:
+            made = (memory.note_shared(name, device, values[self._shared], made[0]),)
+        elif self._counted[0]:
+            made = (memory.note(name, device, made[0], reservation),)
+        self._keep(made, values)
+        del made, reservation
         for slot in variables:
             note_variable(memory, device, values[slot], held.get(slot))
-        return made
 
 
 class Walk:
@@ -197,21 +216,22 @@ class Walk:
             return None
         if memory is not None:
             kernel = kernel_of(environment, step, op)
-            return _CountedKernel(step, kernel, memory, self._used, self._constants)
+            return _CountedKernel(step, kernel, self._used, memory, self._constants)
         if op.type in WITHOUT_EFFECT:
             return None
-        return _Call(step, _first if traits_of(op.type).forwards else kernel_of(environment, step, op))
+        function = _first if traits_of(op.type).forwards else kernel_of(environment, step, op)
+        return _Call(step, function, self._used)
 
     def _copy_of(self, step: Step) -> _Call:
         source, target = step.inputs[0], step.outputs[0]
         if is_host_copy(step):
-            return _Call(step, _first)
+            return _Call(step, _first, self._used)
         backends = self._environment.backends
         sender, receiver = backends[source.location.device], backends[target.location.device]
         copy, backend = plain_copier(sender, receiver, source, target)
         if target.location.on_host or backend.memory is None:
-            return _Call(step, copy)
-        return _CountedCopy(step, copy, backend.memory)
+            return _Call(step, copy, self._used)
+        return _CountedCopy(step, copy, self._used, backend.memory)
 
     def __call__(self, *feeds: Any) -> list[Any]:
         """Goes through it.
@@ -227,7 +247,7 @@ class Walk:
         for number, call in enumerate(self._calls):
             step = call.step
             try:
-                self._run(call, values)
+                call.run(values)
             except Exception as error:
                 given = [values.get(slot) for slot in step.inputs]
                 op = step.op or step.inputs[0].tensor.op
@@ -236,13 +256,6 @@ class Walk:
                 if last[slot] == number:
                     values.pop(slot, None)
         return [self._fetched(slot, position, values[slot]) for position, slot in enumerate(schedule.fetches)]
-
-    def _run(self, call: _Call, values: dict[Slot, Any]) -> None:
-        """Puts the results of a step among the values; nothing else holds them then."""
-        used = self._used
-        for slot, value in zip(call.step.outputs, call.results(values), strict=False):
-            if slot in used:
-                values[slot] = value
 
     def _blamed(self, step: Step) -> str | None:
         """Name of what errors name where it is not the step's node: the fetch, where a copy reads a variable for it."""

@@ -272,8 +272,12 @@ class Folder:
             if op in candidates:
                 controls.extend(constant[op].controls)
                 continue
-            taken.update(op.inputs)
-            stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
+            for tensor in op.inputs:
+                source = tensor.op
+                if source in candidates:
+                    taken.add(tensor)
+                if source not in kept and tensor not in feeds:
+                    stack.append(source)
             controls.extend(op._control_inputs)
         folded = {}
         for op in found:

@@ -251,7 +251,7 @@ class _Maker:
     def value_at(self, tensor: Tensor, location: Location) -> Slot:
         """The tensor at a location; the first time it is needed there, a copy is added."""
         home = self.home[tensor]
-        if home.location is location or home.location == location:
+        if home.location == location:
             return home
         copy = self.copies.get((tensor, location))
         if copy is None:
@@ -290,15 +290,19 @@ class _Maker:
             hosted = on_host[0]
             for position, tensor in enumerate(op.inputs):
                 home = homes.get(tensor)
+                if home is not None and not home.is_handle:
+                    location = host if position in hosted else own
+                    inputs.append(home if home.location is location else self.value_at(tensor, location))
+                    reads.append(False)
+                    continue
                 if home is None:  # made later in the loop
                     location = host if position in hosted else own
                     late.append((position, tensor, location))
                     inputs.append(Slot(-1, tensor, location, False))
                     reads.append(False)
                     continue
-                if home.is_handle and (
-                    (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op))
-                    or tensor.dtype.base_dtype is resource
+                if (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op)) or (
+                    tensor.dtype.base_dtype is resource
                 ):
                     inputs.append(home)
                     reads.append(False)
@@ -314,8 +318,8 @@ class _Maker:
         if op.outputs:
             hosted = on_host[1]
             is_alias, goes_on = op.type in ALIASES_OF_VARIABLES, op.type in NEXT_ITERATIONS
-            for tensor in op.outputs:
-                location = host if tensor.value_index in hosted else own
+            for number, tensor in enumerate(op.outputs):
+                location = host if number in hosted else own
                 is_ref = tensor.dtype.is_ref_dtype
                 if is_alias:
                     is_ref = inputs[0].is_ref and not reads[0]

@@ -50,21 +50,31 @@ def pruned_with_loops(
     found: set[Operation] = set(fed)
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
     stack.extend(targets)
+    is_ordered = True  # every operation comes after its inputs in the graph
     while stack:
         op = stack.pop()
         if op in found:
             continue
         found.add(op)
-        stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
-        stack.extend(op._control_inputs)
+        index = op.index
+        for tensor in op.inputs:
+            if tensor not in feeds:
+                source = tensor.op
+                if source.index >= index:
+                    is_ordered = False
+                if source not in found:
+                    stack.append(source)
+        for source in op._control_inputs:
+            if source.index >= index:
+                is_ordered = False
+            if source not in found:
+                stack.append(source)
     ordered = sorted(found - fed, key=lambda op: op.index)
     if not LOOP_OPS.isdisjoint([op.type for op in ordered]):
         positions = {tensor: number for number, tensor in enumerate(feeds)}
         frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
         return frames.ordered(ordered, feeds), frames
-    if _is_ordered(ordered, feeds):
-        return ordered, None
-    return _sorted_by_edges(ordered, feeds, fed), None
+    return ordered if is_ordered else _sorted_by_edges(ordered, feeds, fed), None
 
 
 def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[dict[Operation, None]]:
@@ -80,19 +90,6 @@ def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> li
         units.setdefault(unit, {})[op] = None
         last[unit] = position
     return [units[unit] for unit in sorted(units, key=last.__getitem__)]
-
-
-def _is_ordered(operations: Iterable[Operation], feeds: Collection[Tensor]) -> bool:
-    """Whether every operation comes after its inputs in the graph."""
-    for op in operations:
-        index = op.index
-        for tensor in op.inputs:
-            if tensor.op.index >= index and tensor not in feeds:
-                return False
-        for control in op._control_inputs:
-            if control.index >= index:
-                return False
-    return True
 
 
 def _sorted_by_edges(

@@ -100,7 +100,7 @@ def test_what_may_wait_is_asked_for_in_one_order():
         step = tf.estimate(graph, [put, taken], machine="1x K40c")
         assert step.memory.fits
         (found,) = step.question["memory_requests"].values()
-        asked.add((*found.requests.labels,))
+        asked.add(tuple(label for _, label, _, _ in found.requests.rows))
     assert len(asked) == 1
 
 
@@ -108,11 +108,8 @@ def test_what_a_step_leaves_is_no_request(graph, runs):
     step = tf.estimate(graph, "train", {"rows": (64, 4096)}, machine="2x K40c")
     assert step.memory.fits
     (asked,) = step.question["memory_requests"].values()
-    requests = asked.requests
     live = {}
-    for device, label, nbytes, number in zip(
-        requests.devices, requests.labels, requests.nbytes, requests.numbers, strict=True
-    ):
+    for device, label, nbytes, number in asked.requests.rows:
         if nbytes > 0:
             live[number] = device, label
         else:

@@ -387,10 +387,9 @@ def all_requests(graph, fetches, feeds):
     asked = tf.estimate(graph, fetches, feeds, machine="4x Tesla K80", config=one_line())
     assert asked.memory.devices
     (found,) = asked.question["memory_requests"].values()
-    requests = found.requests
-    rows = list(zip(requests.devices, requests.labels, requests.nbytes, requests.numbers, strict=True))
-    end = max(number for number, nbytes in enumerate(requests.nbytes) if nbytes > 0) + 1
-    return rows[:end], sorted(rows[end:]), requests.begin
+    rows = found.requests.rows
+    end = max(number for number, (_, _, nbytes, _) in enumerate(rows) if nbytes > 0) + 1
+    return rows[:end], sorted(rows[end:]), found.requests.begin
 
 
 def test_a_variable_in_no_collection_begins_with_its_initial_value():

@@ -21,37 +21,21 @@ UNBOUNDED = 1 << 50
 _GIVEN_BACK = -1
 
 
+Request = tuple[str, str, int, int]
+"""Full name of the GPU; node that bytes are taken for, "" where they go back; how many bytes, negative where they go
+back; and a number that tells those bytes from all others."""
+
+
 @dataclass(slots=True, eq=False)
 class MemoryRequests:
-    """What came and went on all GPUs, as columns."""
+    """What came and went on all GPUs."""
 
-    devices: list[str] = field(default_factory=list)
-    """Full name of the GPU."""
-    labels: list[str] = field(default_factory=list)
-    """Node that bytes are taken for; "" for bytes that go back."""
-    nbytes: list[int] = field(default_factory=list)
-    """Bytes that are asked for; negative where they go back."""
-    numbers: list[int] = field(default_factory=list)
-    """What tells those bytes from all others."""
+    rows: list[Request] = field(default_factory=list)
     begin: int = 0
     """Where the step begins; before are its variables."""
 
     def __len__(self) -> int:
-        return len(self.devices)
-
-    def add(self, device: str, label: str, nbytes: int, number: int) -> None:
-        """Adds a request.
-
-        Args:
-            device: full name of the GPU.
-            label: node that bytes are taken for; "" for bytes that go back.
-            nbytes: how many; negative where they go back.
-            number: what tells them from all others.
-        """
-        self.devices.append(device)
-        self.labels.append(label)
-        self.nbytes.append(nbytes)
-        self.numbers.append(number)
+        return len(self.rows)
 
 
 class AskingMemory(TensorMemory):
@@ -74,12 +58,12 @@ class AskingMemory(TensorMemory):
         if nbytes <= 0:
             return None
         number = next(self._numbers)
-        self.requests.add(self.name, label, nbytes, number)
+        self.requests.rows.append((self.name, label, nbytes, number))
         return number
 
     def free(self, address: int) -> None:
         """As `TensorMemory.free`."""
-        self.requests.add(self.name, "", _GIVEN_BACK, address)
+        self.requests.rows.append((self.name, "", _GIVEN_BACK, address))
 
 
 class Failure(NamedTuple):
@@ -160,8 +144,7 @@ def answered(
             )
             records[device.name] = MemoryRecord(made)
     addresses: dict[int, int] = {}
-    columns = zip(requests.devices, requests.labels, requests.nbytes, requests.numbers, strict=True)
-    for position, (name, label, nbytes, number) in enumerate(columns):
+    for position, (name, label, nbytes, number) in enumerate(requests.rows):
         if position == requests.begin:
             for record in records.values():
                 record.begin_step()

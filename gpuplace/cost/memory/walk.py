@@ -80,6 +80,11 @@ class _Call:
         return [one.value if reads else one for one, reads in zip(given, step.reads, strict=True)]
 
     def _keep(self, results: Sequence[Any], values: dict[Slot, Any]) -> None:
+        if self._is_single:
+            slot = self._outputs[0]
+            if slot is not None:
+                values[slot] = results[0]
+            return
         for slot, value in zip(self._outputs, results, strict=False):
             if slot is not None:
                 values[slot] = value

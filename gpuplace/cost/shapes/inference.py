@@ -123,11 +123,9 @@ class Inference:
         order = self.order
         self._check_inputs()
         shapes, kinds, visit = self.shapes, self.kinds, self._visit
-        looped = []
         for node in order:
             shapes[node] = visit(node, kinds[node])
-            if kinds[node].op_type in NEXT_ITERATIONS:
-                looped.append(node)
+        looped = [node for node in order if kinds[node].op_type in NEXT_ITERATIONS]
         if not looped and not self._again:
             return
         consumers = self.consumers

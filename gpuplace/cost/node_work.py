@@ -46,7 +46,7 @@ def step_work(shapes: StepShapes) -> list[Work]:
         made = kind.work.get(key)
         if made is None:
             made = kind.work[key] = _work(engine, node, kind, key[0], outputs)
-        because = rests_on.get(node)
+        because = rests_on.get(node) if rests_on else None
         if because is not None and (made.nbytes or made.flops):
             given = kind.work.get((key, because))
             if given is None:

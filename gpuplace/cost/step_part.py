@@ -270,7 +270,7 @@ def _sub_graph(graph: PlacementGraph, nodes: np.ndarray, cut: set[int]) -> tuple
         edges &= ~np.isin(graph.dst, np.array(sorted(cut)))
     classes = position[graph.class_node] >= 0
     group_node = np.where(graph.group_node >= 0, position[graph.group_node], -1)
-    info, attrs, line = graph.tensor_info, graph.attrs, graph.source_line
+    info, attrs, line = graph.tensor_info, graph.node_attrs or graph.attrs, graph.source_line
 
     def node_attrs(place: int) -> Mapping[str, Any]:
         if place in replaced:

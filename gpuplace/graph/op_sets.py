@@ -126,6 +126,9 @@ RECEIVED_SHAPE = "_received_shape"
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
 """Ops that receive it."""
 
+CONDITIONAL_OPS = ALL_SWITCHES | MERGES | RECEIVES
+"""Ops at which a branch begins or ends; what is received may come dead."""
+
 TRANSFERS = SENDS | RECEIVES
 """Both ends of a copy."""
 

@@ -1,7 +1,8 @@
 """A step without its arithmetic: the session's own plan, whose kernels hand out arrays that nobody fills.
 
-The plan is compiled as a session compiles it, with its order, its lifetimes and its counting of memory; only what a
-node is bound to differs. What a kernel does with memory is kept:
+The schedule is made as a session makes it, with its order, its lifetimes and its counting of memory; only what a node
+is bound to differs. A straight line is walked (``walk``); loops and branches are compiled, as in a session. What a
+kernel does with memory is kept:
 
 - ops that are declared to give new arrays get new arrays of the inferred shapes, whose pages are never touched;
 - ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
@@ -28,21 +29,18 @@ import numpy as np
 from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
-from gpuplace.cost.memory.walk import Walk, is_straight
+from gpuplace.cost.memory.walk import Walk
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import (
-    ALL_SWITCHES,
     ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
     CALL_OPS,
     KEEPING_WITHIN_A_STEP,
-    MERGES,
     METADATA_OPS,
     NEW_WHEN_LARGE,
-    RECEIVES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
     WHILE_OPS,
@@ -65,7 +63,6 @@ LikenessOf = Callable[[str], Any]
 """Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
-_CONDITIONAL = ALL_SWITCHES | MERGES | RECEIVES
 _AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
 
 
@@ -316,7 +313,7 @@ class _DryMaker(PlanMaker):
             backends: full name of each of its devices to the device.
         """
         heard = {name for name, backend in backends.items() if backend.memory is not None}
-        if not _CONDITIONAL.isdisjoint([op.type for op in schedule.operations]):
+        if not schedule.is_straight:
             return schedule
         needed = set(schedule.fetches)
         kept: list[Step] = []
@@ -334,7 +331,7 @@ class _DryMaker(PlanMaker):
     def _code(
         self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm, resources: Any = None
     ) -> PlanCode:
-        if form != PlanForm() or not is_straight(schedule):
+        if form != PlanForm() or not schedule.is_straight:
             return super()._code(schedule, backends, form, resources)
         walk = Walk(schedule, self.environment(backends, resources or self._resources), self._release)
         return PlanCode(accounted(walk), (), [None], {}, {}, (), ())

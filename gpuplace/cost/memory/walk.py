@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import OpError
-from gpuplace.graph.op_sets import ALL_SWITCHES, ASSIGNMENTS, MERGES, RECEIVES, VARIABLE_OPS
+from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import TensorMemory
@@ -30,13 +30,6 @@ from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.step_errors import failed_step_error
 
 Values = Mapping[Slot, Any]
-
-_BRANCHING = ALL_SWITCHES | MERGES | RECEIVES
-
-
-def is_straight(schedule: Schedule) -> bool:
-    """Whether a schedule is a straight line: every step runs, once."""
-    return not schedule.loops and _BRANCHING.isdisjoint([step.op_type for step in schedule.steps])
 
 
 def _first(value: Any, *others: Any) -> Any:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, RECEIVES, SENDS
+from gpuplace.graph.op_sets import ALL_SWITCHES, CONDITIONAL_OPS, MERGES, SENDS
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops, stop
@@ -39,9 +39,6 @@ from gpuplace.plan.codegen.waits import Waits, queueing_copier
 from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
-
-_CONTROL = ALL_SWITCHES | MERGES | RECEIVES
-"""Ops whose lines hang on conditions."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -164,12 +161,7 @@ class _Writer:
         )
         guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
         self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
-        self._is_straight = not (
-            schedule.loops
-            or form.parameters
-            or form.queues_copies
-            or any(step.op_type in _CONTROL for step in schedule.steps)
-        )
+        self._is_straight = schedule.is_straight and not (form.parameters or form.queues_copies)
         """Whether there is nothing but kernels, one after the other."""
         self._loops: Loops | None = None
         if schedule.loops:
@@ -286,7 +278,7 @@ class _Writer:
 
     def _add_untraced(self, number: int, step: Step) -> None:
         loops, op_type = self._loops, step.op_type
-        if loops is None and op_type and op_type not in _CONTROL:
+        if loops is None and op_type and op_type not in CONDITIONAL_OPS:
             self._kernels.add(number, step)
         elif isinstance(step, Handoff):
             self._add_handoff(step)

@@ -22,6 +22,7 @@ from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import (
     ALIASES_OF_VARIABLES,
     ALL_SWITCHES,
+    CONDITIONAL_OPS,
     ENTERS,
     EXITS,
     MAY_BE_DEAD,
@@ -181,6 +182,11 @@ class Schedule:
     """What runs, without copies."""
     loops: tuple[Loop, ...] = ()
     """The loops, an outer one before those inside."""
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether every step runs, once: there are neither loops nor branches."""
+        return not self.loops and CONDITIONAL_OPS.isdisjoint([step.op_type for step in self.steps])
 
     @property
     def copies(self) -> tuple[Step, ...]:

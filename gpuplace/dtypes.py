@@ -178,7 +178,7 @@ class DType:
     @property
     def is_numpy_compatible(self) -> _python_bool:
         """False for resource and variant, which no array can hold."""
-        return self.base_dtype.name not in _HANDLES
+        return not self.is_handle
 
     @property
     def min(self) -> Any:

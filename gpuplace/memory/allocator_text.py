@@ -124,13 +124,10 @@ class BinRecord:
     """Bytes that the users asked for."""
 
 
-_BIN_OF_LENGTH = (0, *range(NUM_BINS), *[NUM_BINS - 1] * 43)
-"""Size class of a chunk, by the bits that its number of 256 bytes has."""
-
-
 def bin_number(size: int) -> int:
     """Size class of a chunk of ``size`` bytes: 0 for 256 to 511, 1 for 512 to 1023, ..., 20 for 256 MiB and more."""
-    return _BIN_OF_LENGTH[(size >> 8).bit_length()]
+    number = (size >> 8).bit_length() - 1
+    return 0 if number < 0 else 20 if number > 20 else number
 
 
 def bin_records(chunks: Iterable[ChunkRecord]) -> tuple[BinRecord, ...]:

@@ -99,7 +99,7 @@ class StepToAsk:
 
     def is_guess(self, node: str) -> bool:
         """Whether the sizes of a node are assumed."""
-        return bool(self.shapes.guesses) and self.index.get(node) in self.shapes.guesses
+        return self.index.get(node) in self.shapes.guesses
 
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""

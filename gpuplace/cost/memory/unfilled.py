@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, resource, string, variant
+from gpuplace.dtypes import DType, string
 from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.graph.operation import Operation
 
@@ -238,7 +238,7 @@ def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
 
 def _maker(sizes: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
     """What makes a tensor of the type at every call."""
-    if dtype in (resource, variant):
+    if dtype.is_handle:
         return object
     if dtype is string:
         return partial(np.full, sizes, b"", object)

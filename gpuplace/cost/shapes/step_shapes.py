@@ -295,7 +295,7 @@ def filled_with(sizes: Sizes, size: int | None) -> Sizes:
 def _is_source(engine: Inference, node: int) -> bool:
     """Whether what a node gives comes from outside of the graph, or hangs on values: all its inputs are known."""
     kind = engine.kinds[node]
-    if any(dtype.name in ("resource", "variant") for dtype in kind.dtypes):
+    if any(dtype.is_handle for dtype in kind.dtypes):
         return False
     known_inputs = all(
         is_known(engine.sizes(source, output)) or engine.kinds[source].makes_handle

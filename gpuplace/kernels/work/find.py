@@ -56,7 +56,7 @@ def work_of(task: Task) -> Work:
 
 def _makes_handles(task: Task) -> bool:
     """Whether an op only gives out handles: what is kept or computed is read by others (a dataset, by its iterator)."""
-    return bool(task.out_types) and all(dtype.name in ("resource", "variant") for dtype in task.out_types)
+    return bool(task.out_types) and all(dtype.is_handle for dtype in task.out_types)
 
 
 _MISFIT = "The sizes do not fit the op: its bytes alone are counted"

@@ -102,7 +102,7 @@ class Task:
 
 
 def _item_bytes(dtype: DType) -> int:
-    if dtype.name in ("resource", "variant"):
+    if dtype.is_handle:
         return 0
     return dtype.size or STRING_BYTES
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.display import above
-from gpuplace.dtypes import as_dtype, resource, variant
+from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph import Graph
@@ -69,7 +69,7 @@ class _Call:
             output
             for op in new
             for output in op.outputs
-            if output not in self._known and output.dtype not in (resource, variant)
+            if output not in self._known and not output.dtype.is_handle
         ]
         without = [op for op in new if not op.outputs]
         found, _ = self._session.run((wanted, without), feed_dict=dict(self._known))

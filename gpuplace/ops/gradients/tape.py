@@ -264,7 +264,7 @@ def _check_no_flow(reached: dict[int, Tensor]) -> None:
 
 def _is_trainable(dtype: Any) -> bool:
     base = dtype.base_dtype
-    return bool(base.is_floating or base.is_complex or base.name in ("resource", "variant"))
+    return bool(base.is_floating or base.is_complex or base.is_handle)
 
 
 def _handle_or_self(value: Any) -> Tensor:

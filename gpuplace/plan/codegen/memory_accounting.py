@@ -158,11 +158,7 @@ def count_variables(
     """Adds the lines that count what a kernel has made the value of a variable.
 
     Args:
-        source: what is written to.
-        names: the names of values.
-        step: the kernel's.
-        variables: its variables, as `variables_of` has them.
-        memory: the GPU's.
+        source, names, step, variables, memory: as of `hold_variables`.
         held: what `hold_variables` gave.
     """
     for slot in variables:

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype, resource, string, variant
+from gpuplace.dtypes import as_dtype, string
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
@@ -196,7 +196,7 @@ class Folder:
         if any(isinstance(value, FunctionRef) for value in op.attrs.values()):
             return False
         for tensor in (*op.inputs, *op.outputs):
-            if tensor.dtype.is_ref_dtype or tensor.dtype in (resource, variant):
+            if tensor.dtype.is_ref_dtype or tensor.dtype.is_handle:
                 return False
             if tensor.dtype is string and not self.options.runtime:
                 return False

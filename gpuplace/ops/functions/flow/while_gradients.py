@@ -196,7 +196,7 @@ def _preprocessed(grad: Any, of_body: Tensor, of_loop: Tensor) -> Any:
     """The gradient to begin with, for a result of the loop; None where none goes through it."""
     if not _goes_through(of_body):
         return None
-    if grad is None and of_loop.dtype.base_dtype.name in ("resource", "variant"):
+    if grad is None and of_loop.dtype.is_handle:
         return zeros_of(of_loop)
     return grad
 

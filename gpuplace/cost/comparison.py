@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gpuplace.cost.samples import has_run
 from gpuplace.display import above, with_safe_text
 from gpuplace.plan.schedule.transfers import source_name
 from gpuplace.typing import DataFrame
@@ -139,7 +140,7 @@ class Comparison:
 
 
 def compare(step: Any, run_metadata: Any) -> Comparison:
-    """Puts an estimate beside what was measured.
+    """Puts an estimate beside what was measured; what one kernel computed counts for the first of its nodes.
 
     Args:
         step: the estimate.
@@ -154,6 +155,8 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
     if devices is None:
         raise TypeError(f"run_metadata is a RunMetadata or a StepStats, not {type(run_metadata).__name__}")
     rows = {row.name: row for row in step.rows("nodes")}
+    names = step.part.graph.names
+    joined = {names[node]: names[by] for node, by in enumerate(step.flow.computed_by.tolist()) if by >= 0}
     measured: dict[str, float] = {}
     kernels: dict[str, float] = {}
     other: dict[str, None] = {}
@@ -176,6 +179,8 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
                 if name in rows and "MEMCPY" not in node.node_name:
                     kernels[name] = kernels.get(name, 0.0) + seconds
             elif name in rows:
+                if name in joined and not has_run(node, rows[name].op):
+                    name = joined[name]
                 measured[name] = measured.get(name, 0.0) + seconds
             elif name not in ("_SOURCE", "_SINK") and source_name(name) is None:
                 other[name] = None
@@ -206,7 +211,7 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
         step.step_time,
         end - begin,
         tuple(other),
-        tuple(name for name in rows if name not in measured),
+        tuple(name for name in rows if name not in measured and joined.get(name) not in measured),
         moved.beside(step.copies),
     )
 

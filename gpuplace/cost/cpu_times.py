@@ -19,6 +19,7 @@ import numpy as np
 
 from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
+from gpuplace.graph.op_sets import FUSED_OPS
 from gpuplace.typing import Array
 
 __all__ = [
@@ -46,6 +47,7 @@ at a cycle a byte.
 Source: TensorCostModel of Eigen, unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h; measured with 2.21: looking up
 rows of 200,000 bytes takes 20 us, of 220,000 bytes 80 us.
 """
+_FIRST_OF = {fused: op_type for op_type, fused in FUSED_OPS.items()}
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -94,7 +96,8 @@ def _is_product(kernel: Convolution) -> bool:
 def kernel_name(op_type: str, work: Work) -> str:
     """What measured kernels of a work are kept under: the type of op, and what takes longer or shorter than others.
 
-    That is a convolution that is a product, and rows that are shared out among threads.
+    That is a convolution that is a product, a product with a matrix that is stored the other way round, and rows that
+    are shared out among threads.
 
     Args:
         op_type: type of the node's op.
@@ -102,21 +105,29 @@ def kernel_name(op_type: str, work: Work) -> str:
     """
     if isinstance(work.kernel, Convolution) and _is_product(work.kernel):
         return f"{op_type} of single pixels"
+    if isinstance(work.kernel, Product) and work.kernel.transpose_b and work.kernel.batch == 1:
+        return f"{op_type} of a transposed matrix"
     return f"{op_type} shared out" if _is_shared_out(work) else op_type
 
 
 def near_kernels_of(op_type: str, work: Work, near: Mapping[str, NearKernels]) -> NearKernels | None:
     """The measured kernels that say most of a work; None: there are none.
 
-    Where nothing is known of rows that are shared out, others of their type count.
+    Where nothing is known of rows that are shared out, or of transposed matrices, others of their type count; where
+    nothing is known of a fused op, what it is made of.
 
     Args:
         op_type: type of the node's op.
         work: what it has to do.
         near: measured kernels by ``kernel_name``.
     """
-    found = near.get(kernel_name(op_type, work))
-    return near.get(op_type) if found is None and _is_shared_out(work) else found
+    for known in (op_type, _FIRST_OF[op_type]) if op_type in _FIRST_OF else (op_type,):
+        found = near.get(kernel_name(known, work))
+        if found is None and not isinstance(work.kernel, Convolution):
+            found = near.get(known)
+        if found is not None:
+            return found
+    return None
 
 
 def _is_shared_out(work: Work) -> bool:
@@ -154,10 +165,7 @@ def _rest(work: Work, line: Line) -> float:
 
 
 def _amounts(work: Work) -> tuple[float, float, float, float]:
-    nbytes = work.bytes_read + work.bytes_written
-    if isinstance(work.kernel, Convolution) and not _is_product(work.kernel):
-        nbytes += _patch_bytes(work.kernel, _SIZES.get(work.dtype, 4))
-    nbytes += _ROW_BYTES * work.rows
+    nbytes = work.bytes_read + work.bytes_written + _ROW_BYTES * work.rows
     flops = _filled_flops(work) * (2.0 if work.dtype in ("float64", "complex128") else 1.0)
     return 1.0, flops, min(nbytes, _CACHED_BYTES), max(nbytes - _CACHED_BYTES, 0.0)
 
@@ -170,12 +178,6 @@ def _filled_flops(work: Work) -> float:
     channels = kernel.in_channels if kernel.direction == "backward_input" else kernel.out_channels
     lanes = _VECTOR_BYTES // _SIZES.get(work.dtype, 4)
     return work.flops * (-(-channels // lanes) * lanes / max(channels, 1))
-
-
-def _patch_bytes(kernel: Convolution, size: int) -> float:
-    """Written and read: a convolution on a CPU lays what each window sees side by side, and multiplies matrices."""
-    windows = kernel.batch * kernel.out_height * kernel.out_width * kernel.depth
-    return 2.0 * size * windows * kernel.filter_height * kernel.filter_width * kernel.in_channels
 
 
 def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -> Line:

@@ -22,7 +22,7 @@ from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
-__all__ = ["absorbed"]
+__all__ = ["computed_by"]
 
 
 class _Rules(NamedTuple):
@@ -55,7 +55,7 @@ _RULES: Mapping[str, _Rules] = {
 }
 
 
-def absorbed(
+def computed_by(
     graph: PlacementGraph,
     shapes: StepShapes,
     release: str,
@@ -64,7 +64,7 @@ def absorbed(
     device: np.ndarray,
     fetched: Collection[int],
 ) -> np.ndarray:
-    """[nodes] bool: sums and functions that the kernel before them computes.
+    """[nodes] int: the product or convolution whose kernel computes a sum or a function too; -1: none does.
 
     Args:
         graph: what the step needs.
@@ -75,7 +75,7 @@ def absorbed(
         device: [nodes] the device of each, a CPU.
         fetched: nodes that are fetched, or run for themselves.
     """
-    found = np.zeros(len(graph), dtype=bool)
+    found = np.full(len(graph), -1, dtype=np.int64)
     rules = _RULES.get(release)
     if rules is None:
         return found
@@ -83,7 +83,7 @@ def absorbed(
     types = [signature.op_type for signature in graph.signatures]
     begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
     for node in np.flatnonzero(begins & runs & ~folded).tolist():
-        found[joining.after(node)] = True
+        found[joining.after(node)] = node
     return found
 
 

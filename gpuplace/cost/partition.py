@@ -22,7 +22,7 @@ from gpuplace.cost.constant_folding import constants, divided_by_constants
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
-from gpuplace.cost.fused_kernels import absorbed
+from gpuplace.cost.fused_kernels import computed_by
 from gpuplace.cost.item_times import Alike, ItemTimes
 from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
@@ -34,6 +34,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
     ALL_SWITCHES,
     CONSTANT_OPS,
+    FUSED_OPS,
     INLINE_OPS,
     MERGES,
     SWITCHES,
@@ -241,18 +242,19 @@ class _Builder:
                 stack.append((other, -1))
         return dead
 
-    def absorbed(self) -> np.ndarray:
-        """[nodes] bool: what the kernel of a node before it computes, where TensorFlow runs the step."""
+    def computed_by(self) -> np.ndarray:
+        """[nodes] int: the node before it whose kernel computes it where TensorFlow runs the step; -1: none does."""
         if not self.rewrites.fuses:
-            return np.zeros(len(self.graph), dtype=bool)
+            return np.full(len(self.graph), -1, dtype=np.int64)
         _, folded, runs, emptied, _ = self.what_runs
-        found = absorbed(
+        found = computed_by(
             *(self.graph, self.shapes, self.placement.release, runs & ~emptied, folded),
             *(self.device, self.fetched_nodes),
         )
-        if found.any() and not self.model.in_a_line:
+        count = int((found >= 0).sum())
+        if count and not self.model.in_a_line:
             self.assumed.append(
-                f"Remapping, as by default: {int(found.sum())} nodes are computed by kernels of nodes before them."
+                f"Remapping, as by default: {count} nodes are computed by kernels of nodes before them."
             )
         return found
 
@@ -421,7 +423,8 @@ class _Builder:
         multiplied: set[int] = set()
         if self.rewrites.folds and self.placement.release not in RELEASES_WITHOUT:
             multiplied = divided_by_constants(graph, self.shapes, folded, self.part.is_fed)
-        absorbed = self.absorbed().tolist()
+        computed_by = self.computed_by()
+        joined, fusing = (computed_by >= 0).tolist(), set(computed_by.tolist())
         # nodes of one op type, work and kind of device take the same time
         groups: dict[tuple[Any, ...], list[int]] = {}
         for node in range(count):
@@ -434,7 +437,13 @@ class _Builder:
                 kind[node] = ON_GPU
                 stream[node] = physical[where]
             op_type = types[number]
-            rewritten = None if absorbed[node] else "Mul" if node in multiplied else op_type
+            rewritten: str | None = op_type
+            if joined[node]:
+                rewritten = None
+            elif node in fusing:
+                rewritten = FUSED_OPS[op_type]
+            elif node in multiplied:
+                rewritten = "Mul"
             key = op_type, rewritten, id(works[node]), None if gpu is None else id(gpu)
             found = groups.get(key)
             if found is None:
@@ -499,6 +508,7 @@ class _Builder:
             dead,
             receivers[sources],
             self.on_host,
+            computed_by,
             first_copy,
             tuple(self.assumed),
         )

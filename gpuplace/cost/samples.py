@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
 
-__all__ = ["HostTimes", "Sample", "host_times", "samples_of"]
+__all__ = ["HostTimes", "Sample", "has_run", "host_times", "samples_of"]
 
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)
-_LABEL = re.compile(r" = (?:_Mkl(?:Native)?)?(\w+)\(")
-"""Type of the op that ran, in the label of a node; oneDNN's kernels have names of their own."""
+_LABEL = re.compile(r" = (?:_Mkl(?:Native)?|_)?(\w+)\(")
+"""Type of the op that ran, in the label of a node; oneDNN's kernels and fused ones have names of their own."""
 _SAME = 0.05
 """Kernels that take as long with one core, but for this part, compute in one thread."""
 _LONGEST_GAP = 100e-6
@@ -56,12 +56,11 @@ def samples_of(
     gpus: Mapping[int, GPUModel],
     pick: Callable[[Sequence[float]], float] = median,
     alone: Iterable[Any] = (),
-    cores: int = 1,
 ) -> list[Sample]:
     """Returns the measured kernels, a sample for every node and device.
 
-    A kernel that takes as long with one core as with all computes in one thread, whatever it takes. One that takes
-    shorter with all has them as long as those save time; one that takes longer has mostly waited for them to wake up.
+    A kernel that takes as long with one core as with all computes in one thread. Any other has all of them while it
+    runs, be it shorter so or longer, because it waits for them to wake up: two of these side by side save no time.
 
     Args:
         run_metadatas: ``RunMetadata`` or ``StepStats`` of steps.
@@ -69,22 +68,19 @@ def samples_of(
         gpus: index of a GPU device -> its model; kernels of others are left out.
         pick: what counts of the times of a node that ran several times.
         alone: the same steps with one core of the CPU; none: what they would take is not known.
-        cores: of the CPU.
     """
     times = _times(run_metadatas, works, gpus, pick)
     times_alone = _times(alone, works, {}, pick)
     found = []
     for (name, gpu), seconds in times.items():
-        share = _share(seconds, times_alone[name, gpu], cores) if (name, gpu) in times_alone else None
+        share = _share(seconds, times_alone[name, gpu]) if (name, gpu) in times_alone else None
         found.append(Sample(*works[name], None if gpu is None else gpus[gpu], seconds, share))
     return found
 
 
-def _share(seconds: float, alone: float, cores: int) -> float:
+def _share(seconds: float, alone: float) -> float:
     """Of the seconds of a kernel: the part in which it has all cores, by what it takes with one."""
-    if abs(alone - seconds) <= _SAME * seconds:
-        return 0.0
-    return 1.0 if alone > seconds else alone / cores / seconds
+    return 0.0 if abs(alone - seconds) <= _SAME * seconds else 1.0
 
 
 def _times(
@@ -103,7 +99,7 @@ def _times(
             executions: dict[tuple[str, int], float] = {}
             for index, node in enumerate(device.node_stats):
                 name = _name(node) if gpu is None else node.node_name.split(":")[0]
-                if name in works and (gpu is not None or _ran(node, works[name][0])):
+                if name in works and (gpu is not None or has_run(node, works[name][0])):
                     key = (name, index if gpu is None else 0)  # a GPU's op may be several kernels
                     executions[key] = executions.get(key, 0.0) + _kernel_seconds(node)
             for (name, _), seconds in executions.items():
@@ -149,10 +145,15 @@ def _name(node: Any) -> str:
     return str(node.node_name)
 
 
-def _ran(node: Any, op_type: str) -> bool:
-    """Whether the node ran as it is in the graph: TensorFlow's optimizers put fused ops in the place of the last."""
+def has_run(node: Any, op_type: str) -> bool:
+    """Whether it is an op of that type that ran: TensorFlow's optimizers put fused ops in the place of the last.
+
+    Args:
+        node: ``NodeExecStats`` of a CPU; where it has no label, it ran as it is in the graph.
+        op_type: the type; that of a fused op begins with ``_``.
+    """
     found = _LABEL.search(node.timeline_label)
-    return found is None or found[1] == op_type
+    return not op_type.startswith("_") if found is None else found[1] == op_type.removeprefix("_")
 
 
 def _kernel_seconds(node: Any) -> float:

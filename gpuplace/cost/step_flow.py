@@ -136,6 +136,8 @@ class StepFlow:
     """[items] device; of a copy the receiving one."""
     on_host: np.ndarray
     """[nodes] bool: nodes of GPUs whose kernels run on the host."""
+    computed_by: np.ndarray
+    """[nodes] int: the node whose kernel computes it, too; -1: it has one of its own."""
     first_copy: int
     """What ``item_node`` is for the first copy."""
     assumed: tuple[str, ...]

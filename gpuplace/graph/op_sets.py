@@ -200,6 +200,14 @@ BIAS_ADDITIONS = frozenset({"BiasAdd", "Add", "AddV2"})
 APPLIED_TO_BIASED = frozenset({"Relu", "Relu6", "Elu"})
 """Functions that the same kernels can apply to the sum."""
 
+FUSED_OPS = {
+    "Conv2D": "_FusedConv2D",
+    "DepthwiseConv2dNative": "_FusedDepthwiseConv2dNative",
+    "FusedBatchNormV3": "_FusedBatchNormEx",
+    "MatMul": "_FusedMatMul",
+}
+"""Ops to those of TensorFlow's optimizers that compute what follows them, too."""
+
 PASSING_ON = (
     CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}
 )

@@ -103,3 +103,21 @@ def test_convolutions_that_are_products_are_kept_apart():
     model = CostModel.of_samples(samples, CostModel.uncalibrated(), "made up")
     for sample in samples:
         assert model.kernel_seconds(sample.work, None, "Conv2D") == pytest.approx(sample.seconds, rel=0.01)
+
+
+def test_products_with_transposed_matrices_are_kept_apart():
+    """oneDNN takes up to twice as long for ``[128, 1024] x [1024, 1024]`` transposed; where none ran, others count."""
+    plain, turned, several = (
+        Work("float32", 1e8, 1e6, 1e6, kernel=Product(64, 64, 64, batch, transpose_b=transposed))
+        for batch, transposed in ((1, False), (1, True), (4, True))
+    )
+    assert kernel_name("MatMul", turned) == "MatMul of a transposed matrix"
+    assert kernel_name("BatchMatMulV2", several) == "BatchMatMulV2"
+    samples = [Sample("MatMul", plain, None, 1e-3), Sample("MatMul", turned, None, 2e-3)]
+    both, one = (
+        CostModel.of_samples(known, CostModel.uncalibrated(), "made up") for known in (samples, samples[:1])
+    )
+    assert [both.kernel_seconds(work, None, "MatMul") for work in (plain, turned)] == pytest.approx(
+        [1e-3, 2e-3]
+    )
+    assert one.kernel_seconds(turned, None, "MatMul") == pytest.approx(1e-3)

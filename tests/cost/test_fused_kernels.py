@@ -5,6 +5,8 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import step_time_by
+from gpuplace.cost.samples import Sample, samples_of
+from gpuplace.cost.work import Product, Work
 
 FEEDS = {"x": (32, 48)}
 
@@ -97,3 +99,62 @@ def test_it_is_an_option_and_not_what_gpuplace_does(layers):
     assert step_time_by(fused)(own) == pytest.approx(step_time_by(apart)(own))
     step = tf.estimate(layers, "out", FEEDS, machine="1 CPU", release="2.21", cost_model=own)
     assert not [said for said in step.assumptions if said.startswith("Remapping")]
+
+
+def ran(*nodes):
+    """A step's statistics, of (name, type of the op that ran, microseconds) on a CPU."""
+    metadata = tf.RunMetadata()
+    device = metadata.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
+    for name, op_type, micros in nodes:
+        device.node_stats.add(
+            node_name=name,
+            timeline_label=f"{name} = {op_type}(x, w/read)" if op_type else "",
+            all_start_micros=1,
+            op_end_rel_micros=micros,
+            all_end_rel_micros=micros,
+        )
+    return metadata
+
+
+@pytest.mark.parametrize("op_type", ["_MklNativeFusedMatMul", "_FusedMatMul"])
+def test_traces_name_the_last_and_it_counts_for_the_first(layers, op_type):
+    """As TensorFlow 2.21 traces it, with oneDNN and without."""
+    step = tf.estimate(layers, "out", FEEDS, machine="1 CPU", release="2.21")
+    compared = step.compare(ran(("act", op_type, 40), ("out", op_type, 30)))
+    measured = {row.node: row.measured for row in compared.nodes}
+    assert measured == {"product": pytest.approx(40e-6), "other": pytest.approx(30e-6)}
+    assert not {"product", "sum", "act", "other", "added", "out"} & set(compared.only_foretold)
+    apart = step.compare(ran(("product", "MatMul", 40), ("act", "Relu", 5)))
+    assert {row.node for row in apart.nodes} == {"product", "act"}
+
+
+def test_measured_fused_kernels_are_samples_of_their_own():
+    work = Work("float32", 2.0 * 32**3, 8.0 * 32**2, 4.0 * 32**2, kernel=Product(32, 32, 32))
+    step = ran(("act", "_MklNativeFusedMatMul", 40), ("plain", "", 3), ("sum", "BiasAdd", 2))
+    fused = dict.fromkeys(("act", "plain", "sum"), ("_FusedMatMul", work))
+    assert [(one.op_type, one.seconds) for one in samples_of([step], fused, {})] == [
+        ("_FusedMatMul", pytest.approx(40e-6))
+    ]
+    before = CostModel.uncalibrated()
+    fitted = [
+        CostModel.of_samples([Sample(op_type, work, None, seconds) for op_type, seconds in known], before, "")
+        for known in ([("MatMul", 1e-5)], [("MatMul", 1e-5), ("_FusedMatMul", 4e-5)])
+    ]
+    alone, both = (
+        [model.kernel_seconds(work, None, one) for one in ("MatMul", "_FusedMatMul")] for model in fitted
+    )
+    assert alone == pytest.approx([1e-5, 1e-5]) and both == pytest.approx([1e-5, 4e-5])
+
+
+def test_products_are_timed_by_measured_fused_kernels(layers):
+    """The kernel of a product that adds its bias takes what such kernels took; other products do not."""
+    step = tf.estimate(layers, ["out", "product:0"], FEEDS, machine="1 CPU", release="2.21")
+    works = {step.part.graph.names[node]: work for node, work in enumerate(step.works)}
+    model = CostModel.of_samples(
+        [Sample("MatMul", works["product"], None, 1e-5), Sample("_FusedMatMul", works["other"], None, 9e-5)],
+        CostModel.uncalibrated(),
+        "two kernels",
+    )
+    step = tf.estimate(layers, ["out", "product:0"], FEEDS, machine="1 CPU", release="2.21", cost_model=model)
+    times = {row.name: row.time for row in step.rows("nodes")}
+    assert times["other"] - times["product"] == pytest.approx(8e-5) and 1e-5 <= times["product"] < 2e-5

@@ -5,8 +5,7 @@ steps usually run. Lines of the CPU come from the traced kernels, which correct 
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
 steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
 computes several nodes at a time where it can, while one of gpuplace is a line of calls. Then the kernels of each step
-are corrected by it, and all is fitted once more. Of several rounds of gpuplace's own steps the quickest counts, and of
-TensorFlow's those in the middle (``counted_of``).
+are corrected by it, and all is fitted once more. Of several rounds those count that nothing disturbed (``counted_of``).
 
 GPUs, where CuPy runs on them, are timed by the same op many times in one step, less once: kernels on a GPU's stream
 cannot be timed from the host one by one.
@@ -33,6 +32,7 @@ from gpuplace.cost.work import Product, Work
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import FUSED_OPS
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.memory.process_state import current_machine
@@ -148,29 +148,28 @@ def _fitted(
     return by([min(max(one, 1 / _FURTHEST), _FURTHEST) for one in off])
 
 
-def typical(seconds: Sequence[float]) -> float:
-    """The interquartile mean: of the times of rounds, without the quickest and the slowest quarter.
+def quick(seconds: Sequence[float]) -> float:
+    """The mean of the quickest third of the times of rounds, without the quickest twelfth.
 
-    A machine that others use has two speeds or more. A median of some rounds is one of them, and of some more another.
-
-    >>> typical([1.0, 1.0, 1.0, 1.5, 1.5, 1.5, 1.5, 9.0])
-    1.375
+    >>> quick([1.0, 1.2, 1.2, 1.5, 1.6, 1.7, 1.7, 1.8, 1.9, 2.0, 2.5, 9.0])
+    1.3
     """
-    cut = len(seconds) // 4
-    return fmean(sorted(seconds)[cut : len(seconds) - cut])
+    begin = len(seconds) // 12
+    return fmean(sorted(seconds)[begin : max(len(seconds) // 3, begin + 1)])
 
 
 def counted_of(tensorflow: str | None) -> Callable[[Sequence[float]], float]:
     """What counts of the times of rounds.
 
-    One thread computes gpuplace's own steps one node after the other, and all that disturbs it makes them longer: the
-    least is what a machine takes that does nothing else. The threads of TensorFlow wait for each other, and a round in
-    which they hardly do is luck: what is typical counts.
+    All that disturbs a step makes it longer, by up to a half for minutes on a machine that others use: what is quick is
+    what a machine takes that does nothing else, and the same an hour later. One thread computes gpuplace's own steps,
+    one node after the other: the least counts. The threads of TensorFlow wait for each other, and a round in which they
+    hardly do is luck: the quickest twelfth does not count.
 
     Args:
         tensorflow: as of ``calibrate``.
     """
-    return min if tensorflow is None else typical
+    return min if tensorflow is None else quick
 
 
 def _kernels(
@@ -179,8 +178,14 @@ def _kernels(
     """What the kernels of traced steps took."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
+    fused = {  # traces name the last of several nodes that one kernel computes
+        graph.names[node]: (FUSED_OPS[graph.op_type(first)], step.works[first])
+        for node, first in enumerate(step.flow.computed_by.tolist())
+        if first >= 0
+    }
+    traces = [found.trace for found in runs]
     alone = [found.alone for found in runs if found.alone is not None]
-    return samples_of([found.trace for found in runs], works, {}, counted, alone, os.cpu_count() or 1)
+    return [sample for one in (works, fused) for sample in samples_of(traces, one, {}, counted, alone)]
 
 
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:

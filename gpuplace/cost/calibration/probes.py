@@ -239,6 +239,16 @@ def _large_images() -> list[Any]:
     return _trained(reduce_sum(out), MomentumOptimizer(1e-6, 0.9))
 
 
+def _small_images() -> list[Any]:
+    """How nets for small images begin: many pixels of few channels, and half as many of twice as many."""
+    out = _fed(10, 36, 36, 3)
+    for channels, stride in ((20, 1), (20, 1), (40, 2), (40, 1)):
+        filters = _weights(3, 3, int(out.shape[-1]), channels)
+        out = conv2d(out, filters, strides=[1, stride, stride, 1], padding="SAME")
+        out = relu(fused_batch_norm(out, _weights(channels), _weights(channels))[0])
+    return _trained(reduce_sum(out), MomentumOptimizer(1e-6, 0.9))
+
+
 def _late_layers() -> list[Any]:
     """How nets for photographs end: few pixels of many channels."""
     out = _fed(4, 12, 12, 224)
@@ -431,6 +441,7 @@ PROBES = (
     Probe("many channels", lambda: _convolutions(2, 40, 128, 2)),
     Probe("convolutions with biases", _biased_convolutions),
     Probe("joined branches", _joined_branches),
+    Probe("small images", _small_images),
     Probe("large images", _large_images),
     Probe("few pixels of many channels", _late_layers),
     Probe("few numbers", lambda: _elementwise(1_000)),
@@ -469,6 +480,7 @@ PROBES = (
     Probe("a loop without gradients", _short_loop),
     Probe("attention", lambda: _attention(4, 48, 96, 4)),
     Probe("longer attention", lambda: _attention(2, 100, 160, 2)),
+    Probe("attention of whole vectors", lambda: _attention(3, 96, 128, 2)),
     Probe("rearranged", _rearranged),
     Probe("a chain", _chain),
     Probe("a fan", _fan, has_kernels=False),

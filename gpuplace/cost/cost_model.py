@@ -69,7 +69,7 @@ _SECONDS = (
     "feed_seconds",
 )
 _FORMAT = "gpuplace.CostModel"
-_VERSION = 6
+_VERSION = 7
 _DOUBTS = 2.0
 """Kernels that must be measured for a factor to count for half."""
 _FURTHEST = math.log(20.0)

@@ -7,7 +7,7 @@ graphs as each of them built them are then estimated with what ``gpuplace calibr
 TensorFlow with what ``gpuplace calibrate --tensorflow PYTHON`` found. Before each round of calibrating to a library
 there is one of measuring it: a machine that others use is quicker and slower for minutes. Where arrays lie makes the
 steps of one process quicker than those of the next: each third of the rounds has a process of its own. Of the medians
-of its rounds that one counts which calibrating counts, too, and of the three processes the middle one. None of the
+of all rounds those count that calibrating counts, too (``counted_of``); the median of them is shown beside. None of the
 graphs is among those that calibrating runs.
 """
 
@@ -241,14 +241,17 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         words = ("--write", library, "--folder", str(folder), "--only", *options.only)
         asked = in_process(python, "bench_cpu_estimates", *words)
         print(f"{library}: {model.source}")
-        print(f"{'':22}{'measured ms':>12}{'foretold ms':>12}{'off':>7}")
+        print(f"{'':22}{'median ms':>12}{'measured ms':>12}{'foretold ms':>12}{'off':>7}")
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)
-            seconds = statistics.median(counted(taken[name]) for taken in measured[library]) / 1e6
+            rounds = [micros / 1e6 for taken in measured[library] for micros in taken[name]]
+            seconds = counted(rounds)
             off = step.step_time / seconds - 1
             errors.append(abs(off))
-            figures = f"{1e3 * seconds:>12.3f}{1e3 * step.step_time:>12.3f}"
+            figures = "".join(
+                f"{1e3 * one:>12.3f}" for one in (statistics.median(rounds), seconds, step.step_time)
+            )
             print(f"{name:22}{figures}{off:>+7.0%}", flush=True)
             if options.explain:
                 for row in step.rows("ops")[:8]:

@@ -204,7 +204,7 @@ DAMAGES = {
     "no JSON": lambda text: text[: len(text) // 2],
     "format": lambda text: "[]",
     "its format is not": lambda text: text.replace("gpuplace.CostModel", "something"),
-    "its version is 99": lambda text: text.replace('"version": 6', '"version": 99'),
+    "its version is 99": lambda text: text.replace('"version": 7', '"version": 99'),
     "'lines' is missing": lambda text: text.replace('"lines"', '"circles"'),
     "start is 'fast'": lambda text: json.dumps(
         json.loads(text) | {"lines": dict.fromkeys(json.loads(text)["lines"], {"start": "fast"})}

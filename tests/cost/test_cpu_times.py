@@ -121,3 +121,12 @@ def test_products_with_transposed_matrices_are_kept_apart():
         [1e-3, 2e-3]
     )
     assert one.kernel_seconds(turned, None, "MatMul") == pytest.approx(1e-3)
+
+
+def test_convolutions_read_images_and_filters_and_write_no_patches():
+    """Neither oneDNN nor the loops of ``numerics.compiled.window_loops`` lay out what each window sees."""
+    lines = dict.fromkeys(CLASSES, Line(0.0, 0.0, 1e-9, 1e-9))
+    for direction in ("forward", "backward_filter"):
+        large = Convolution(direction, 8, 16, 16, 32, 32, 5, 5, 32, 32)
+        work = Work("float32", 1e9, 3e6, 1e6, kernel=large)
+        assert cpu_seconds(work, lines) == pytest.approx(4e-3)

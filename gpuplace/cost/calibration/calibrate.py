@@ -178,10 +178,11 @@ def _kernels(
     """What the kernels of traced steps took."""
     graph = step.part.graph
     works = {graph.names[node]: (graph.op_type(node), work) for node, work in enumerate(step.works)}
-    fused = {  # traces name the last of several nodes that one kernel computes
-        graph.names[node]: (FUSED_OPS[graph.op_type(first)], step.works[first])
+    fused = {  # traces name the last of several nodes that one kernel computes; of a normalisation, the first
+        graph.names[named]: (FUSED_OPS[graph.op_type(first)], step.works[first])
         for node, first in enumerate(step.flow.computed_by.tolist())
         if first >= 0
+        for named in (first, node)
     }
     traces = [found.trace for found in runs]
     alone = [found.alone for found in runs if found.alone is not None]

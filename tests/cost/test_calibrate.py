@@ -13,11 +13,12 @@ from gpuplace.cli.main import main
 from gpuplace.cost.calibration import calibrate as module
 from gpuplace.cost.calibration import probe_runs
 from gpuplace.cost.calibration.calibrate import calibrate
-from gpuplace.cost.calibration.probes import PROBES, build
+from gpuplace.cost.calibration.probes import PROBES, Probe, build
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.work import Work
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import FUSED_OPS
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = [probe for probe in PROBES if probe.name in ("small layers", "few numbers")]
@@ -115,6 +116,46 @@ def test_a_step_that_takes_longer_than_its_kernels_lengthens_few_others(monkeypa
     model = calibrate(machine=Machine.parse("cpu"), probes=probes)
     ratios = {probe.name: step_seconds(model, probe) / seconds[probe.name] for probe in probes}
     assert {name: ratios[name] for name in names} == {name: pytest.approx(1.0, rel=0.25) for name in names}
+
+
+def test_fused_kernels_are_measured_under_the_name_that_traces_give_them(monkeypatch):
+    """TensorFlow 2.21 names what computes a product and its function as the latter, and a normalisation as itself."""
+    seconds = {
+        "FusedBatchNormV3": ("_MklNativeFusedBatchNormEx", 1e-3),
+        "Relu_1": ("_MklNativeFusedMatMul", 2e-3),
+    }
+
+    def layers():
+        images = tf.random_uniform([4, 8, 8, 16])
+        rows = tf.nn.relu(tf.nn.fused_batch_norm(images, tf.ones([16]), tf.zeros([16]))[0])
+        weights, biases = tf.random_uniform([1024, 32]), tf.random_uniform([32])
+        return [tf.nn.relu(tf.nn.bias_add(tf.matmul(tf.reshape(rows, [4, 1024]), weights), biases))]
+
+    def run(probe):
+        trace = tf.RunMetadata()
+        device = trace.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
+        for name, (op_type, taken) in seconds.items():
+            device.node_stats.add(
+                node_name=name, timeline_label=f"{name} = {op_type}(x)", op_end_rel_nanos=int(1e9 * taken)
+            )
+        return probe_runs.ProbeRun(3e-3, trace)
+
+    @contextmanager
+    def here(clock):
+        yield probe_runs.Runner(run, 1, "2.21")
+
+    monkeypatch.setattr(module, "here", here)
+    model = calibrate(machine=Machine.parse("cpu"), probes=[Probe("fused", layers)])
+    assert model.source.startswith("2 kernels")
+    with tf.Graph().as_default() as graph:
+        (last,) = layers()
+    step = tf.estimate(graph, last, machine="1 CPU", release="2.21")
+    works = {step.part.graph.op_type(node): work for node, work in enumerate(step.works)}
+    taken = {
+        name: model.kernel_seconds(works[name], None, FUSED_OPS[name])
+        for name in ("FusedBatchNormV3", "MatMul")
+    }
+    assert taken["MatMul"] == pytest.approx(2 * taken["FusedBatchNormV3"], rel=0.01)
 
 
 def test_the_cpu_is_measured_where_sessions_use_gpus(quick, monkeypatch):

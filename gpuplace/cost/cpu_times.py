@@ -121,13 +121,12 @@ def near_kernels_of(op_type: str, work: Work, near: Mapping[str, NearKernels]) -
         work: what it has to do.
         near: measured kernels by ``kernel_name``.
     """
-    for known in (op_type, _FIRST_OF[op_type]) if op_type in _FIRST_OF else (op_type,):
-        found = near.get(kernel_name(known, work))
-        if found is None and not isinstance(work.kernel, Convolution):
-            found = near.get(known)
-        if found is not None:
-            return found
-    return None
+    found = near.get(kernel_name(op_type, work))
+    if found is None and not isinstance(work.kernel, Convolution):
+        found = near.get(op_type)
+    if found is None and op_type in _FIRST_OF:
+        return near_kernels_of(_FIRST_OF[op_type], work, near)
+    return found
 
 
 def _is_shared_out(work: Work) -> bool:

@@ -64,7 +64,7 @@ def computed_by(
     device: np.ndarray,
     fetched: Collection[int],
 ) -> np.ndarray:
-    """[nodes] int: the product or convolution whose kernel computes a sum or a function too; -1: none does.
+    """[nodes] int: the product, convolution or normalisation whose kernel computes a sum or a function too; -1: none.
 
     Args:
         graph: what the step needs.

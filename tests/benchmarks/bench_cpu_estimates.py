@@ -199,12 +199,12 @@ def main() -> None:
 @contextlib.contextmanager
 def measuring(
     library: str, python: str, words: list[str]
-) -> Iterator[tuple[list[dict[str, list[float]]], Callable[[str], None]]]:
-    """Microseconds of a step of each case, window by window, in each process; and what adds to them in a round."""
+) -> Iterator[tuple[dict[str, list[float]], Callable[[str], None]]]:
+    """Microseconds of a step of each case, round by round; and what adds to them in a round."""
     from gpuplace.cost.calibration.probe_runs import ROUNDS, ROUNDS_OF_TENSORFLOW
 
     rounds = ROUNDS if library == "gpuplace" else ROUNDS_OF_TENSORFLOW
-    taken: list[dict[str, list[float]]] = []
+    taken: dict[str, list[float]] = {}
     with contextlib.ExitStack() as stack:
         numbers = itertools.count()
         turn: Callable[[], Any]
@@ -217,9 +217,8 @@ def measuring(
                 stack.close()
                 of_this = interleaving({library: python}, "bench_cpu_estimates", words, SECONDS[library])
                 turn = stack.enter_context(of_this)
-                taken.append({})
             for name, found in turn()[library].items():
-                taken[-1].setdefault(name, []).append(found.median)
+                taken.setdefault(name, []).append(found.median)
 
         yield taken, measure
 
@@ -245,7 +244,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)
-            rounds = [micros / 1e6 for taken in measured[library] for micros in taken[name]]
+            rounds = [micros / 1e6 for micros in measured[library][name]]
             seconds = counted(rounds)
             off = step.step_time / seconds - 1
             errors.append(abs(off))

@@ -11,7 +11,7 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,19 +24,15 @@ from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, withou
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
 from gpuplace.cost.fused_kernels import computed_by
 from gpuplace.cost.item_times import Alike, ItemTimes
-from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_copies import dead_nodes, host_arguments
 from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
-from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
-    ALL_SWITCHES,
     CONSTANT_OPS,
     FUSED_OPS,
     INLINE_OPS,
-    MERGES,
-    SWITCHES,
 )
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.subject.step_part import StepPart
@@ -193,28 +189,7 @@ class _Builder:
 
     def dead(self) -> np.ndarray:
         """[nodes] bool: nodes in branches of conditionals that are not taken."""
-        graph, shapes = self.graph, self.shapes
-        count = len(graph)
-        dead = np.zeros(count, dtype=bool)
-        is_switch = self.of_types(ALL_SWITCHES)
-        if not is_switch.any():
-            return dead
-        order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
-        merges, types, signature = MERGES, self.types, self.signature
-        start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
-        stack: list[tuple[int, int]] = []
-        unknown = {True: 0, False: 0}
-        for node in np.flatnonzero(is_switch).tolist():
-            predicate = src[start[node] + 1] if start[node + 1] - start[node] > 1 else -1
-            if predicate >= 0 and types[signature[predicate]] == "LoopCond":
-                continue
-            taken = shapes.taken.get(node)
-            if taken is None:
-                has_two = types[signature[node]] in SWITCHES
-                taken = ASSUMED_ALIVE[has_two]
-                unknown[has_two] += 1
-            gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {taken, CONTROL}
-            stack += [(node, output) for output in sorted(gone)]
+        dead, unknown = dead_nodes(self.graph, self.shapes)
         if unknown[True]:
             self.assumed.append(
                 f"The predicates of {unknown[True]} Switch nodes are not known: the branch for True is taken to run."
@@ -223,23 +198,6 @@ class _Builder:
             self.assumed.append(
                 f"The indices of {unknown[False]} _SwitchN nodes are not known: the first branch is taken to run."
             )
-        left: dict[int, int] = {}
-        while stack:
-            node, output = stack.pop()
-            for edge in order[first[node] : first[node + 1]]:
-                other = after[edge]
-                if dead[other] or (output >= 0 and port[edge] != output):
-                    continue
-                if types[signature[other]] in merges and port[edge] != CONTROL:
-                    if other not in left:
-                        left[other] = sum(
-                            port[one] != CONTROL for one in range(start[other], start[other + 1])
-                        )
-                    left[other] -= 1
-                    if left[other]:
-                        continue
-                dead[other] = True
-                stack.append((other, -1))
         return dead
 
     def computed_by(self) -> np.ndarray:
@@ -290,8 +248,7 @@ class _Builder:
         in_host, out_host = ~is_gpu[dst], ~is_gpu[src]
         signature = self.graph.signature
         on_host = np.zeros(len(self.graph), dtype=bool)
-        used = np.unique(signature[is_gpu]).tolist()
-        self._sets = host_arguments(self.placement, self.part, used)
+        self._sets = host_arguments(self.graph, self.placement.placer.catalogue, np.unique(signature[is_gpu]))
         to, of = signature[dst], signature[src]
         first_of: dict[int, int] = {}
         for node, number in zip(range(len(self.signature) - 1, -1, -1), self.signature[::-1], strict=True):
@@ -542,29 +499,3 @@ class _Builder:
             copies.way.append("signal" if is_signal else kinds[number])
             numbers.append(number)
         return ways, numbers
-
-
-def host_arguments(
-    placement: Placement, part: StepPart, used: Collection[int] | None = None
-) -> list[tuple[frozenset[int], frozenset[int]]]:
-    """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU.
-
-    Args:
-        placement: of the whole graph.
-        part: what runs.
-        used: the signatures that are asked for; None: all.
-    """
-    catalogue = placement.placer.catalogue
-    wanted = None if used is None else set(used)
-    found: list[tuple[frozenset[int], frozenset[int]]] = []
-    for number, signature in enumerate(part.graph.signatures):
-        op_def = catalogue.ops.get(signature.op_type)
-        if op_def is None or (wanted is not None and number not in wanted):
-            found.append((frozenset(), frozenset()))
-            continue
-        attrs = {**op_def.defaults, **dict(signature.attrs)}
-        try:
-            found.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
-        except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
-            found.append((frozenset(), frozenset()))
-    return found

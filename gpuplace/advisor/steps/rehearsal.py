@@ -19,7 +19,7 @@ from gpuplace.advisor.steps.gates import gate_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_flows, step_threads
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Flow, Times, run
-from gpuplace.cost.partition import host_arguments
+from gpuplace.cost.step_copies import host_arguments
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_flow import StepFlow
 from gpuplace.graph.op_sets import CONSTANT_OPS, PASSING_ON, UPDATES_OF_VARIABLES, VARIABLE_OPS
@@ -288,7 +288,8 @@ class Rehearsal:
     @cached_property
     def host_arguments(self) -> list[tuple[frozenset[int], frozenset[int]]]:
         """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU."""
-        return host_arguments(self.step.placement, self.step.part)
+        graph = self.step.part.graph
+        return host_arguments(graph, self.step.placement.placer.catalogue, np.arange(len(graph.signatures)))
 
     @property
     def kept_bytes(self) -> NDArray[np.float64]:

@@ -245,6 +245,9 @@ class Inference:
                 f"NodeDef missing attr {error} from Op<{kind.op_def}>; NodeDef: {{{{node {op.name}}}}}"
             )
             return (None,) * len(kind.dtypes)
+        except (AttributeError, TypeError) as error:  # an attribute of another type than the op declares
+            self.faults[node] = f"The attributes of '{op.name}' are not those of a {kind.op_type}: {error}"
+            return (None,) * len(kind.dtypes)
         self.faults.pop(node, None)
         made = tuple([shape.sizes for shape in shapes])
         if shape_function_of(kind.op_type) is None:

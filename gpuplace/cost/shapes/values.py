@@ -20,6 +20,7 @@ import numpy as np
 from gpuplace.cost.shapes.engine import Engine
 from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
 from gpuplace.errors import OpError
+from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, has_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
@@ -275,8 +276,10 @@ def _vector(sizes: Sizes, dtype: Any) -> Value | None:
 @_rule("Const", "HostConst")
 def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     held = engine.attrs_of(node).get("value")
-    count = None if held is None else held.shape.num_elements()
-    if held is None or count is None or count > _MAX_CONSTANT:
+    if not isinstance(held, TensorValue):
+        return [None]
+    count = held.shape.num_elements()
+    if count is None or count > _MAX_CONSTANT:
         return [None]
     try:
         return [(held.array, None)]

@@ -98,7 +98,7 @@ def measured_kinds() -> dict[type, MeasuredKind]:
 
 
 class KernelTimes:
-    """Times of kernels on GPUs, from the tables measured on some of them."""
+    """Kernel times on GPUs, computed from data sheets and corrected by the tables of measured GPUs."""
 
     def __init__(
         self, library: str | None = None, without: Iterable[str] = (), is_tried: bool = True

@@ -1,1 +1,1 @@
-"""Kernel times on the GPUs of the catalogue: computed from the data sheet, corrected by measurements of similar GPUs."""
+"""Kernel times on the GPUs of the catalogue: computed from data sheets, corrected by measurements of similar GPUs."""

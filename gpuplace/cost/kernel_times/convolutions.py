@@ -38,6 +38,10 @@ _BEST = 0.85
 """Share of the GPU's rate that the largest tiles reach: windows are gathered from the images while the product runs."""
 _BEST_WINOGRAD = 0.75
 """As ``_BEST``, transforms of the tiles included."""
+_UNTILED = 0.3
+"""Share of the rate that kernels without tiles reach; images of few channels would leave most of a tile empty.
+
+Source: gradients of images of 1 and 3 channels in the measured tables, rounded."""
 _CALL_SECONDS = 8e-6
 
 
@@ -96,7 +100,9 @@ def seconds(rows: Array, rates: Rates) -> Array:
         rates: of the GPU, for the type.
     """
     column = dict(zip(COLUMNS, rows.T))
-    times = _implicit_product_seconds(rows, rates)
+    flops, moved = _amounts(rows, rates)
+    untiled = np.maximum(flops / (rates.flops * _UNTILED), moved / rates.bandwidth)
+    times = np.minimum(_implicit_product_seconds(rows, rates), untiled)
     is_winograd = (column["filter_h"] == 3) & (column["filter_w"] == 3) & (column["depth"] == 1)
     is_winograd &= (column["stride_h"] == 1) & (column["stride_w"] == 1)
     times[is_winograd] = np.minimum(times[is_winograd], _fused_winograd_seconds(rows[is_winograd], rates))

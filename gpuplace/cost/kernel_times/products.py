@@ -30,9 +30,7 @@ __all__ = ["COLUMNS", "columns_of", "features", "seconds", "swapped", "tiled_sec
 COLUMNS = ("m", "n", "k", "a_t", "b_t", "batch")
 """Columns of the arrays below."""
 
-_TILES = (
-    (128, 128, 1.0), (128, 64, 0.95), (64, 64, 0.85), (128, 32, 0.8), (64, 32, 0.7), (32, 32, 0.5), (128, 8, 0.25),
-)  # fmt: skip
+_TILES = ((128, 128, 1.0), (128, 64, 0.95), (64, 64, 0.85), (128, 32, 0.8), (64, 32, 0.7), (32, 32, 0.5))
 """Rows, columns, and share of the rate that a multiprocessor reaches with tiles of these sizes."""
 _SPLITS = (1, 2, 4, 8, 16, 32, 64)
 _SHORTEST_SUM = 128

@@ -426,3 +426,34 @@ def test_sums_and_stacks_that_are_lowered(graph):
     stacked = tf.parallel_stack([tf.ones([2]), tf.zeros([2])])
     found = step_shapes(graph, {"rows": (3, 4)})
     assert found["sum"] == TensorShape([3, 4]) and found[stacked.name] == TensorShape([2, 2])
+
+
+def test_lists_that_one_functional_loop_fills_and_the_next_reads(graph):
+    """The nodes that leave an inlined loop come before its body in the graph: what they give out is known after it."""
+    tf.enable_control_flow_v2()
+    x = tf.placeholder(tf.float32, [6, None, 4], name="x")
+
+    def recurrent_layer(rows, units, name):
+        """A layer whose element shapes are declared without the batch, as Keras declares them."""
+        batch, width = tf.shape(rows)[1], int(rows.shape[2])
+        weights = tf.ones([width + units, units])
+        taken = tf.TensorArray(tf.float32, 6, element_shape=[None, width]).unstack(rows)
+        filled = tf.TensorArray(tf.float32, 6, element_shape=[None, units])
+
+        def body(i, state, filled):
+            state = tf.matmul(tf.concat([taken.read(i), state], 1), weights)
+            return i + 1, state, filled.write(i, state)
+
+        start = [0, tf.zeros([batch, units]), filled]
+        invariants = [TensorShape([]), TensorShape([None, units]), TensorShape([])]
+        _, _, filled = tf.while_loop(lambda i, *_: i < 6, body, start, shape_invariants=invariants, name=name)
+        return filled.stack()
+
+    y = recurrent_layer(recurrent_layer(x, 5, "first"), 7, "second")
+    (slope,) = tf.gradients(y, x)
+    step = tf.estimate(graph, [y, slope], {"x": (6, 3, 4)}, machine="1 CPU")
+    assert "While" in [op.type for op in graph.get_operations()]
+    assert step.shapes[y.name].as_list() == [6, 3, 7] and step.shapes[slope.name].as_list() == [6, 3, 4]
+    assert set(step.shapes.trips.values()) == {6} and step.guessed == 0
+    forward = 2 * 6 * 3 * ((4 + 5) * 5 + (5 + 7) * 7)  # and as much for the slope: the weights are constants
+    assert sum(row.flops for row in step.rows("nodes") if row.op == "MatMul") == 2 * forward

@@ -230,7 +230,9 @@ class _Builder:
                 other = after[edge]
                 if dead[other] or (output >= 0 and port[edge] != output):
                     continue
-                if types[signature[other]] in merges and port[edge] != CONTROL:
+                if types[signature[other]] in merges:
+                    if port[edge] == CONTROL:  # it waits for dead nodes as for others
+                        continue
                     if other not in left:
                         left[other] = sum(
                             port[one] != CONTROL for one in range(start[other], start[other + 1])

@@ -11,6 +11,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.node_work import step_work
 from gpuplace.cost.shapes.step_shapes import step_shapes
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.shapes import TensorShape
 from gpuplace.stand_in.framework.function import Defun
@@ -275,6 +276,45 @@ def test_a_known_branch(graph):
     found = step_shapes(graph, assume=None)
     assert found[y.name].as_list() == [None]
     assert set(found.taken.values()) == {True} and found.taken
+
+
+@pytest.mark.parametrize(
+    ("bounded", "size"),
+    [
+        (lambda n: tf.minimum(10, tf.maximum(n, 10)), 10),
+        (lambda n: tf.maximum(tf.minimum(4, n), 6), 6),
+        (lambda n: tf.minimum(tf.maximum(12, n), 10), 10),
+        (lambda n: tf.minimum(10, tf.maximum(n, 7)), None),
+        (lambda n: tf.minimum(10, tf.minimum(n, 12)), None),
+    ],
+)
+def test_a_number_between_two_bounds(graph, bounded, size):
+    n = tf.placeholder(tf.int32, [], name="n")
+    y = tf.zeros(bounded(n)[None])
+    found = step_shapes(graph, assume=None)
+    assert found[y.name].as_list() == [size]
+
+
+def test_counts_of_a_length_that_is_set(graph):
+    counts = tf.bincount(tf.placeholder(tf.int32, [None], name="x"), minlength=7, maxlength=7)
+    found = step_shapes(graph, {"x": (100,)})
+    assert found[counts.name].as_list() == [7] and found.assumed == ()
+
+
+def test_as_many_rows_of_words_as_there_are_texts(graph):
+    words = tf.string_split(tf.placeholder(tf.string, [None], name="texts"))
+    ids = tf.string_to_hash_bucket_fast(words.values, 100)
+    rows = apply_op(
+        "RaggedTensorToTensor",
+        None,
+        shape=tf.constant([-1, 20], tf.int64),
+        values=ids,
+        default_value=tf.constant(0, tf.int64),
+        row_partition_tensors=[words.dense_shape[0], words.indices[:, 0]],
+        row_partition_types=["FIRST_DIM_SIZE", "VALUE_ROWIDS"],
+    ).outputs[0]
+    assert rows.shape.as_list() == [None, 20]
+    assert step_shapes(graph, {"texts": (32,)})[rows.name].as_list() == [32, 20]
 
 
 def test_a_cycle_is_an_error():

@@ -278,6 +278,24 @@ def test_a_known_branch(graph):
     assert set(found.taken.values()) == {True} and found.taken
 
 
+def test_what_a_functional_conditional_keeps_for_its_gradient(graph):
+    """Optionals carry intermediate results of either branch to the gradient: sizes that both agree on are known."""
+    tf.enable_control_flow_v2()
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    weights = [tf.get_variable(name, [4, 4], use_resource=True) for name in "abc"]
+
+    def branch(first, second):
+        return lambda: tf.matmul(tf.nn.relu(tf.matmul(x, first)), second)
+
+    y = tf.cond(tf.placeholder(tf.bool, [], name="flag"), branch(*weights[:2]), branch(*weights[1:]))
+    slopes = tf.gradients(tf.reduce_sum(y), weights)
+    found = step_shapes(graph, {"x": (5, 4), "flag": ()})
+    kept = [node for node, kind in enumerate(found.kinds) if kind.op_type == "OptionalGetValue"]
+    assert len(kept) >= 4
+    assert {tuple(found.sizes[node][0]) for node in kept} == {(4, 4), (5, 4)}
+    assert all(found[slope.name].as_list() == [4, 4] for slope in slopes) and not found.assumed
+
+
 @pytest.mark.parametrize(
     ("bounded", "size"),
     [

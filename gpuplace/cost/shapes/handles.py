@@ -1,4 +1,5 @@
-"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks and queues, variables.
+"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks, queues and optionals,
+variables.
 
 A read is shaped like what was written through the same handle. Handles are followed from the node that makes them
 through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls; elements of several shapes give the least general
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpuplace.cost.shapes.engine import Engine
-from gpuplace.cost.shapes.handle import merged_sizes
+from gpuplace.cost.shapes.handle import Handle, merged_sizes
 from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, is_known
 from gpuplace.shapes import TensorShape
 
@@ -214,6 +215,51 @@ def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     elif kind.attrs.get("num_elements", -1) >= 0:
         count = kind.attrs["num_elements"]
     return [None if element is None else (count, *element)]
+
+
+# Optionals: what a conditional keeps of each branch for its gradient
+
+
+@_rule("OptionalFromValue")
+def _make_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    values = [engine.sizes(source, output) for source, output in engine.inputs[node]]
+    engine.own_handle(node, kind).write(engine, values)
+    return [()]
+
+
+@_rule("OptionalGetValue")
+def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
+    handle = engine.handle_at(node, 0)
+    declared = [shape.sizes for shape in kind.attrs.get("output_shapes") or ()]
+    values = handle.read(engine, node) if handle is not None else None
+    if not values or len(values) != len(declared):
+        return declared or [None] * len(kind.dtypes)
+    return list(map(merged_sizes, declared, values))
+
+
+def merged_handle(engine: Engine, node: int, kind: Kind) -> Handle | None:
+    """Return what the output of a ``Merge`` points at: of several optionals one for all, otherwise the first.
+
+    Args:
+        engine: the graph.
+        node: the merge.
+        kind: its kind.
+    """
+    pointed = [engine.handle_at(node, at) for at in range(len(engine.inputs[node]))]
+    found = list(dict.fromkeys(handle for handle in pointed if handle is not None))
+    optionals = [handle for handle in found if handle.kind.op_type in _OPTIONALS]
+    if len(optionals) < 2:
+        return found[0] if found else None
+    merged = Handle(kind, tuple([engine.input_sizes(node, at) for at in range(len(pointed))]))
+    for handle in optionals:
+        values = handle.read(engine, node)
+        if values is not None:
+            merged.write(engine, values)
+    return merged
+
+
+_OPTIONALS = ("OptionalFromValue", "OptionalNone")
 
 
 # Stacks

@@ -574,11 +574,9 @@ def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
 
 @_rule("Merge", "RefMerge")
 def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    for at in range(len(engine.inputs[node])):
-        handle = engine.handle_at(node, at)
-        if handle is not None:
-            engine.hand_on(node, 0, handle)
-            break
+    handle = handles.merged_handle(engine, node, kind)
+    if handle is not None:
+        engine.hand_on(node, 0, handle)
     known = [
         engine.sizes(source, output)
         for source, output in engine.inputs[node]

@@ -279,21 +279,25 @@ def test_a_known_branch(graph):
 
 
 def test_what_a_functional_conditional_keeps_for_its_gradient(graph):
-    """Optionals carry intermediate results of either branch to the gradient: sizes that both agree on are known."""
+    """Optionals carry intermediate results of each branch to the gradient, where the same branch reads them."""
     tf.enable_control_flow_v2()
     x = tf.placeholder(tf.float32, [None, 4], name="x")
-    weights = [tf.get_variable(name, [4, 4], use_resource=True) for name in "abc"]
 
-    def branch(first, second):
-        return lambda: tf.matmul(tf.nn.relu(tf.matmul(x, first)), second)
+    def branch(units):
+        wide = tf.get_variable(f"wide{units}", [4, units], use_resource=True)
+        narrow = tf.get_variable(f"narrow{units}", [units, 4], use_resource=True)
+        return lambda: tf.matmul(tf.nn.relu(tf.matmul(x, wide)), narrow)
 
-    y = tf.cond(tf.placeholder(tf.bool, [], name="flag"), branch(*weights[:2]), branch(*weights[1:]))
-    slopes = tf.gradients(tf.reduce_sum(y), weights)
+    y = tf.cond(tf.placeholder(tf.bool, [], name="flag"), branch(16), branch(8))
+    variables = tf.trainable_variables()
+    slopes = tf.gradients(tf.reduce_sum(y), variables)
     found = step_shapes(graph, {"x": (5, 4), "flag": ()})
     kept = [node for node, kind in enumerate(found.kinds) if kind.op_type == "OptionalGetValue"]
-    assert len(kept) >= 4
-    assert {tuple(found.sizes[node][0]) for node in kept} == {(4, 4), (5, 4)}
-    assert all(found[slope.name].as_list() == [4, 4] for slope in slopes) and not found.assumed
+    for place, units in (("/then/", 16), ("/else/", 8)):
+        sizes = {found.sizes[node][0] for node in kept if place in found.graph.names[node]}
+        assert sizes == {(units, 4), (5, units), (4, units)}
+    assert [found[slope.name] for slope in slopes] == [variable.shape for variable in variables]
+    assert not found.assumed
 
 
 @pytest.mark.parametrize(

@@ -239,27 +239,34 @@ def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 
 
 def merged_handle(engine: Engine, node: int, kind: Kind) -> Handle | None:
-    """Return what the output of a ``Merge`` points at: of several optionals one for all, otherwise the first.
+    """Return what the output of a ``Merge`` points at: an optional of either branch, otherwise what the first does.
 
     Args:
         engine: the graph.
         node: the merge.
         kind: its kind.
     """
-    pointed = [engine.handle_at(node, at) for at in range(len(engine.inputs[node]))]
-    found = list(dict.fromkeys(handle for handle in pointed if handle is not None))
-    optionals = [handle for handle in found if handle.kind.op_type in _OPTIONALS]
-    if len(optionals) < 2:
-        return found[0] if found else None
-    merged = Handle(kind, tuple([engine.input_sizes(node, at) for at in range(len(pointed))]))
-    for handle in optionals:
-        values = handle.read(engine, node)
-        if values is not None:
-            merged.write(engine, values)
+    branches = [engine.handle_at(node, at) for at in range(len(engine.inputs[node]))]
+    found = next((handle for handle in branches if handle is not None), None)
+    if not any(handle.is_optional for handle in branches if handle is not None):
+        return found
+    merged = Handle(kind, tuple([engine.input_sizes(node, at) for at in range(len(branches))]))
+    merged.branches = tuple(branches)
     return merged
 
 
-_OPTIONALS = ("OptionalFromValue", "OptionalNone")
+def handle_of_branch(handle: Handle, kind: Kind, output: int) -> Handle:
+    """Return what an output of a ``Switch`` points at: of an optional of either branch that of its own branch.
+
+    A conditional and its gradient have one predicate. Lowering merges the branch for True first.
+
+    Args:
+        handle: what the input of the switch points at.
+        kind: the kind of the switch.
+        output: which output.
+    """
+    branch = output if kind.op_type == "_SwitchN" else 1 - output
+    return (handle.branches[branch] if branch < len(handle.branches) else None) or handle
 
 
 # Stacks

@@ -605,8 +605,10 @@ def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     outputs = len(kind.dtypes)
     handle = engine.handle_at(node, 0)
     if handle is not None:
+        is_switch = kind.op_type in ALL_SWITCHES
         for output in range(outputs):
-            engine.hand_on(node, output, handle)
+            own = handles.handle_of_branch(handle, kind, output) if is_switch else handle
+            engine.hand_on(node, output, own)
     return (engine.input_sizes(node, 0),) * outputs
 
 

@@ -158,7 +158,9 @@ def dead_nodes(graph: PlacementGraph, shapes: StepShapes) -> tuple[np.ndarray, d
             other = after[edge]
             if dead[other] or (output >= 0 and port[edge] != output):
                 continue
-            if types[signature[other]] in MERGES and port[edge] != CONTROL:
+            if types[signature[other]] in MERGES:
+                if port[edge] == CONTROL:  # it waits for dead nodes as for others
+                    continue
                 if other not in left:  # a Merge is dead where all its inputs are
                     left[other] = sum(port[one] != CONTROL for one in range(start[other], start[other + 1]))
                 left[other] -= 1

@@ -246,6 +246,28 @@ def a_function_of_the_library_with_names_of_others():
     return named_as_others(Defun(tf.float32))
 
 
+def filtered_in_a_call(batch):
+    """A call that is not inlined: its body knows no batch."""
+
+    @Defun(tf.float32, tf.float32, noinline=True)
+    def filtered(images, weights):
+        images.set_shape([None, 32, 32, 16])
+        weights.set_shape([3, 3, 16, 24])
+        top = tf.nn.relu(tf.nn.conv2d(images, weights, strides=[1, 1, 1, 1], padding="SAME"))
+        return tf.reduce_mean(tf.concat([top, top], 3), [1, 2])
+
+    images, weights = (
+        tf.placeholder(tf.float32, [None, 32, 32, 16]),
+        tf.placeholder(tf.float32, [3, 3, 16, 24]),
+    )
+    return {images: (batch, 32, 32, 16), weights: (3, 3, 16, 24)}, filtered(images, weights)
+
+
+@case
+def a_call_that_is_not_inlined():
+    return filtered_in_a_call(8)
+
+
 @case
 def a_branch_of_functions_trained():
     tf.enable_control_flow_v2()
@@ -510,6 +532,18 @@ def test_a_loop_of_functions_runs_once():
 
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+def test_nothing_is_computed_in_a_call(monkeypatch):
+    def convolve(*inputs):
+        raise AssertionError("a kernel ran")
+
+    monkeypatch.setattr("gpuplace.ops.nn.conv.convolve", convolve)
+    with tf.Graph().as_default() as graph:
+        feeds, fetches = filtered_in_a_call(100_000)
+        step = tf.estimate(graph, fetches, feeds, machine="1x K80")
+    images, filtered = 4 * 100_000 * 32 * 32 * 16, 4 * 100_000 * 32 * 32 * 24
+    assert not step.memory.assumed and step.peak_memory[GPU] > images + 2 * filtered
 
 
 def test_values_that_nobody_computed_are_no_faults():

@@ -577,11 +577,9 @@ def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
 
 @_rule("Merge", "RefMerge")
 def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    for at in range(len(engine.inputs[node])):
-        handle = engine.handle_at(node, at)
-        if handle is not None:
-            engine.hand_on(node, 0, handle)
-            break
+    handle = handles.merged_handle(engine, node, kind)
+    if handle is not None:
+        engine.hand_on(node, 0, handle)
     known = [
         engine.sizes(source, output)
         for source, output in engine.inputs[node]
@@ -610,8 +608,10 @@ def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     outputs = len(kind.dtypes)
     handle = engine.handle_at(node, 0)
     if handle is not None:
+        is_switch = kind.op_type in ALL_SWITCHES
         for output in range(outputs):
-            engine.hand_on(node, output, handle)
+            own = handles.handle_of_branch(handle, kind, output) if is_switch else handle
+            engine.hand_on(node, output, own)
     return (engine.input_sizes(node, 0),) * outputs
 
 

@@ -173,10 +173,10 @@ class FlowGraph:
         node.turns.append(self._next_turn())
         self._weight += _INPUT_WEIGHT
 
-    def connect_again(self, source: FlowNode, consumers: Iterable[FlowNode]) -> None:
-        """Makes the inputs that these nodes have from `source` the latest connections."""
-        for consumer in consumers:
-            for slot in sorted(source.consumers.get(consumer, ())):
+    def connect_again(self, source: FlowNode) -> None:
+        """Makes the inputs that are fed by `source` the latest connections, consumer by consumer as they are now."""
+        for consumer, slots in source.consumers.items():
+            for slot in sorted(slots):
                 consumer.turns[slot] = self._next_turn()
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:

@@ -28,6 +28,7 @@ from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
 from gpuplace.advisor.steps.keep import kept_requests, unmet_wishes
+from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
 from gpuplace.advisor.steps.moves import simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
@@ -224,7 +225,10 @@ def _searched(
         until = min(until, time.perf_counter() + _AFTER_STOP)
     best = stays = _as_asked(case)
     for number, (_, device_of) in enumerate(elite):
-        chosen = simplified(case.rehearsal, device_of, _SIMPLIFIED, until) if number == 0 else device_of
+        chosen = relabelled(case.rehearsal, device_of, FINAL, until)
+        if number == 0:
+            chosen = simplified(case.rehearsal, chosen, _SIMPLIFIED, until)
+            chosen = relabelled(case.rehearsal, chosen, LOSSLESS, until)
         try:
             found = judged(case, chosen)
         except OpError:  # a placement that lowering makes impossible; there are others
@@ -233,17 +237,17 @@ def _searched(
             best = found
         if best is not stays and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature), search.bound, case.rehearsal.tried
+    return _best_of(case, best, search.of_literature, until), search.bound, case.rehearsal.tried
 
 
-def _best_of(case: Case, best: Judged, choices: list[Ints]) -> Judged:
+def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Judged:
     """The best choice, or one that others would have made if that is any better: an advice is above none of them."""
     rehearsal = case.rehearsal
     for device_of in sorted(choices, key=lambda choice: rehearsal.score(choice).value):
         if rehearsal.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            found = judged(case, device_of)
+            found = judged(case, relabelled(rehearsal, device_of, LOSSLESS, until))
         except OpError:
             continue
         if (found.score.missing, found.score.value) < (best.score.missing, best.score.value):

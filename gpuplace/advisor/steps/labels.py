@@ -11,7 +11,7 @@ any completion of a partial labelling moves, so a search by that bound yields la
 
 A labelling that maps each link of the machine to an equal one leaves the step as it is. Others may change it, because
 not all GPUs of one model are connected alike: those of a DGX-1 have one or two lanes of NVLink to each other. Every
-candidate is therefore scored, and one that makes the step longer has to spare moves in proportion.
+candidate is therefore estimated, and one that makes the step longer has to spare moves in proportion.
 
 Source: Kuhn, The Hungarian method for the assignment problem, 1955; here by shortest augmenting paths.
 """
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -59,13 +59,7 @@ LOSSLESS = Allowance(0.0, 0.0)
 """For a choice that has to be as quick as it was found."""
 
 
-def relabelled(
-    rehearsal: Rehearsal,
-    device_of: Ints,
-    allowance: Allowance,
-    until: float,
-    score: Callable[[Ints], Sequence[float]] | None = None,
-) -> Ints:
+def relabelled(rehearsal: Rehearsal, device_of: Ints, allowance: Allowance, until: float) -> Ints:
     """Return a choice with identical devices exchanged so that as few nodes move as possible.
 
     Args:
@@ -73,43 +67,35 @@ def relabelled(
         device_of: [units] positions of devices; -1 for units that are left alone.
         allowance: what that may cost.
         until: when to stop, by ``time.perf_counter``.
-        score: function of a choice that gives the bytes of memory missing and the objective; None: the estimate's.
 
     Returns:
         [units] positions of devices; -1 for units that stay where the program has them.
     """
-    score = score or rehearsal.score
     found = without_idle(rehearsal, device_of)
     if len(rehearsal.freedom.placement.device_set) > _MOST_DEVICES:
         return found
-    # Once some labels have changed, another labelling may move even fewer nodes; then it must cost nothing.
     while (found >= 0).any():
-        better = _with_fewer_moves(rehearsal, found, allowance, until, score)
+        better = _with_fewer_moves(rehearsal, found, allowance, until)
         if better is found:
             break
+        # With other labels, yet another labelling may move fewer nodes; nothing more may be lost for that.
         found, allowance = better, LOSSLESS
     return found
 
 
-def _with_fewer_moves(
-    rehearsal: Rehearsal,
-    device_of: Ints,
-    allowance: Allowance,
-    until: float,
-    score: Callable[[Ints], Sequence[float]],
-) -> Ints:
-    """The best choice by other labels; the same array where none is better."""
-    missing, value = score(device_of)[:2]
-    gain = score(np.full_like(device_of, -1))[1] - value
+def _with_fewer_moves(rehearsal: Rehearsal, device_of: Ints, allowance: Allowance, until: float) -> Ints:
+    """The best choice by other labels; the same array if none is better than that."""
+    missing, value, _ = rehearsal.score(device_of)
+    gain = rehearsal.score(np.full_like(device_of, -1)).value - value
     affordable = max(0.0, min(allowance.of_gain * gain, allowance.of_value * value))
     most = moved_nodes(rehearsal, device_of)
     best, least = device_of, 1.0
     for choice, moved in _candidates(rehearsal, device_of, most):
         if time.perf_counter() > until:
             break
-        new_missing, new_value = score(choice)[:2]
-        loss = new_value - value if new_value > value * (1 + _ROUNDING) else 0.0
-        if new_missing > missing or loss > affordable:
+        new = rehearsal.score(choice)
+        loss = new.value - value if new.value > value * (1 + _ROUNDING) else 0.0
+        if new.missing > missing or loss > affordable:
             continue
         rank = moved / most + (loss / affordable if loss else 0.0)
         if rank < least:
@@ -133,18 +119,14 @@ def without_idle(rehearsal: Rehearsal, device_of: Ints) -> Ints:
 
 
 def moved_nodes(rehearsal: Rehearsal, device_of: Ints) -> int:
-    """Count the nodes that the step runs, or that are bound to those, and that a choice moves.
+    """Count the nodes that a choice moves: those that the step runs, and those that follow them.
 
     Args:
         rehearsal: of the step.
         device_of: [units] positions of devices; -1 for units that are left alone.
     """
     moves = (rehearsal.units.of_group >= 0) & (rehearsal.homes(device_of) != rehearsal.stay)
-    return int(_nodes_of_groups(rehearsal)[moves].sum())
-
-
-def _nodes_of_groups(rehearsal: Rehearsal) -> Ints:
-    return np.bincount(rehearsal.freedom.group, minlength=len(rehearsal.stay))
+    return int(rehearsal.nodes_of_groups[moves].sum())
 
 
 def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tuple[Ints, int]]:
@@ -187,8 +169,8 @@ def _stays(rehearsal: Rehearsal, where: Ints, is_chosen: NDArray[np.bool_]) -> F
     devices = len(rehearsal.freedom.placement.device_set)
     groups = np.flatnonzero(is_chosen)
     pairs = where[groups] * devices + rehearsal.stay[groups]
-    found = np.bincount(pairs, _nodes_of_groups(rehearsal)[groups], devices * devices)
-    return found.reshape(devices, devices)
+    found = np.bincount(pairs, rehearsal.nodes_of_groups[groups], devices * devices)
+    return found.reshape(devices, devices).astype(np.float64)
 
 
 def _kinds(rehearsal: Rehearsal) -> list[Hashable]:

@@ -64,6 +64,8 @@ _ENDS = 2.0
 """How much more time the coarsest and the finest search in numbers have than those between."""
 _MEANWHILE = 0.2
 """Seconds for which regions are moved between two looks at the compiler."""
+_RELABELLED = 0.04
+"""The part of the time in which identical devices are exchanged after each search in numbers."""
 _PATIENCE = 60
 """So many changes in a row without a better choice, and the search goes back to the best."""
 _HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
@@ -367,10 +369,12 @@ class StepSearch:
 
     def _relabel(self) -> None:
         """Exchanges identical devices so that the best choices move few nodes; the search goes on from there."""
-        score = None if self._clock is None else self._clock.score
+        now = time.perf_counter()
+        until = math.inf if self.budget.steps is not None else now + _RELABELLED * self.budget.seconds
         known, self.elite = self.elite, []
-        for _, device_of in known:
-            self._take(relabelled(self.rehearsal, device_of, MIDWAY, self.budget.end, score))
+        for number, (_, device_of) in enumerate(known):
+            is_near = number < _PROMISING
+            self._take(relabelled(self.rehearsal, device_of, MIDWAY, until) if is_near else device_of)
 
     def _bounds_hold(self) -> bool:
         """Whether no choice can be below a bound of the step in numbers.

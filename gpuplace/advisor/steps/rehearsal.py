@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import Freedom
 from gpuplace.advisor.steps.gates import gate_groups
+from gpuplace.advisor.steps.rest_of_graph import nodes_of_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_flows, step_threads
 from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Flow, Times, run
@@ -159,6 +160,11 @@ class Rehearsal:
         else:
             value = total
         return Score(missing, value, total), flow, times
+
+    @cached_property
+    def nodes_of_groups(self) -> Ints:
+        """[groups] how many nodes of the graph move with each that the step runs."""
+        return nodes_of_groups(self.freedom, self.units.of_group >= 0)
 
     # Memory
 

@@ -59,10 +59,12 @@ class Model:
         message: the message.
         name: name of the file that it comes from, `""` if none.
         path: what the user called the file, or its folder.
+        data: the bytes that the message was read from, as long as they have not been used; `b""` if unknown.
     """
 
-    def __init__(self, message: Any, name: str = "", path: str = "") -> None:
+    def __init__(self, message: Any, name: str = "", path: str = "", data: bytes = b"") -> None:
         self.message = message
+        self.data = data
         self.kind: str = message.DESCRIPTOR.name
         self.name = name
         self.path = path

@@ -24,9 +24,10 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering.bodies import Bodies
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
-from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph, PlacementGraphBuilder
+from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph
 
 
 def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:

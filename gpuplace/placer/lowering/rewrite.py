@@ -11,6 +11,7 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, ENDS_OF_FUNCTIONS, WHILE_OPS
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering.aggregates import (
     lower_accumulate,
     lower_parallel_concat,
@@ -24,7 +25,7 @@ from gpuplace.placer.lowering.inlining import inline
 from gpuplace.placer.lowering.isolation import Inspector, edge_turn, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.node_facts import declared_types
-from gpuplace.placer.placement_graph import CONTROL, Added, PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.placement_graph import CONTROL, Added, PlacementGraph, TensorInfo
 
 AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"

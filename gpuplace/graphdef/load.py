@@ -39,8 +39,8 @@ _SAVED_MODEL = b"\x08\x01\x12"
 _MOST_NEARBY = 5
 """Folders that are named."""
 
-_MANY = 1000
-"""Nodes; of fewer the columns are not worth serialising a message again."""
+_MANY = 2000
+"""Nodes; for fewer, reading columns is not worth serialising a message again."""
 
 _SHOWN = 500
 """Characters of a parser's complaint."""

@@ -24,6 +24,7 @@ import numpy as np
 from gpuplace.placer.graph_builder import Columns, PlacementGraphBuilder
 from gpuplace.placer.kinds import numbered
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX, CONTROL, split_tensor_name
+from gpuplace.progress import track
 
 _FIRST, _SECOND = 0x0A, 0x12
 """Tags of fields 1 and 2 that hold bytes: a node; key and value of an attribute; a list, and the texts in it."""
@@ -32,10 +33,12 @@ _NAME, _OP, _INPUT, _DEVICE, _ATTR = 0x0A, 0x12, 0x1A, 0x22, 0x2A
 _VERSION = 0x18
 """Tag of a graph's version, a number that early releases wrote."""
 _BYTES = 2
-"""Wire type of a field that holds bytes: the lower three bits of its tag."""
+"""Wire type of a field that holds bytes: the lower three bits of its tag. The highest bit says that the tag goes on."""
 
 _BLOCK = 1 << 16
 """Nodes that are read at a time: few enough for all that is made of them to stay in the processor's cache."""
+_LEAST = 4
+"""Blocks; fewer never take long enough to show a bar."""
 _FEW = 64
 """Nodes; below that many a round costs more than to read them one after the other."""
 _PREFIX = COLOCATION_PREFIX.encode()
@@ -174,7 +177,8 @@ def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]
         if len(node) < _FEW:
             break
         tags = data.array[at]
-        _check(tags)
+        if ((tags & 0x87) != _BYTES).any():
+            raise _Unusual
         size, begin = data.lengths(at + 1)
         at = begin + size
         for tag, field in fields.items():
@@ -188,20 +192,15 @@ def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]
     for number, place, end in zip(node.tolist(), at.tolist(), stop.tolist(), strict=True):
         while place < end:
             tag = data.bytes[place]
+            if tag & 0x87 != _BYTES:
+                raise _Unusual
             length, start = _length(data.bytes, place + 1)
             place = start + length
             rows.append((tag, number, start, place))
     tags, *columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
-    _check(tags)
     for tag, field in fields.items():
         field.extend(*(column[tags == tag] for column in columns))
     return {tag: field.values() for tag, field in fields.items()}
-
-
-def _check(tags: np.ndarray) -> None:
-    """`_Unusual` where a field holds no bytes, or its number takes more than one."""
-    if ((tags & 0x87) != _BYTES).any():
-        raise _Unusual
 
 
 class _Block(NamedTuple):
@@ -236,7 +235,11 @@ class _Reader:
     def columns(self) -> Columns:
         """The nodes and edges; `_Unusual` for a graph that has to be read node by node."""
         nodes = _nodes(self.data.bytes)
-        blocks = [self._block(first, nodes[first : first + _BLOCK]) for first in range(0, len(nodes), _BLOCK)]
+        starts = range(0, len(nodes), _BLOCK)
+        blocks = [
+            self._block(first, nodes[first : first + _BLOCK])
+            for first in track(starts, len(starts), "reading nodes", " blocks", least=_LEAST)
+        ]
         positions = _Positions(zip(self.names, range(len(nodes)), strict=True))
         try:
             names, devices, groups = (
@@ -255,6 +258,7 @@ class _Reader:
             np.concatenate([block[field] for block in blocks]) for field in range(1, 5)
         )
         edges = zip(*(self._edges(block, positions) for block in blocks), strict=True)
+        src, src_output, dst, dst_input = map(np.concatenate, edges)
         return Columns(
             names,
             signature,
@@ -263,7 +267,10 @@ class _Reader:
             groups,
             class_node,
             class_group,
-            *map(np.concatenate, edges),
+            src,
+            src_output,
+            dst,
+            dst_input,
             _looked_up(positions, list(self.groups)),
         )
 
@@ -461,7 +468,7 @@ def _nodes(data: bytes) -> np.ndarray:
         elif tag == _VERSION:
             at = _length(data, start)[1]
             continue
-        elif (tag & 0x87) != _BYTES:
+        elif tag & 0x87 != _BYTES:
             raise _Unusual
         size = data[start]
         if size < 128:

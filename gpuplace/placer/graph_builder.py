@@ -47,7 +47,7 @@ class Columns(NamedTuple):
     src_output: Column
     dst: Column
     dst_input: Column
-    group_node: Sequence[int] | None = None
+    group_node: Column | None = None
     """None if nobody has looked yet; where they are known, no name is there twice."""
 
 

@@ -12,7 +12,7 @@ SOURCE = Path(gpuplace.__file__)
 
 
 def imported() -> set[str]:
-    """What the façade and its core import by name, and what stands in ``__all__`` of the modules of which it imports all."""
+    """What the façade and its core import by name, and ``__all__`` of the modules of which they import all."""
     found: set[str] = set()
     core = Path(importlib.import_module("gpuplace.api.core").__file__)
     texts = [path.read_text(encoding="utf-8") for path in (SOURCE, core)]

@@ -27,7 +27,6 @@ from gpuplace.cost.item_times import Alike, ItemTimes
 from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
-from gpuplace.cost.step_part import StepPart
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
 from gpuplace.errors import OpError
@@ -40,6 +39,7 @@ from gpuplace.graph.op_sets import (
     SWITCHES,
 )
 from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
 MOST_ITEMS = 300_000

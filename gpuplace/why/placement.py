@@ -86,10 +86,16 @@ class Placement(Placed, Mapping[str, str]):
     """What turns on soft placement where the graph was placed."""
 
     def __getitem__(self, name: str) -> str:
-        device = int(self.devices[self.graph.index[name]])
-        if device == NOWHERE:
+        device = self._device_names[self.graph.index[name]]
+        if not device:
             raise KeyError(name)
-        return self.device_set.names[device]
+        return device
+
+    @cached_property
+    def _device_names(self) -> list[str]:
+        """Full device name of each node, "" where it has none."""
+        names = (*self.device_set.names, "")  # `NOWHERE` is the last
+        return [names[device] for device in self.devices.tolist()]
 
     def __iter__(self) -> Iterator[str]:
         devices = self.devices

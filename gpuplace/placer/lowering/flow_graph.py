@@ -37,7 +37,7 @@ Output = tuple["FlowNode", int]
 """An output of a node."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class FlowNode:
     """A node; compared by identity."""
 
@@ -124,7 +124,7 @@ class FlowGraph:
         Raises:
             ResourceExhaustedError: more was added than was allowed, or larger nodes.
         """
-        node = FlowNode(name, op_type, attrs or {}, device, list(inputs))
+        node = FlowNode(name, op_type, {} if attrs is None else attrs, device, list(inputs))
         within = self._within
         if within is not None:
             node.caller = within.position if within.position >= 0 else within.caller

@@ -41,7 +41,6 @@ from gpuplace.cost.cpu_times import (
     near_kernels_of,
     near_works,
 )
-from gpuplace.cost.events import SPLIT_SECONDS
 from gpuplace.cost.kernel_times.generations import check_library
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes
 from gpuplace.cost.near_kernels import NearKernels, shortened
@@ -68,6 +67,8 @@ _SECONDS = (
     "feeding_seconds",
     "feed_seconds",
 )
+SPLIT_SECONDS = 20e-6
+"""Kernels of the CPU that take longer are split among the threads of the intra-op pool, where nothing was measured."""
 _FORMAT = "gpuplace.CostModel"
 _VERSION = 7
 _DOUBTS = 2.0

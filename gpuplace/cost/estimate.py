@@ -22,12 +22,12 @@ import numpy as np
 from gpuplace.cost.batches import batch_feeds
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
-from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
-from gpuplace.cost.partition import Rewrites, build_flow, flow_builder
+from gpuplace.cost.partition import Rewrites, unplaced_step
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
+from gpuplace.cost.step_clock import StepClock
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_flow import Machinery, StepFlow
+from gpuplace.cost.step_flow import Machinery
 from gpuplace.cost.step_part import StepPart, feed_name, single_feeds, step_part
 from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
@@ -164,30 +164,29 @@ def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
     Args:
         step: an estimate of the step.
     """
-    flow, config = step.flow, step.question["config"]
+    config, device = step.question["config"], step.part.device
+    clock = _clock(step, device)
 
     def seconds(model: CostModel) -> float:
         threads, _ = _threads(config, step.placement, model, step.machinery)
-        return run(flow.times.timed(flow.flow, model), threads).total
+        return clock.timed(model, threads).seconds(device)
 
     return seconds
 
 
-def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
-    """What makes the flow of a step for other devices of its nodes.
+def step_clock(step: StepEstimate) -> StepClock:
+    """The clock of a step, for any devices of its nodes.
 
     Args:
         step: an estimate of the step.
     """
-    return flow_builder(
-        step.placement,
-        step.part,
-        step.shapes,
-        step.works,
-        step.machinery,
-        step.cost_model,
-        _rewrites(step.question["config"], step.placement, step.machinery),
-    )
+    return _clock(step, None)
+
+
+def _clock(step: StepEstimate, device: np.ndarray | None) -> StepClock:
+    rewrites = _rewrites(step.question["config"], step.placement, step.machinery)
+    unplaced = unplaced_step(step.placement, step.part, step.shapes, step.works, step.machinery, rewrites)
+    return StepClock(unplaced, step.cost_model, step_threads(step), device)
 
 
 def step_threads(step: StepEstimate) -> int:
@@ -262,10 +261,16 @@ def _run(
     config = question["config"]
     machinery = machinery_of(placement)
     rewrites = _rewrites(config, placement, machinery)
-    flow = build_flow(placement, part, shapes, works, machinery, model, rewrites)
     threads, said = _threads(config, placement, model, machinery)
-    times = run(flow.flow, threads)
-    assumed = [*part.assumed, *shapes.assumed, *flow.assumed, *said]
+    unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
+    flow, times = StepClock(unplaced, model, threads, part.device).run(part.device)
+    assumed = [*part.assumed, *shapes.assumed, *flow.assumed]
+    fused = int((flow.computed_by >= 0).sum())
+    if fused and not model.in_a_line:
+        assumed.append(
+            f"Remapping, as by default: {fused} nodes are computed by kernels of nodes before them."
+        )
+    assumed += said
     unknown = [
         device.name
         for device, is_gpu in zip(placement.device_set, machinery.is_gpu.tolist(), strict=True)

@@ -22,7 +22,7 @@ from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
-__all__ = ["computed_by"]
+__all__ = ["fused_kernels"]
 
 
 class _Rules(NamedTuple):
@@ -55,16 +55,18 @@ _RULES: Mapping[str, _Rules] = {
 }
 
 
-def computed_by(
+def fused_kernels(
     graph: PlacementGraph,
     shapes: StepShapes,
     release: str,
     runs: np.ndarray,
     folded: np.ndarray,
-    device: np.ndarray,
     fetched: Collection[int],
-) -> np.ndarray:
-    """[nodes] int: the product, convolution or normalisation whose kernel computes a sum or a function too; -1: none.
+) -> list[tuple[bool, list[int]]]:
+    """Nodes that may be computed by one kernel if they are on one device, and whether that is a GPU or a CPU.
+
+    Of each the first is the product, convolution or normalisation; a sum or a function is computed by its kernel if
+    those between are.
 
     Args:
         graph: what the step needs.
@@ -72,18 +74,19 @@ def computed_by(
         release: whose rules; those without any fuse nothing.
         runs: [nodes] bool: what is to run; nothing else takes anything.
         folded: [nodes] bool: constants, which take nothing.
-        device: [nodes] the device of each, a CPU.
         fetched: nodes that are fetched, or run for themselves.
     """
-    found = np.full(len(graph), -1, dtype=np.int64)
     rules = _RULES.get(release)
     if rules is None:
-        return found
-    joining = _Joining(graph, shapes, rules, runs & ~folded, device, set(fetched))
+        return []
+    joining = _Joining(graph, shapes, rules, runs & ~folded, set(fetched))
     types = [signature.op_type for signature in graph.signatures]
     begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
+    found = []
     for node in np.flatnonzero(begins & runs & ~folded).tolist():
-        found[joining.after(node)] = node
+        joined = joining.after(node)
+        if joined:
+            found.append((False, [node, *joined]))
     return found
 
 
@@ -94,11 +97,10 @@ class _Joining:
         shapes: StepShapes,
         rules: _Rules,
         takes: np.ndarray,
-        device: np.ndarray,
         fetched: set[int],
     ) -> None:
         self.graph, self.shapes, self.rules = graph, shapes, rules
-        self.takes, self.device, self.fetched = takes, device, fetched
+        self.takes, self.fetched = takes, fetched
 
     def after(self, node: int) -> list[int]:
         """The sum and the function of it, or either, that the kernel of a node computes too."""
@@ -129,9 +131,7 @@ class _Joining:
         if (graph.src_output[edges] == CONTROL).any():
             return None
         takers = graph.dst[edges[graph.src_output[edges] == 0]].tolist()
-        if len(takers) != 1 or self.device[takers[0]] != self.device[node]:
-            return None
-        return int(takers[0])
+        return int(takers[0]) if len(takers) == 1 else None
 
     def adds_bias(self, node: int, product: int) -> bool:
         """Whether a node adds a number for each column, or channel, to a product."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.cost.events import COPY
+from gpuplace.cost.step_flow import COPY
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.typing import RunMetadata
 

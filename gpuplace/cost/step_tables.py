@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.events import COPY
+from gpuplace.cost.step_flow import COPY
 
 TABLES = ("nodes", "devices", "copies", "memory", "ops")
 """What `StepEstimate.frame` and `StepEstimate.rows` offer."""
@@ -233,8 +233,8 @@ def copy_rows(step: Any) -> tuple[CopyCost, ...]:
                 names[table.receiver[copy]],
                 start,
                 end - start,
-                max(start - step.times.host_start[item] - flow.flow.host[item], 0.0),
-                flow.flow.nbytes[item],
+                max(start - step.times.host_start[item] - float(flow.host[item]), 0.0),
+                float(flow.nbytes[item]),
                 table.way[copy],
             )
         )

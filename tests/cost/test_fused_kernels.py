@@ -15,9 +15,7 @@ def absorbed(graph, fetches, feeds=None, release="2.21", **options):
     """Names of the nodes that kernels before them compute."""
     step = tf.estimate(graph, fetches, feeds or FEEDS, machine="1 CPU", release=release, **options)
     names = step.part.graph.names
-    found = sorted(
-        names[node] for one in step.flow.times.alike if one.rewritten is None for node in one.nodes
-    )
+    found = sorted(names[node] for node, first in enumerate(step.flow.computed_by.tolist()) if first >= 0)
     times = {row.name: row.time for row in step.rows("nodes")}
     assert all(times[name] == 0 for name in found)
     said = [one for one in step.assumptions if one.startswith("Remapping")]

@@ -46,34 +46,45 @@ def _is_not_set() -> bool:
     return os.environ is _environ and _variables is not None and _key not in _variables
 
 
-def resolve(release: str | None = None) -> str:
-    """Returns a release, checked, or the process's release.
+def resolve(release: str | None = None, of_file: str | None = None) -> str:
+    """Return the release to behave as, checked.
 
     Args:
-        release: one of ``RELEASES``; None: the process's.
+        release: one of ``RELEASES``; None: the one chosen for the process.
+        of_file: the release that wrote the graph, used where neither ``release`` nor the process names one; None:
+            unknown.
 
     Raises:
         ValueError: there is no such release.
     """
     if release is None:
-        return get_release()
+        return get_release(of_file or DEFAULT_RELEASE)
     if release not in RELEASES:
         raise ValueError(f"Unknown release {release!r}: choose one of {', '.join(RELEASES)}")
     return release
 
 
-def get_release() -> str:
-    """The release chosen by ``set_release``, else by the environment variable GPUPLACE_RELEASE, else 1.15."""
+def get_release(default: str = DEFAULT_RELEASE) -> str:
+    """Return the release chosen by ``set_release`` or the environment variable GPUPLACE_RELEASE.
+
+    Args:
+        default: the release where neither chooses one.
+    """
     if _actors and (acted := _acted.get()) is not None:
         return acted
     if _chosen is not None:
         return _chosen
     if _is_not_set():
-        return DEFAULT_RELEASE
-    named = os.environ.get(ENVIRONMENT_VARIABLE) or DEFAULT_RELEASE
+        return default
+    named = os.environ.get(ENVIRONMENT_VARIABLE) or default
     if named not in RELEASES:
         raise ValueError(f"{ENVIRONMENT_VARIABLE}={named!r} is unknown: choose one of {', '.join(RELEASES)}")
     return named
+
+
+def is_chosen() -> bool:
+    """Whether ``set_release``, the environment, or the caller of this thread chose a release."""
+    return get_release("") != ""
 
 
 def chosen_release() -> str | None:

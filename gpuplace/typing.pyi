@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import gpuplace.graph.graph
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
+    import gpuplace.subject.subject
     import gpuplace.tables.dependency_trace
     import gpuplace.timelines.step_timeline
     from gpuplace.device.device_set import DeviceSet
@@ -128,6 +129,7 @@ DataFrame: TypeAlias = "pandas.DataFrame"
 Explorer: TypeAlias = "gpuplace.jupyter.explorer.explorer.Explorer"
 Picture: TypeAlias = "gpuplace.jupyter.pictures.Picture"
 StepTimeline: TypeAlias = "gpuplace.timelines.step_timeline.StepTimeline"
+Subject: TypeAlias = "gpuplace.subject.subject.Subject"
 Trace: TypeAlias = "gpuplace.tables.dependency_trace.Trace"
 ConfigProto: TypeAlias = "messages.ConfigProto"
 GraphDef: TypeAlias = "messages.GraphDef"

@@ -13,7 +13,7 @@ from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.session.base_session import BaseSession
-from gpuplace.session.place import place
+from gpuplace.session.place import place, signature_choice
 from gpuplace.typing import (
     ConfigLike,
     Explorer,
@@ -60,6 +60,7 @@ def explore(
     signature: str | None = None,
     function: str | None = None,
     clear_devices: bool = False,
+    whole_graph: bool = False,
 ) -> Explorer:
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
@@ -67,7 +68,8 @@ def explore(
         x: what to explore, a file of a graph or of a log among others; None: the default graph.
         machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
-        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, else the release that wrote the
+            file, see ``gpuplace.release``.
         soft_placement: whether soft placement is on to begin with; None: what ``config`` says, over which this goes.
         visible_devices: the GPUs of the machine that TensorFlow sees to begin with, as for ``place``: numbers such as
             ``[2, 0]``, or CUDA_VISIBLE_DEVICES, such as ``"2,0"``; None: as the machine has them.
@@ -77,6 +79,7 @@ def explore(
             (the explorer says which), and the whole graph of what has none.
         function: name of a function of the graph's library to begin with: its body alone.
         clear_devices: whether the nodes lose the devices that they ask for.
+        whole_graph: whether the whole graph of a SavedModel is shown to begin with, as with ``signature=""``.
 
     Returns:
         A widget that a notebook shows.
@@ -90,6 +93,7 @@ def explore(
             have.
     """
     given = locals()
+    given["signature"] = signature_choice(signature, function, given.pop("whole_graph"))
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
     if x is None:

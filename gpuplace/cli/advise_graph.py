@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import Any
 
@@ -17,22 +16,20 @@ from gpuplace.progress import is_seen
 from gpuplace.writing import write_file
 
 FOR_GRAPHS = (
-    "machine", "fetch", "feed", "keep", "release", "config", "soft", "visible_devices", "tags", "signature", "function",
-    "clear_devices",
+    "machine", "fetch", "feed", "batch", "keep", "release", "config", "soft", "visible_devices", "tags", "signature",
+    "function", "whole_graph", "clear_devices",
 )  # fmt: skip
 """Options that only a graph has."""
 
 
 def advise_graph(arguments: argparse.Namespace) -> int:
     """Prints what is advised for a graph, and writes the graph that asks for it."""
-    if not os.path.exists(arguments.graph):
-        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     if arguments.objective == "latency":
         raise UsageError("--objective latency: of a workload; of a graph there is step_time")
     from gpuplace.session.place import place
 
     model, part = opened(arguments, arguments.graph)
-    config, release = config_of(arguments), release_of(arguments)
+    config, release = config_of(arguments), release_of(arguments, model)
     placement = place(
         model,
         machine_of(arguments.machine),
@@ -40,13 +37,15 @@ def advise_graph(arguments: argparse.Namespace) -> int:
         release,
         "keep",
         visible_devices=arguments.visible_devices,
-        **part.options(),
+        **model.options(part),
     )
     is_shown = is_seen()
     found = advise(
         placement,
         arguments.fetch or None,
         dict(map(feed_of, arguments.feed or ())),
+        batch=arguments.batch,
+        whole_graph=arguments.whole_graph,
         objective=arguments.objective or "step_time",
         seconds=arguments.seconds,
         seed=arguments.seed,

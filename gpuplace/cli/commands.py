@@ -67,17 +67,16 @@ def _run_script(arguments: argparse.Namespace) -> int:
 
 def place(arguments: argparse.Namespace) -> int:
     """Prints a row, or a log line, for every node."""
-    release = release_of(arguments)
-    placement = placement_of(arguments, machine_of(arguments.machine), release, on_error="raise")
+    placement = placement_of(arguments, machine_of(arguments.machine), on_error="raise")
     if arguments.format == "log":
         if arguments.limit is not None:
             raise UsageError("--limit: not with --format log, which is as TensorFlow prints it")
-        print(placement.log(release).rstrip("\n"))
+        print(placement.log(placement.release).rstrip("\n"))
         return 0
     columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
     if placement.graph.part and arguments.format == "table":
-        print(placement.graph.part, file=sys.stderr)
+        print(placement.subject.text(placement.release), file=sys.stderr)
     if arguments.format == "table" and terminal_width() is not None:
         print(summary_text(placement))
     print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
@@ -86,8 +85,7 @@ def place(arguments: argparse.Namespace) -> int:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Prints why a node is where it is; of a graph that cannot be placed, what is known, and the error."""
-    release = release_of(arguments)
-    placement = placement_of(arguments, machine_of(arguments.machine), release, on_error="keep")
+    placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
     names = placement.graph.names
     if arguments.node not in placement.graph.index:
         raise NotFoundError.of(
@@ -104,8 +102,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
 def blame(arguments: argparse.Namespace) -> int:
     """Prints what keeps nodes off a device type; of a graph that cannot be placed, what is known, and the error."""
-    release = release_of(arguments)
-    placement = placement_of(arguments, machine_of(arguments.machine), release, on_error="keep")
+    placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
     found = placement.blame(arguments.device_type)
     if arguments.format == "text":
         print(found)
@@ -128,11 +125,10 @@ def blame(arguments: argparse.Namespace) -> int:
 
 def diff(arguments: argparse.Namespace) -> int:
     """Prints the nodes whose device differs, with the verdict on each after the move, and both in words."""
-    release = release_of(arguments)
     here = machine_of(arguments.machine)
     there = machine_of(arguments.against) if arguments.against else here
-    first = placement_of(arguments, here, release, on_error="raise")
-    second = placement_of(arguments, there, arguments.against_release or release, on_error="raise")
+    first = placement_of(arguments, here, on_error="raise")
+    second = placement_of(arguments, there, on_error="raise", release=arguments.against_release)
     types = {row.node: row.type for row in node_rows(first)}
     rows = [
         {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
-from gpuplace.cost.batches import batch_feeds, batch_of
-from gpuplace.cost.estimate import estimate as foretell
+from gpuplace.cost.batches import batch_of
+from gpuplace.cost.estimate import estimate as predict
 from gpuplace.cost.grid import GridRow, cost_grid, fed_shapes, grid_row
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_tables import TABLES
@@ -23,42 +22,48 @@ from gpuplace.session.place import devices_of, place
 
 def estimate(arguments: argparse.Namespace) -> int:
     """Prints what a step takes: sentences, a table, or all of it as JSON; a row for each machine and batch."""
-    if not os.path.exists(arguments.graph):
-        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     model, part = opened(arguments, arguments.graph)
     feeds = dict(map(feed_of, arguments.feed or ()))
     batches = _numbers(arguments.batch)
     trips = dict(map(trip_of, arguments.trips or ()))
-    config, release = config_of(arguments), release_of(arguments)
+    config, release = config_of(arguments), release_of(arguments, model)
     machines = {}
     for text in [*(arguments.machines or ()), *(arguments.gpu_machine or ())] or [None]:
         machine = machine_of(text)
         machines[text or str(machine)] = devices_of(machine, config, arguments.visible_devices, release)
     if arguments.table and len(machines) * max(len(batches), 1) > 1:
         raise UsageError("--table: of one machine and one batch")
-    if len(batches) == 1:
-        feeds = batch_feeds(feeds, batches[0])
+    batch = batches[0] if len(batches) == 1 else None
 
-    def foretold(devices: DeviceSet) -> StepEstimate:
-        placement = place(model, devices, config, release, **part.options())
-        fetches = arguments.fetch or None
-        return foretell(placement, fetches, feeds, devices, config, release, trip_counts=trips or None)
+    def predicted(devices: DeviceSet) -> StepEstimate:
+        placement = place(model, devices, config, release, **model.options(part))
+        return predict(
+            placement,
+            arguments.fetch or None,
+            feeds,
+            devices,
+            config,
+            release,
+            trip_counts=trips or None,
+            batch=batch,
+            whole_graph=arguments.whole_graph,
+        )
 
     if len(machines) * max(len(batches), 1) == 1:
         ((name, devices),) = machines.items()
-        step = foretold(devices)
+        step = predicted(devices)
         if arguments.table:
             print(_table(step, arguments.table, arguments))
         elif arguments.format == "text":
             print(step.explain())
         else:
-            row = _shown(grid_row(step, name, batch_of(fed_shapes(feeds))))
+            row = _shown(grid_row(step, name, batch_of(fed_shapes(step.request.feeds))))
             if arguments.format == "json":
                 print(json.dumps(_whole(step, row), indent=1))
             else:
                 print(render([row], arguments.format, full_names=arguments.full_names))
         return 0
-    rows = cost_grid(_first_of(machines.values(), foretold), machines, batches)
+    rows = cost_grid(_first_of(machines.values(), predicted), machines, batches)
     failed = [row for row in rows if row.error]
     columns = [name for name in _shown(rows[0]) if failed or name != "error" or arguments.format != "text"]
     form = "table" if arguments.format == "text" else arguments.format
@@ -66,12 +71,12 @@ def estimate(arguments: argparse.Namespace) -> int:
     return 1 if len(failed) == len(rows) else 0
 
 
-def _first_of(machines: Iterable[DeviceSet], foretold: Callable[[DeviceSet], StepEstimate]) -> StepEstimate:
-    """The step on the first machine on which it can be foretold; the first one's error where there is none."""
+def _first_of(machines: Iterable[DeviceSet], predicted: Callable[[DeviceSet], StepEstimate]) -> StepEstimate:
+    """The step on the first machine on which it can be predicted; the first one's error where there is none."""
     first: OpError | None = None
     for devices in machines:
         try:
-            return foretold(devices)
+            return predicted(devices)
         except OpError as error:
             first = first or error
     assert first is not None

@@ -102,16 +102,16 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
 
 
 def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
-    if not os.path.exists(arguments.against):
-        raise UsageError(f"cannot read {arguments.against}: No such file or directory")
     machine = machine_of(arguments.machine) if arguments.machine else None
     if machine is None and not found.device_names:
         raise UsageError("the log names no device; give a --machine")
-    release = release_of(arguments)
     from gpuplace.graphdef.load import load_placement_graph
 
+    if arguments.signature is None and not arguments.function:
+        arguments.whole_graph = True  # a session logs the nodes of the whole graph
     model, part = opened(arguments, arguments.against)
-    graph = load_placement_graph(model, release=release, **part.options())
+    release = release_of(arguments, model)
+    graph = load_placement_graph(model, release=release, **model.options(part))
     differences = found.compare(
         graph,
         machine=machine,

@@ -64,7 +64,7 @@ def explore(arguments: argparse.Namespace) -> int:
     release_of(arguments)
     is_log = _log(arguments) is not None
     if not is_log:
-        opened(arguments, arguments.graph, shown=True)  # what is wrong is told here, not in the notebook
+        opened(arguments, arguments.graph)  # errors appear here, not in the notebook
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
         save(json.dumps(_notebook(arguments, is_log=is_log), indent=1), str(path))
@@ -84,9 +84,9 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     log = _log(arguments)
     if log is not None:
         return log, _log_page(log, arguments)
-    release = release_of(arguments)
     machine = machine_of(arguments.machine)
-    placement = placement_of(arguments, machine, release, on_error="keep", shown=True)
+    placement = placement_of(arguments, machine, on_error="keep")
+    release = placement.release
     settings = [("machine", str(machine)), ("TensorFlow", release)]
     if placement.soft:
         settings.append(("placed", "softly"))
@@ -94,7 +94,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     if arguments.visible_devices is not None:
         settings.append(("visible GPUs", arguments.visible_devices or "none"))
         environ = placement.device_set.origin.environ
-    against, against_text = _against(arguments, placement, machine, release)
+    against, against_text = _against(arguments, machine)
     if against_text:
         settings.append(("compared with", against_text))
     step = None
@@ -154,16 +154,14 @@ def _title(arguments: argparse.Namespace) -> str:
     return getattr(arguments, "title", None) or Path(arguments.graph).resolve().name
 
 
-def _against(
-    arguments: argparse.Namespace, placement: Placement, machine: Machine, release: str
-) -> tuple[Placement | None, str]:
+def _against(arguments: argparse.Namespace, machine: Machine) -> tuple[Placement | None, str]:
     """The other placement and what it is in words; None if none was asked for."""
     there = getattr(arguments, "against", None)
     other_release = getattr(arguments, "against_release", None)
     if not there and not other_release:
         return None, ""
     other = machine_of(there) if there else machine
-    found = placement_of(arguments, other, other_release or release, on_error="keep", shown=True)
+    found = placement_of(arguments, other, on_error="keep", release=other_release)
     told = [str(other)] if there else []
     if other_release:
         told.append(f"TensorFlow {other_release}")
@@ -218,7 +216,7 @@ def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[st
         words.append("config=tf.ConfigProto(allow_soft_placement=True)")
     others = {name: getattr(arguments, name) for name in ("visible_devices", "tags", "signature", "function")}
     words += [f"{name}={value!r}" for name, value in others.items() if value is not None]
-    words += ["clear_devices=True"] if arguments.clear_devices else []
+    words += [f"{name}=True" for name in ("clear_devices", "whole_graph") if getattr(arguments, name)]
     if is_log:
         lines.append(f"tf.explore(tf.parse_log({words[0]}))")
     else:

@@ -48,6 +48,15 @@ STEP_HELP = (
     "a measured step: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json)"
 )
 
+_FETCH_HELP = (
+    "a tensor to fetch or an operation to run, or an output of the signature; again for more; default: the signature's "
+    "outputs, else the training operation, else the graph's outputs"
+)
+
+_BATCH_HELP = "batch size: the feeds' unknown first dimension, or the dimension that --feed leaves as ?"
+
+_DEFAULT_RELEASE = "GPUPLACE_RELEASE, else the release that wrote the graph, else 1.15"
+
 LOG_HELP = (
     "; or a log of TensorFlow, which says where nodes were: recognised by its content, and not placed again"
 )
@@ -158,7 +167,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     advise.add_argument("graph", metavar="GRAPH", nargs="?", help=f"the graph to advise on: {GRAPH_HELP}")
     _add_part(advise)
-    _add_step(advise, "what is fetched or run; again for more; default: what trains")
+    _add_step(advise, _FETCH_HELP)
+    advise.add_argument("--batch", type=int, metavar="N", help=_BATCH_HELP)
     _add_machine(advise)
     _add_release(advise)
     _add_config(advise)
@@ -236,12 +246,12 @@ def build_parser() -> argparse.ArgumentParser:
         dest="releases",
         choices=RELEASES,
         metavar="RELEASE",
-        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; again for more; default: GPUPLACE_RELEASE, else 1.15",
+        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; again for more; default: {_DEFAULT_RELEASE}",
     )
     sweep.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
     _add_visible_devices(sweep)
     _add_part(sweep)
-    _add_step(sweep, "what is fetched or run; again for more; default: what trains")
+    _add_step(sweep, _FETCH_HELP)
     sweep.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
     )
@@ -281,7 +291,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_rows(sweep)
 
     report = _command(commands, "report")
-    _add_graph(report, LOG_HELP, shown=True)
+    _add_graph(report, LOG_HELP)
     report.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
     )
@@ -303,7 +313,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_step(report, "the page says what a step costs that fetches or runs this; again for more")
 
     explore = _command(commands, "explore")
-    _add_graph(explore, LOG_HELP, shown=True)
+    _add_graph(explore, LOG_HELP)
     _add_session_options(explore)
     explore.add_argument(
         "--with",
@@ -334,8 +344,8 @@ def build_parser() -> argparse.ArgumentParser:
     estimate.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."
     estimate.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
     _add_part(estimate)
-    _add_step(estimate, "what is fetched or run; again for more; default: what trains")
-    estimate.add_argument("--batch", metavar="N,N,...", help="the batches to foretell")
+    _add_step(estimate, _FETCH_HELP)
+    estimate.add_argument("--batch", metavar="N,N,...", help=f"{_BATCH_HELP}; several for a table")
     estimate.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
     )
@@ -370,37 +380,40 @@ def _command(
     )
 
 
-def _add_graph(
-    parser: argparse.ArgumentParser, or_else: str = "", *, option: bool = False, shown: bool = False
-) -> None:
+def _add_graph(parser: argparse.ArgumentParser, or_else: str = "", *, option: bool = False) -> None:
     parser.add_argument("--graph" if option else "graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
-    _add_part(parser, shown=shown)
+    _add_part(parser)
 
 
 def _add_step(parser: argparse.ArgumentParser, fetched: str) -> None:
-    """Options that say which step's cost is foretold."""
+    """Add the options that choose the step."""
     parser.add_argument("--fetch", action="append", metavar="NAME", help=fetched)
     parser.add_argument(
         "--feed",
         action="append",
         metavar="NAME=SIZES",
-        help="a shape that is fed, such as images=64,224,224,3; ? is the batch",
+        help="the shape of a feed, by the name of a tensor or of the signature's input, such as images=64,224,224,3; "
+        "? is the batch",
     )
 
 
-def _add_part(parser: argparse.ArgumentParser, *, shown: bool = False) -> None:
-    """What of a model is placed; where it is shown, that is what the model is asked by, if nothing is named."""
-    default = "serving_default, else the first by name; '' is the whole graph" if shown else "the whole graph"
+def _add_part(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the part of a model."""
     parser.add_argument(
         "--tags", metavar="TAGS", help="tags of the graph in a SavedModel, such as serve,gpu; default: serve"
     )
     parser.add_argument(
         "--signature",
         metavar="KEY",
-        help=f"place only what this signature of the model needs; default: {default}",
+        help="the nodes that this signature of a SavedModel needs; default: serving_default, else the first by name",
     )
     parser.add_argument(
-        "--function", metavar="NAME", help="place only the body of this function of the graph's library"
+        "--function", metavar="NAME", help="only the body of this function of the graph's library"
+    )
+    parser.add_argument(
+        "--whole-graph",
+        action="store_true",
+        help="the whole graph of a SavedModel, loader and saver included; in an estimate, every node of any graph",
     )
     parser.add_argument(
         "--clear-devices", action="store_true", help="ignore the devices that the nodes ask for"
@@ -416,7 +429,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
         "--release",
         choices=RELEASES,
         metavar="RELEASE",
-        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; default: GPUPLACE_RELEASE, else 1.15",
+        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; default: {_DEFAULT_RELEASE}",
     )
 
 

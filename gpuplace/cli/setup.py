@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.session.place import SOFT_OPTION, place_for
+from gpuplace.session.place import SOFT_OPTION, place_for, signature_choice
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.step_times import measured_us
 from gpuplace.why.placement import Placement
@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 _OF_GRAPHS = (
     "machine", "against", "against_release", "run_metadata", "release", "config", "soft", "visible_devices",
-    "tags", "signature", "function", "clear_devices",
+    "tags", "signature", "function", "whole_graph", "clear_devices",
 )  # fmt: skip
 """Options that say how a graph is read and placed."""
 
@@ -43,10 +43,16 @@ def machine_of(text: str | None) -> Machine:
         raise UsageError(str(error)) from None
 
 
-def release_of(arguments: argparse.Namespace) -> str:
-    """The release of --release, else the process's."""
+def release_of(arguments: argparse.Namespace, model: Model | None = None) -> str:
+    """Return the release of --release, else the process's, else the one that wrote a model.
+
+    Args:
+        arguments: the command's.
+        model: the model; None: there is none.
+    """
     try:
-        return releases.resolve(getattr(arguments, "release", None))
+        of_file = None if model is None else model.release
+        return releases.resolve(getattr(arguments, "release", None), of_file)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -73,51 +79,50 @@ def config_of(arguments: argparse.Namespace) -> Any:
 
 
 def placement_of(
-    arguments: argparse.Namespace, machine: Machine, release: str, on_error: str, *, shown: bool = False
+    arguments: argparse.Namespace, machine: Machine, on_error: str, release: str | None = None
 ) -> Placement:
-    """The placement of the graph that the command names.
+    """Return the placement of the graph that the command names.
 
     Args:
         arguments: the command's.
-        machine: where.
-        release: as which TensorFlow.
+        machine: the machine to place on.
         on_error: as for `gpuplace.place`.
-        shown: whether it is for a picture, which of a model shows what it is asked by, where nothing else is named.
+        release: the TensorFlow to place as, in place of the one that the command names.
     """
-    if not os.path.exists(arguments.graph):
-        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    model, part = opened(arguments, arguments.graph, shown=shown)
+    release_of(arguments)  # a wrong one is reported before the file is read
+    model, part = opened(arguments, arguments.graph)
     return place_for(
         SOFT_OPTION,
         model,
         machine=machine,
         config=config_of(arguments),
-        release=release,
+        release=release or release_of(arguments, model),
         on_error=on_error,
         visible_devices=arguments.visible_devices,
-        **part.options(),
+        **model.options(part),
     )
 
 
-def opened(arguments: argparse.Namespace, path: str, *, shown: bool = False) -> tuple[Model, Part]:
-    """What a graph's file holds, and the part of it that the command's options name.
+def opened(arguments: argparse.Namespace, path: str) -> tuple[Model, Part]:
+    """Return the model in a file, and the part of it that the command's options name.
 
     Args:
         arguments: the command's.
         path: the file.
-        shown: as for `placement_of`.
 
     Raises:
-        UsageError: the options name a part of what has none.
+        UsageError: there is no such file, or the options name a part of a model that has none.
         OpError: the file cannot be read, or has no such part.
     """
     from gpuplace.graphdef.load import open_model
 
+    if not os.path.exists(path):
+        raise UsageError(f"cannot read {path}: No such file or directory")
     model = open_model(path)
-    choose = model.part_to_show if shown else model.part
     try:
-        return model, choose(
-            arguments.tags, arguments.signature, arguments.function, clear_devices=arguments.clear_devices
+        signature = signature_choice(arguments.signature, arguments.function, arguments.whole_graph)
+        return model, model.part(
+            arguments.tags, signature, arguments.function, clear_devices=arguments.clear_devices
         )
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpuplace.cli.output import write
-from gpuplace.cli.setup import UsageError, given_for_graphs, machine_of, placement_of, release_of, step_of
+from gpuplace.cli.setup import UsageError, given_for_graphs, machine_of, placement_of, step_of
 from gpuplace.page.page import timeline_page_html
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.svg import timeline_svg
@@ -19,8 +19,8 @@ def timeline(arguments: argparse.Namespace) -> int:
     """Prints the step as text, or writes it in the forms that are asked for."""
     placement = None
     if arguments.graph:
-        machine, release = machine_of(arguments.machine), release_of(arguments)
-        placement = placement_of(arguments, machine, release, on_error="raise")
+        machine = machine_of(arguments.machine)
+        placement = placement_of(arguments, machine, on_error="raise")
     elif words := given_for_graphs(arguments):
         raise UsageError(f"{words}: only with --graph, to place it")
     step = step_of(arguments.step, placement, arguments.graph)
@@ -30,7 +30,7 @@ def timeline(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.step}: {error}") from None
     settings = [("file", arguments.step)]
     if placement is not None:
-        settings += [("graph", arguments.graph), ("machine", str(machine)), ("TensorFlow", release)]
+        settings += [("graph", arguments.graph), ("machine", str(machine)), ("TensorFlow", placement.release)]
     title = arguments.title or Path(arguments.step).name
     forms: dict[str, Callable[[], str]] = {
         "svg": lambda: timeline_svg(found, arguments.theme),

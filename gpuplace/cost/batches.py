@@ -1,45 +1,105 @@
-"""The largest batch that fits, found by halving: a step foretold for one batch after another."""
+"""Batch sizes: the feeds of a step for another batch, and the largest batch that fits, found by bisection."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from gpuplace.cost.shapes.kinds import Sizes, shape_of
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import TensorShape
+from gpuplace.subject.step_part import StepPart
+from gpuplace.subject.subject import feed_name
 
 MOST = 1 << 20
 """The largest batch that is tried."""
+_SHOWN = 6
+"""Feeds that an error lists."""
 
 
-def batch_feeds(feeds: Mapping[Any, Any], batch: int) -> dict[Any, tuple[int | None, ...]]:
-    """What is fed, for another batch: the first sizes change that are unknown, or else that all share.
+def batch_feeds(
+    feeds: Mapping[Any, Any], batch: int, placeholders: Mapping[str, Sizes] | None = None
+) -> dict[Any, Any]:
+    """Return the feeds of a step with another batch size.
+
+    The batch is the first dimension where it is unknown: of the feeds, and of placeholders that are not fed. Where no
+    feed has an unknown first dimension, it is the first dimension that all feeds share.
 
     >>> batch_feeds({"images": (None, 224, 224, 3), "rate": ()}, 32)
     {'images': (32, 224, 224, 3), 'rate': ()}
     >>> batch_feeds({"images": (8, 10), "labels": (8,)}, 32)
     {'images': (32, 10), 'labels': (32,)}
+    >>> batch_feeds({}, 32, {"images": (None, 10), "rate": ()})
+    {'images': (32, 10)}
 
     Args:
-        feeds: name or tensor to a shape, or an array.
-        batch: the batch.
+        feeds: tensor, or its name, to a shape, or an array.
+        batch: examples in a step, at least 1.
+        placeholders: name to shape of the placeholders that are not fed.
 
     Raises:
-        InvalidArgumentError: nothing fed has a first size that could be the batch.
+        InvalidArgumentError: no dimension is known to be the batch, or the batch is not a positive number.
+        TypeError: the batch is not a whole number.
     """
+    if operator.index(batch) < 1:
+        raise InvalidArgumentError.of(f"A batch has at least 1 example; got {batch}", hint="--batch 32")
     shapes = {key: _sizes(value) for key, value in feeds.items()}
     unknown = [key for key, sizes in shapes.items() if sizes and sizes[0] in (None, -1)]
+    is_open = {
+        name: sizes for name, sizes in (placeholders or {}).items() if sizes and sizes[0] in (None, -1)
+    }
     firsts = {sizes[0] for sizes in shapes.values() if sizes}
     if unknown:
         changed = set(map(id, unknown))
     elif len(firsts) == 1:
         changed = {id(key) for key, sizes in shapes.items() if sizes}
+    elif is_open:
+        changed = set()
     else:
-        raise InvalidArgumentError.of(
-            f"Which size is the batch? What is fed begins with {sorted(firsts, key=str) or 'no size'}.",
-            hint="feeds={'images': (None, 224, 224, 3)}: None stands for the batch",
+        raise _no_batch(shapes, placeholders or {})
+    found: dict[Any, Any] = {
+        key: (batch, *shapes[key][1:]) if id(key) in changed else value for key, value in feeds.items()
+    }
+    return {**found, **{name: (batch, *sizes[1:]) for name, sizes in is_open.items() if sizes}}
+
+
+def _no_batch(feeds: Mapping[Any, Sizes], placeholders: Mapping[str, Sizes]) -> InvalidArgumentError:
+    """Return the error for a step whose batch dimension is unknown."""
+    listed = {feed_name(key): sizes for key, sizes in feeds.items()} or placeholders
+    facts = {"feeds": ", ".join(f"{name} {shape_of(sizes)}" for name, sizes in [*listed.items()][:_SHOWN])}
+    example = next(iter(placeholders), None) or next(iter(map(feed_name, feeds)), "images")
+    if not listed:
+        return InvalidArgumentError.of(
+            "The step has no batch dimension: nothing is fed to it.",
+            hint="leave out the batch; a graph that reads its own input fixes the batch itself",
         )
-    return {key: (batch, *sizes[1:]) if id(key) in changed else sizes for key, sizes in shapes.items()}
+    return InvalidArgumentError.of(
+        "The batch needs a dimension: no feed has an unknown first dimension, and the feeds do not share one.",
+        facts=facts,
+        hint=f"give the shape with ? for the batch: --feed {example}=?,224,224,3",
+    )
+
+
+def open_placeholders(part: StepPart) -> dict[str, Sizes]:
+    """Return name and declared shape of the placeholders of a step that are not fed explicitly.
+
+    Args:
+        part: the step.
+    """
+    graph = part.graph
+    fed = {part.subject.graph.names[node] for node, _ in part.subject.fed}
+    found: dict[str, Sizes] = {}
+    for node in np.flatnonzero(part.is_fed).tolist():
+        if graph.names[node] in fed:
+            continue
+        sizes = getattr(graph.attrs(node).get("shape"), "sizes", None)
+        if not sizes and graph.tensor_info is not None:
+            sizes = graph.tensor_info(node, 0).shape
+        found[graph.names[node]] = sizes
+    return found
 
 
 def batch_of(feeds: Mapping[Any, tuple[int | None, ...]]) -> int | None:

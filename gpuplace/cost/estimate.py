@@ -1,4 +1,4 @@
-"""`gpuplace.estimate`: what will a step cost, in time and memory? Nothing is run.
+"""`gpuplace.estimate`: predict what a step costs, in time and memory. Nothing is run.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.graph.apply_op import apply_op
@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.batches import batch_feeds
+from gpuplace.cost.batches import batch_feeds, open_placeholders
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
 from gpuplace.cost.node_work import step_work
@@ -27,13 +28,16 @@ from gpuplace.cost.partition import Rewrites, unplaced_step
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_clock import StepClock
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_flow import Machinery
-from gpuplace.cost.step_part import StepPart, feed_name, single_feeds, step_part
+from gpuplace.cost.step_flow import Machinery, UnplacedStep
+from gpuplace.cost.step_request import StepRequest
+from gpuplace.cost.work import Work
 from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.session.place import place
+from gpuplace.subject.step_part import StepPart, single_feeds, step_part
+from gpuplace.subject.subject import feed_name, subject_of, tensor_feeds
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 
@@ -55,107 +59,161 @@ def estimate(
     release: str | None = None,
     cost_model: CostModel | None = None,
     trip_counts: Mapping[str, float] | None = None,
+    *,
+    batch: int | None = None,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    function: str | None = None,
+    whole_graph: bool = False,
 ) -> StepEstimate:
-    """Foretells what a step will take on a machine: time, copies and memory. Nothing is run.
+    """Predict what a step takes on a machine: time, copies and memory. Nothing is run.
 
     Args:
         graph: as for `gpuplace.place`: a `Graph`, a GraphDef message, its bytes, a path, a SavedModel folder, or a
             `Placement`.
-        fetches: what is fetched or run, as for ``Session.run``, by name too; None: what trains, else what nothing
-            takes; ``assumptions`` says what that was.
-        feeds: name of a node or tensor, or the tensor, to the shape that is fed, or an array.
+        fetches: what is fetched or run, as for ``Session.run``, by name too; of a signature also the names of its
+            outputs. None: the outputs of the signature; one step of the training operation; otherwise the outputs of
+            the graph, without saver, initialisers and summaries. ``subject`` says which.
+        feeds: tensor, its name, or the name of a signature's input, to the shape that is fed, or an array.
         machine: a `Machine` or its text; None: that of the `Placement`, else the process's.
         config: a `ConfigProto`, or anything with its attributes.
-        release: which TensorFlow to place as; the process's if None.
-        cost_model: what times kernels; `CostModel()` if None.
+        release: which TensorFlow to place as, as for `gpuplace.place`.
+        cost_model: the model that times kernels; `CostModel()` if None.
         trip_counts: name of a loop's frame to how often its body runs.
+        batch: examples in a step: the size of the feeds' unknown first dimension, also where nothing is fed
+            explicitly; otherwise of the first dimension that all feeds share. None: as fed, 1 where it is unknown.
+        tags, signature, function: the part of a model, as for `gpuplace.place`.
+        whole_graph: whether every node of the graph runs; of a SavedModel, whether its whole graph is meant.
 
     Returns:
         A `StepEstimate`.
 
     Raises:
-        InvalidArgumentError: the graph cannot be placed, a fetch or feed is not in it, or shapes do not fit.
+        InvalidArgumentError: the graph cannot be placed, a fetch or feed is not in it, shapes do not fit, or no
+            dimension is known to be the batch.
         OpError: as for `gpuplace.place`.
-        TypeError: `graph`, `machine` or `fetches` is nothing of the kind.
+        TypeError: `graph`, `machine`, `fetches` or `batch` is nothing of the kind.
     """
-    if isinstance(graph, Placement) and machine is None:
-        placement = place(
-            graph, graph.device_set, config, release or graph.release, soft_placement=graph.soft or None
-        )
-    else:
-        placement = place(graph, machine, config, release)
     if cost_model is not None and not isinstance(cost_model, CostModel):
         raise TypeError(f"cost_model: a CostModel; got {cost_model!r}")
-    feeds = single_feeds(feeds)
-    part = step_part(placement, fetches, feeds)
-    fed = {key: shape for key, shape in feeds.items() if _is_in(part, feed_name(key))}
-    shapes = step_shapes(part.graph, fed, trip_counts=trip_counts, catalogue=placement.placer.catalogue)
+    part_of_model: dict[str, Any] = {
+        "tags": tags,
+        "signature": signature,
+        "function": function,
+        "whole_graph": whole_graph,
+    }
+    if isinstance(graph, Placement) and machine is None:
+        placement = place(
+            graph,
+            graph.device_set,
+            config,
+            release or graph.release,
+            soft_placement=graph.soft or None,
+            **part_of_model,
+        )
+    else:
+        placement = place(graph, machine, config, release, **part_of_model)
+    request = StepRequest(
+        fetches=fetches,
+        feeds=single_feeds(tensor_feeds(placement.graph, feeds)),
+        config=config,
+        trip_counts=trip_counts,
+        whole_graph=whole_graph,
+    )
+    return estimate_request(placement, request, cost_model, batch=batch)
+
+
+def estimate_request(
+    placement: Placement,
+    request: StepRequest,
+    cost_model: CostModel | None = None,
+    *,
+    batch: int | None = None,
+) -> StepEstimate:
+    """Predict the step of a request.
+
+    Args:
+        placement: the graph, placed.
+        request: the step.
+        cost_model: the model that times kernels; `CostModel()` if None.
+        batch: as for `estimate`.
+
+    Raises:
+        As `estimate`.
+    """
+    catalogue = placement.placer.catalogue
+    subject = subject_of(
+        placement.graph, catalogue, request.fetches, request.feeds, whole_graph=request.whole_graph
+    )
+    part = step_part(placement, subject)
+    if batch is not None:
+        request = replace(request, feeds=batch_feeds(request.feeds, batch, open_placeholders(part)))
+    fed = {key: shape for key, shape in request.feeds.items() if _is_in(part, feed_name(key))}
+    shapes = step_shapes(part.graph, fed, trip_counts=request.trip_counts, catalogue=catalogue)
     _check_outputs(part, shapes)
-    works = step_work(shapes)
-    arrays = {
-        feed_name(key).partition(":")[0]: value for key, value in fed.items() if isinstance(value, np.ndarray)
-    }
-    question = {
-        "machine": machine,
-        "config": config,
-        "release": release,
-        "machine_set": placement.device_set,
-        "fed": arrays,
-        "feeds": feeds,
-        "fetches": fetches,
-        "graph": graph,
-        "trip_counts": trip_counts,
-        "memory_requests": {},
-    }
-    return _run(placement, part, shapes, works, cost_model or _usual_model(), question)
+    return _run(placement, part, shapes, step_work(shapes), cost_model or _usual_model(), request, {})
 
 
 def estimate_again(
     step: StepEstimate, machine: Any = None, config: Any = None, soft_placement: bool | None = None
 ) -> StepEstimate:
-    """The step of an estimate on another machine, or with other options.
+    """Predict the step of an estimate on another machine, or with other options.
 
     Args:
         step: the estimate.
         machine: the machine; None: the same.
         config: the ``ConfigProto``; None: the same.
-        soft_placement: what goes over the config's ``allow_soft_placement``; None: nothing.
+        soft_placement: overrides ``allow_soft_placement`` of the config; None: it does not.
     """
-    asked = dict(step.question)
-    if machine is not None:
-        asked["machine"] = machine
-    if config is not None:
-        asked["config"] = config
-    given = asked["machine"] if asked["machine"] is not None else asked["machine_set"]
+    request = step.request if config is None else replace(step.request, config=config)
+    devices = step.placement.device_set if machine is None else machine
     placement = place(
-        step.placement, given, asked["config"], step.placement.release, soft_placement=soft_placement
+        step.placement, devices, request.config, step.placement.release, soft_placement=soft_placement
     )
-    old = step.part
-    part = StepPart(old.graph, old.nodes, placement.devices[old.nodes], old.fetches, old.is_fed, old.assumed)
-    asked["machine_set"] = placement.device_set
-    return _run(placement, part, step.shapes, step.works, step.cost_model, asked)
+    return estimate_placed(step, placement, request)
 
 
-def estimate_placed(step: StepEstimate, placement: Placement) -> StepEstimate:
-    """The step of an estimate where its nodes have other devices of the same machine.
+def estimate_placed(
+    step: StepEstimate, placement: Placement, request: StepRequest | None = None
+) -> StepEstimate:
+    """Predict the step of an estimate with its nodes on other devices.
 
     Args:
         step: the estimate.
         placement: the same nodes, in the same order, placed otherwise.
+        request: the step, where its options changed; None: that of the estimate.
     """
-    old = step.part
-    part = StepPart(old.graph, old.nodes, placement.devices[old.nodes], old.fetches, old.is_fed, old.assumed)
-    return _run(placement, part, step.shapes, step.works, step.cost_model, step.question)
+    part = replace(step.part, device=placement.devices[step.part.nodes])
+    is_same = request is None and placement.device_set is step.placement.device_set
+    return _run(
+        placement,
+        part,
+        step.shapes,
+        step.works,
+        step.cost_model,
+        request or step.request,
+        step.memory_requests,
+        step.flow.step if is_same else None,
+    )
 
 
 def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
-    """The step of an estimate with other times of kernels and of the host.
+    """Predict the step of an estimate with other kernel and host times.
 
     Args:
         step: the estimate.
-        cost_model: what times them.
+        cost_model: the model that times them.
     """
-    return _run(step.placement, step.part, step.shapes, step.works, cost_model, step.question)
+    return _run(
+        step.placement,
+        step.part,
+        step.shapes,
+        step.works,
+        cost_model,
+        step.request,
+        step.memory_requests,
+        step.flow.step,
+    )
 
 
 def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
@@ -164,11 +222,11 @@ def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
     Args:
         step: an estimate of the step.
     """
-    config, device = step.question["config"], step.part.device
-    clock = _clock(step, device)
+    device = step.part.device
+    clock = StepClock(step.flow.step, step.cost_model, 1, device)
 
     def seconds(model: CostModel) -> float:
-        threads, _ = _threads(config, step.placement, model, step.machinery)
+        threads, _ = _threads(step.request.config, step.placement, model, step.machinery)
         return clock.timed(model, threads).seconds(device)
 
     return seconds
@@ -180,13 +238,7 @@ def step_clock(step: StepEstimate) -> StepClock:
     Args:
         step: an estimate of the step.
     """
-    return _clock(step, None)
-
-
-def _clock(step: StepEstimate, device: np.ndarray | None) -> StepClock:
-    rewrites = _rewrites(step.question["config"], step.placement, step.machinery)
-    unplaced = unplaced_step(step.placement, step.part, step.shapes, step.works, step.machinery, rewrites)
-    return StepClock(unplaced, step.cost_model, step_threads(step), device)
+    return StepClock(step.flow.step, step.cost_model, step_threads(step))
 
 
 def step_threads(step: StepEstimate) -> int:
@@ -195,30 +247,20 @@ def step_threads(step: StepEstimate) -> int:
     Args:
         step: an estimate of the step.
     """
-    return _threads(step.question["config"], step.placement, step.cost_model, step.machinery)[0]
+    return _threads(step.request.config, step.placement, step.cost_model, step.machinery)[0]
 
 
 def estimate_batch(step: StepEstimate, batch: int) -> StepEstimate:
-    """The step of an estimate with another batch size.
+    """Predict the step of an estimate with another batch size.
 
     Args:
         step: the estimate.
-        batch: what takes the place of the first size of what is fed; see `gpuplace.cost.batches.batch_feeds`.
+        batch: examples in a step, as for `estimate`.
 
     Raises:
-        InvalidArgumentError: no size is known to be the batch, or the graph fixes it.
+        InvalidArgumentError: no dimension is known to be the batch, or the graph fixes it.
     """
-    asked = step.question
-    return estimate(
-        step.placement,
-        asked["fetches"],
-        batch_feeds(asked["feeds"], batch),
-        asked["machine"] if asked["machine"] is not None else asked["machine_set"],
-        asked["config"],
-        step.placement.release,
-        step.cost_model,
-        asked["trip_counts"],
-    )
+    return estimate_request(step.placement, step.request, step.cost_model, batch=batch)
 
 
 _models: list[CostModel] = []
@@ -253,18 +295,21 @@ def _is_in(part: StepPart, name: str) -> bool:
 def _run(
     placement: Placement,
     part: StepPart,
-    shapes: Any,
-    works: Any,
+    shapes: StepShapes,
+    works: Sequence[Work],
     model: CostModel,
-    question: Mapping[str, Any],
+    request: StepRequest,
+    memory_requests: dict[Hashable, Any],
+    unplaced: UnplacedStep | None = None,
 ) -> StepEstimate:
-    config = question["config"]
+    config = request.config
     machinery = machinery_of(placement)
-    rewrites = _rewrites(config, placement, machinery)
     threads, said = _threads(config, placement, model, machinery)
-    unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
+    if unplaced is None:
+        rewrites = _rewrites(config, placement, machinery)
+        unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
     flow, times = StepClock(unplaced, model, threads, part.device).run(part.device)
-    assumed = [*part.assumed, *shapes.assumed, *flow.assumed]
+    assumed = [*shapes.assumed, *unplaced.assumed]
     fused = int((flow.computed_by >= 0).sum())
     if fused and not model.in_a_line:
         assumed.append(
@@ -280,11 +325,13 @@ def _run(
         assumed.append(
             f"The hardware of {unknown[0]} is not known: it is as fast as the CPU, and copies to it are free."
         )
-    if flow.folded.any():
+    if unplaced.folded.any():
         assumed.append(
-            f"Constant folding, as by default: {int(flow.folded.sum())} nodes are constants before the step."
+            f"Constant folding, as by default: {int(unplaced.folded.sum())} nodes are constants before the step."
         )
-    return StepEstimate(placement, part, shapes, works, machinery, model, flow, times, question, assumed)
+    return StepEstimate(
+        placement, part, shapes, works, machinery, model, flow, times, request, assumed, memory_requests
+    )
 
 
 def machinery_of(placement: Placement) -> Machinery:

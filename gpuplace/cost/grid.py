@@ -48,7 +48,7 @@ def cost_grid(
         batches: batch sizes; none: the one that is fed.
     """
     called = machines if isinstance(machines, Mapping) else {str(machine): machine for machine in machines}
-    now = batch_of(fed_shapes(step.question["feeds"]))
+    now = batch_of(fed_shapes(step.request.feeds))
     found = []
     for batch in batches or (now,):
         there, problem = step, ""

@@ -25,7 +25,6 @@ from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import Machinery, UnplacedStep
 from gpuplace.cost.step_graph import StepGraph
-from gpuplace.cost.step_part import StepPart
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
 from gpuplace.errors import OpError
@@ -38,6 +37,7 @@ from gpuplace.graph.op_sets import (
     SWITCHES,
 )
 from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
 MOST_ITEMS = 300_000

@@ -88,7 +88,9 @@ def explanation(step: Any, *, memory: bool = True) -> str:
         memory: whether to say what the memory holds.
     """
     total = step.step_time
-    lines = [f"The step takes {seconds_text(total)}."]
+    subject = step.subject
+    lines = [f"The step takes {seconds_text(total)}.", f"{subject.text(step.placement.release)}."]
+    lines += [subject.outside_text] if subject.outside_text else []
     if total:
         parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
         for what, lasted in parts[: _MOST + 2]:

@@ -157,6 +157,7 @@ class StepClock:
         weight = np.concatenate((graph.weight, graph.weight[source]))
         nodes = len(step.is_fed)
         return StepFlow(
+            step,
             kind=np.concatenate((np.where(stream >= 0, ON_GPU, ON_CPU), np.full(count, COPY))),
             host=np.concatenate((np.array(costs.host)[cost], np.full(count, costs.copy))) * weight,
             kernel=np.concatenate((np.array(costs.kernel)[cost], none)) * weight,
@@ -168,13 +169,10 @@ class StepClock:
             item_node=np.concatenate((graph.node, len(graph.row) + number)),
             item_weight=weight,
             copies=copies,
-            folded=step.folded,
-            dead=step.dead,
             device=np.concatenate((device[graph.node], receiver)),
             on_host=((graph.is_in_host == 1) & (graph.gpu[device] >= 0))[:nodes],
             computed_by=self._computed_by()[:nodes],
             first_copy=len(graph.row),
-            assumed=step.assumed,
         )
 
     def _copies(

@@ -6,7 +6,7 @@ foretold when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_flow import ON_CPU, ON_GPU, Machinery, StepFlow
 from gpuplace.cost.step_graph import Times
 from gpuplace.cost.step_metadata import step_metadata
-from gpuplace.cost.step_part import StepPart
+from gpuplace.cost.step_request import StepRequest
 from gpuplace.cost.step_tables import (
     TABLES,
     CopyCost,
@@ -34,6 +34,8 @@ from gpuplace.cost.step_tables import (
 )
 from gpuplace.cost.work import Work
 from gpuplace.display import above, notebook_view, with_safe_text
+from gpuplace.subject.step_part import StepPart
+from gpuplace.subject.subject import Subject
 from gpuplace.typing import DataFrame, RunMetadata, StepTimeline
 from gpuplace.why.placement import Placement
 
@@ -50,8 +52,9 @@ class StepEstimate:
         model: what timed the work.
         flow: what was run.
         times: when.
-        question: what was asked, to ask it again.
-        assumed: what had to be assumed.
+        request: the step that was asked for.
+        assumed: assumptions, a sentence each.
+        memory_requests: allocations of the step by placement, shared by all estimates of the step.
     """
 
     def __init__(
@@ -64,8 +67,9 @@ class StepEstimate:
         model: CostModel,
         flow: StepFlow,
         times: Times,
-        question: Mapping[str, Any],
+        request: StepRequest,
         assumed: Sequence[str],
+        memory_requests: dict[Hashable, Any] | None = None,
     ) -> None:
         self.placement = placement
         self.part = part
@@ -75,9 +79,15 @@ class StepEstimate:
         self.cost_model = model
         self.flow = flow
         self.times = times
-        self.question = question
+        self.request = request
+        self.memory_requests = {} if memory_requests is None else memory_requests
         self.assumptions: tuple[str, ...] = tuple(dict.fromkeys(assumed))
         """What had to be assumed, a sentence each."""
+
+    @property
+    def subject(self) -> Subject:
+        """The step: which nodes run, what is fetched and fed."""
+        return self.part.subject
 
     # Time
 
@@ -198,10 +208,10 @@ class StepEstimate:
             self.placement,
             self.part,
             self.shapes,
-            self.question.get("config"),
+            self.request.config,
             host_memory(self),
-            self.question.get("fed", {}),
-            self.question.get("memory_requests"),
+            self.request.arrays,
+            self.memory_requests,
         )
 
     @property

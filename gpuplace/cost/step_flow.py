@@ -177,6 +177,8 @@ class UnplacedStep:
 class StepFlow:
     """What was run: the items of a step, copies after the others in the order in which they were started."""
 
+    step: UnplacedStep
+    """The step."""
     kind: np.ndarray
     """[items] `ON_CPU`, `ON_GPU` or `COPY`."""
     host: np.ndarray
@@ -198,10 +200,6 @@ class StepFlow:
     item_weight: np.ndarray
     """[items] float64: how many executions it stands for."""
     copies: CopyTable
-    folded: np.ndarray
-    """[nodes] bool: constants, not run."""
-    dead: np.ndarray
-    """[nodes] bool: in a branch that is not taken, or needed by nothing that runs."""
     device: np.ndarray
     """[items] device; of a copy the receiving one."""
     on_host: np.ndarray
@@ -210,7 +208,6 @@ class StepFlow:
     """[nodes] int: the node whose kernel computes it, too; -1: it has one of its own."""
     first_copy: int
     """What ``item_node`` is for the first copy."""
-    assumed: tuple[str, ...]
 
     def path(self, times: Times) -> list[tuple[int, bool, float, float]]:
         """What the step waited for; see `gpuplace.cost.clock.path`.

@@ -25,7 +25,7 @@ from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 from gpuplace.progress import track
-from gpuplace.release import rules
+from gpuplace.release import resolve, rules
 from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
@@ -74,8 +74,8 @@ def load_graph_def(
     Args:
         source: as for ``open_model``.
         tags: which MetaGraphDef of a SavedModel, by all its tags; None: that of ``serve``.
-        signature: key of a signature: only what it needs, its calls marked to be inlined; None or ``""``: the whole
-            graph.
+        signature: key of a signature: only the nodes that it needs, their calls marked to be inlined; ``""``: the whole
+            graph; None: the serving signature; the whole graph of a model without signatures.
         function: name of a function of the library: its body alone, between ``_Arg`` and ``_Retval`` nodes, its calls
             marked to be inlined; None or ``""``: none.
         clear_devices: whether the nodes lose the devices that they ask for.
@@ -271,7 +271,7 @@ def load_placement_graph(
     Args:
         source: as for ``load_graph_def``.
         catalogue: where signatures are looked up; that of ``release`` if None.
-        release: see ``gpuplace.release``.
+        release: see ``gpuplace.release``; None: the process's, else the one that wrote the graph.
         tags, signature, function, clear_devices: as for ``load_graph_def``.
         inline_all: whether all calls are inlined, as ``do_function_inlining`` wants it.
 
@@ -279,8 +279,9 @@ def load_placement_graph(
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
         Other errors: as for ``load_graph_def``.
     """
-    catalogue = catalogue or default_catalogue(release)
     model = open_model(source)
+    release = resolve(release, model.release)
+    catalogue = catalogue or default_catalogue(release)
     part = model.part(tags, signature, function, clear_devices=clear_devices)
     graph_def = _graph_def(model, part, catalogue)
     library = functions_by_name(graph_def.library.function, catalogue.ops)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.errors import DataLossError
-from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph import GRAPH_DEF_VERSIONS, Graph
 from gpuplace.graphdef.function_graph import check_function, function_graph
 from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, MetaGraphDef
 from gpuplace.graphdef.saved_model import (
@@ -23,6 +23,7 @@ from gpuplace.graphdef.saved_model import (
     signature_graph,
     signature_keys,
     tags_text,
+    tensors_by_name,
     with_calls_inlined,
     without_devices,
 )
@@ -41,15 +42,6 @@ class Part:
     """Name of a function whose body alone is looked at; `""` for none."""
     clear_devices: bool = False
     """Whether the nodes lose the devices that they ask for."""
-
-    def options(self) -> dict[str, Any]:
-        """It as keyword arguments of `gpuplace.place`; only what is not as by default."""
-        found: dict[str, Any] = {"tags": self.tags} if self.tags is not None else {}
-        if self.function:
-            found["function"] = self.function
-        elif self.signature:
-            found["signature"] = self.signature
-        return {**found, "clear_devices": True} if self.clear_devices else found
 
 
 class Model:
@@ -80,17 +72,57 @@ class Model:
         return () if found is None else signature_keys(found)
 
     def serving_signature(self, tags: str | Iterable[str] | None = None) -> str:
-        """The signature that a model is asked by where nobody names one; `""` where there is none.
+        """Return the signature that serves the model: `serving_default`, otherwise the first by name; `""` without one.
+
+        Args:
+            tags: as for `part`.
 
         Raises:
             NotFoundError, ValueError: as `part` does.
         """
-        found = self._meta_graph(self.part(tags).tags)
+        if tags is not None and self.kind != "SavedModel":
+            raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {self.kind}")
+        found = self._meta_graph(tags)
         return "" if found is None else serving_signature(found)
+
+    def signature_tensors(self, part: Part) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+        """Return the inputs and outputs of a part's signature: name to the names of its tensors.
+
+        Args:
+            part: a part that is a signature.
+        """
+        signature = self._meta_graph(part.tags).signature_def[part.signature]
+        return tensors_by_name(signature.inputs), tensors_by_name(signature.outputs)
+
+    def collection(self, key: str) -> list[str]:
+        """Return the names of tensors and operations in a collection of a MetaGraphDef; none for another message.
+
+        Args:
+            key: such as `train_op`.
+        """
+        if self.kind != "MetaGraphDef" or key not in self.message.collection_def:
+            return []
+        return list(self.message.collection_def[key].node_list.value)
 
     def functions(self, tags: str | None = None) -> tuple[str, ...]:
         """Names of the functions of a graph's library, sorted."""
         return tuple(sorted({function.signature.name for function in self._graph(tags).library.function}))
+
+    @property
+    def release(self) -> str | None:
+        """Release whose rules the writer of the message followed, `"1.15"` or `"2.21"`; None where it is not recorded.
+
+        Source: `tensorflow_version` of the MetaGraphDef; the producer version of the GraphDef, which 1.15 ends
+        (tensorflow/core/public/version.h).
+        """
+        meta_graph = self._meta_graph(None) if self.kind != "SavedModel" or self.message.meta_graphs else None
+        if meta_graph is not None and (version := meta_graph.meta_info_def.tensorflow_version):
+            return "1.15" if version.startswith(("0.", "1.")) else "2.21"
+        graph = self.message if self.kind == "GraphDef" else getattr(meta_graph, "graph_def", None)
+        producer = 0 if graph is None else graph.versions.producer
+        if not producer:
+            return None
+        return "1.15" if producer <= GRAPH_DEF_VERSIONS["1.15"] else "2.21"
 
     def part(
         self,
@@ -100,19 +132,22 @@ class Model:
         *,
         clear_devices: bool = False,
     ) -> Part:
-        """The part that is named, with its tags as they are.
+        """Return the part that is named, with its tags resolved.
 
         Args:
-            tags: all tags of a graph of a SavedModel; None: that of `serve`.
-            signature: key of a signature; None or `""` for the whole graph.
+            tags: all tags of one graph of a SavedModel; None: the graph tagged `serve`.
+            signature: key of a signature; `""`: the whole graph; None: the serving signature, the whole graph of a
+                message without signatures.
             function: name of a function; None or `""` for none.
-            clear_devices: whether the nodes lose the devices that they ask for.
+            clear_devices: whether the nodes lose their requested devices.
 
         Raises:
             NotFoundError: no such tags, signature or function.
-            InvalidArgumentError: a SavedModel that holds nothing.
-            ValueError: `tags`, or `signature`, of what has none.
+            InvalidArgumentError: the SavedModel holds no graph.
+            ValueError: `tags` or `signature` for a message that has none.
         """
+        if signature is None and not function:
+            signature = self.serving_signature(tags)
         found = None
         if self.kind == "SavedModel":
             found = tags_text(choose_meta_graph(self.message, tags))
@@ -126,18 +161,18 @@ class Model:
             check_function(self.functions(found), function)
         return Part(found, signature or "", function or "", clear_devices)
 
-    def part_to_show(
-        self,
-        tags: str | Iterable[str] | None = None,
-        signature: str | None = None,
-        function: str | None = None,
-        *,
-        clear_devices: bool = False,
-    ) -> Part:
-        """The same; but where no signature is named, the one that the model is asked by: that is what runs."""
-        if signature is None:
-            signature = self.serving_signature(tags)
-        return self.part(tags, signature, function, clear_devices=clear_devices)
+    def options(self, part: Part) -> dict[str, Any]:
+        """Return a part of the model as keyword arguments of `gpuplace.place`, without defaults.
+
+        Args:
+            part: the part.
+        """
+        found: dict[str, Any] = {"tags": part.tags} if part.tags is not None else {}
+        if part.function:
+            found["function"] = part.function
+        elif part.signature or self.serving_signature(part.tags):
+            found["signature"] = part.signature
+        return {**found, "clear_devices": True} if part.clear_devices else found
 
     def graph_def(self, part: Part, catalogue: Catalogue) -> Any:
         """A part as a `GraphDef`; calls in a signature and in a function are marked to be inlined.
@@ -172,7 +207,7 @@ class Model:
         told += f"; {_counted(sets, 'other tag set')}" if sets > 0 else ""
         return told + ("; devices that nodes ask for are cleared" if part.clear_devices else "")
 
-    def _meta_graph(self, tags: str | None) -> Any:
+    def _meta_graph(self, tags: str | Iterable[str] | None) -> Any:
         if self.kind == "SavedModel":
             return choose_meta_graph(self.message, tags)
         return self.message if self.kind == "MetaGraphDef" else None

@@ -153,6 +153,15 @@ def without_devices(graph_def: Any) -> Any:
     return made
 
 
+def tensors_by_name(infos: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names of the tensors of each input or output of a signature.
+
+    Args:
+        infos: its name to a `TensorInfo`.
+    """
+    return {name: tuple(_tensor_names(infos[name])) for name in sorted(infos)}
+
+
 def _tensor_names(info: Any) -> Iterator[str]:
     """The tensors that a `TensorInfo` stands for."""
     kind = info.WhichOneof("encoding")

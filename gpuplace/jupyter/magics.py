@@ -229,7 +229,7 @@ def _part_of(source: Any, options: argparse.Namespace) -> tuple[Any, dict[str, A
     try:
         if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "DESCRIPTOR"):
             model = open_model(source)
-            return model, model.part_to_show(**asked).options()
+            return model, model.options(model.part(**asked))
     except ValueError as error:
         raise UsageError(str(error)) from None
     if options.tags is not None or options.signature:

@@ -2,7 +2,7 @@
 
 The name scopes that the program made are all there, under their own names. Two kinds are added in larger graphs:
 
-- A *shelf* for each kind of bookkeeping (`gpuplace.picture.bookkeeping`), with the scopes of its nodes in it:
+- A *shelf* for each kind of bookkeeping (`gpuplace.subject.bookkeeping`), with the scopes of its nodes in it:
   ``(saver)/save/RestoreV2``. Shelves have no lines to the rest.
 - A *stretch* of a scope with more boxes than a look takes in: neighbours in the order in which they run, cut where the
   fewest lines cross, so that blocks and layers stay whole: ``conv1 … pool2``.
@@ -25,7 +25,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from gpuplace.graph.op_sets import CONSTANT_OPS
-from gpuplace.picture.bookkeeping import SHELVES, bookkeeping
+from gpuplace.subject.bookkeeping import SHELVES, bookkeeping
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.tables.text import shortened

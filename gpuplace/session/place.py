@@ -51,6 +51,7 @@ def place(
     signature: str | None = None,
     function: str | None = None,
     clear_devices: bool = False,
+    whole_graph: bool = False,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
 ) -> Placement:
@@ -63,17 +64,20 @@ def place(
         machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
             which CUDA_VISIBLE_DEVICES may hide GPUs, if None.
         config: a `ConfigProto`, or anything with its attributes.
-        release: which TensorFlow to behave like; the process's release if None.
+        release: which TensorFlow to behave like. None: the process's release; where none is chosen, the one that wrote
+            the file or message (`tensorflow_version` of a SavedModel, producer version of a GraphDef).
         on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
         catalogue: op definitions and kernels; the release's own if None.
         assigned: node name -> full name of the device that the node already has.
         default_local_device: full name of the device that goes before equally good ones.
         tags: which graph of a SavedModel, by all its tags; that of `serve` if None.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
-            functions that they call inlined. A session places the whole graph, as is done where this is None or `""`.
+            functions that they call inlined. `""`: the whole graph. None: the serving signature; the whole graph of a
+            model without signatures.
         function: name of a function of the graph's library: its body alone is placed, between `_Arg` and `_Retval`
             nodes, as where it is called and not inlined; what a caller would pin to a device is not pinned.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
+        whole_graph: whether the whole graph of a SavedModel is placed, loader and saver included, as a session does.
         soft_placement: whether a request that cannot be met is dropped; what `config` says in `allow_soft_placement` if
             None, over which this goes.
         visible_devices: the GPUs of the machine that TensorFlow sees: numbers such as `[2, 0]`, of which the first
@@ -114,6 +118,7 @@ def place_for(
     signature: str | None = None,
     function: str | None = None,
     clear_devices: bool = False,
+    whole_graph: bool = False,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
 ) -> Placement:
@@ -122,10 +127,12 @@ def place_for(
     Args:
         soft_switch: what turns on soft placement there, for advice: a keyword argument, an option of a command.
         graph, machine, config, release, on_error, catalogue, assigned, default_local_device: as of `place`.
-        tags, signature, function, clear_devices, soft_placement, visible_devices: as of `place`.
+        tags, signature, function, clear_devices, whole_graph, soft_placement, visible_devices: as of `place`.
     """
-    name = releases.resolve(release)
+    graph = graph_or_model(graph)
+    name = releases.resolve(release, release_of(graph))
     known = catalogue or default_catalogue(name)
+    signature = signature_choice(signature, function, whole_graph)
     choice = _Choice(tags, signature, function, clear_devices, inlines_all(config))
     if (
         isinstance(graph, Placement)
@@ -139,13 +146,60 @@ def place_for(
         placer = Placer(made, known, rules=releases.rules(name), release=name)
     return place_again(
         placer,
-        devices_of(machine, config, visible_devices, release),
+        devices_of(machine, config, visible_devices, name),
         soft=is_soft(config, soft_placement),
         assigned=assigned,
         default_local_device=default_local_device,
         on_error=on_error,
         soft_switch=soft_switch,
     )
+
+
+def signature_choice(signature: str | None, function: str | None, whole_graph: bool) -> str | None:
+    """Return the signature that `signature=`, `function=` and `whole_graph=` choose together: `""` for the whole graph.
+
+    Args:
+        signature: key of a signature, or None.
+        function: name of a function, or None.
+        whole_graph: whether the whole graph is meant.
+
+    Raises:
+        ValueError: they contradict each other.
+    """
+    if whole_graph and (signature or function):
+        raise ValueError("whole_graph chooses the whole graph: leave out signature and function")
+    return "" if whole_graph else signature
+
+
+def graph_or_model(graph: Any) -> Any:
+    """Return a graph of ours or a `Placement` as it is, the graph of a session, and anything else as a `Model`.
+
+    Args:
+        graph: as of `place`.
+
+    Raises:
+        As `gpuplace.graphdef.load.open_model`.
+    """
+    if isinstance(graph, Graph | PlacementGraph | Placement):
+        return graph
+    inner = getattr(graph, "graph", None)
+    if isinstance(inner, Graph | PlacementGraph):
+        return inner
+    from gpuplace.graphdef.load import open_model
+
+    return open_model(graph)
+
+
+def release_of(graph: Any) -> str | None:
+    """Return the release that wrote a file or message, or that a `Placement` was made as; None where it is unknown.
+
+    Args:
+        graph: what `graph_or_model` returned.
+    """
+    if isinstance(graph, PlacementGraph):
+        graph = getattr(graph.source, "model", None)
+    found: str | None = getattr(graph, "release", None)
+    return found
 
 
 def graph_to_place(graph: GraphLike, catalogue: Catalogue, release: str | None = None) -> PlacementGraph:
@@ -161,9 +215,9 @@ def graph_to_place(graph: GraphLike, catalogue: Catalogue, release: str | None =
     """
     if isinstance(graph, Placement):
         return graph.placer.graph
-    return _placement_graph(
-        graph, catalogue, releases.resolve(release), _Choice(None, None, None, False, False)
-    )
+    graph = graph_or_model(graph)
+    name = releases.resolve(release, release_of(graph))
+    return _placement_graph(graph, catalogue, name, _Choice(None, None, None, False, False))
 
 
 def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
@@ -204,9 +258,8 @@ def inlines_all(config: Any) -> bool:
 
 
 def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Choice) -> PlacementGraph:
-    inner = getattr(graph, "graph", None)
-    if not isinstance(graph, Graph | PlacementGraph) and isinstance(inner, Graph | PlacementGraph):
-        graph = inner
+    if isinstance(graph, Placement):
+        graph = graph.graph
     if isinstance(graph, Graph | PlacementGraph):
         is_whole = choice.signature == "" and not getattr(graph, "part", "")
         if choice.tags is not None or choice.function or (choice.signature is not None and not is_whole):

@@ -21,11 +21,13 @@ from gpuplace.cost.estimate import estimate
 from gpuplace.cost.grid import fed_shapes, grid_row
 from gpuplace.cost.shapes.feeds import fed_sizes
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_part import feed_name, fetch_names, single_feeds
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
+from gpuplace.release import resolve
 from gpuplace.session.place import inlines_all, place
+from gpuplace.subject.step_part import single_feeds
+from gpuplace.subject.subject import feed_name, fetch_names
 from gpuplace.sweeps.cases import Setting
 from gpuplace.sweeps.graphs import SentGraph
 from gpuplace.why.placement import Placement
@@ -68,7 +70,7 @@ COLUMNS: Mapping[str, Mapping[str, type]] = {
 OUTCOME = {"seconds": float, "error": str, "message": str}
 """The last columns: how long the case took, and the class and text of what went wrong."""
 
-_PLACED = ("tags", "signature", "function", "clear_devices", "soft_placement")
+_PLACED = ("tags", "signature", "function", "whole_graph", "clear_devices", "soft_placement")
 _STEP = (*_PLACED, "fetches", "feeds", "trip_counts")
 OPTIONS = {
     "place": _PLACED,
@@ -160,7 +162,9 @@ class Answers:
         try:
             if isinstance(graph, OpError):
                 raise graph
-            row.update(self._asked(graph, key).answer(setting))
+            asked = self._asked(graph, key)
+            row["release"] = resolve(setting.release, asked.model.release)
+            row.update(asked.answer(setting._replace(release=row["release"])))
         except Exception as error:  # whatever goes wrong in a case is what its row says
             row["error"], row["message"] = type(error).__name__, str(error)
         row["seconds"] = time.perf_counter() - begin
@@ -236,7 +240,7 @@ class _Asked:
             step = self._steps[key] = estimate(
                 placement, self.fetches, config=config, release=setting.release, **self.options
             )
-        found = grid_row(step, "", batch_of(fed_shapes(step.question["feeds"])))._asdict()
+        found = grid_row(step, "", batch_of(fed_shapes(step.request.feeds)))._asdict()
         row = {name: found[name] for name in COLUMNS["estimate"] if name in found}
         row["rate"] = None if row["rate"] != row["rate"] else row["rate"]
         return {**row, "peak_memory": dict(step.peak_memory)}

@@ -47,8 +47,8 @@ class Setting(NamedTuple):
     """The machine's name."""
     config_name: str
     """The config's name."""
-    release: str
-    """As which TensorFlow."""
+    release: str | None
+    """The TensorFlow to place as; None: the one that wrote the graph."""
     devices: DeviceSet | OpError
     """The machine's devices, or why there are none."""
     config: bytes | None
@@ -146,16 +146,15 @@ def settings(machines: Any, configs: Any, names: Any, visible_devices: Any = Non
 
     Args:
         machines, configs: as of `gpuplace.sweep`.
-        names: releases, one or several; None: the process's.
+        names: releases, one or several; None: the process's, otherwise the one that wrote each graph.
         visible_devices: as of `gpuplace.place`.
 
     Raises:
         TypeError, ValueError: one of them is nothing of the kind.
     """
     found = []
-    wanted = [
-        releases.resolve(name) for name in ([names] if names is None or isinstance(names, str) else names)
-    ]
+    given = [names] if names is None or isinstance(names, str) else names
+    wanted = [None if name is None and not releases.is_chosen() else releases.resolve(name) for name in given]
     known = named_configs(configs)
     for name, machine in named_machines(machines):
         for config_name, config in known:

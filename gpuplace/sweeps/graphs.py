@@ -131,7 +131,7 @@ def _given(graph: Any) -> str | SentGraph:
     if isinstance(graph, PlacementGraph):
         source = graph.source
         if isinstance(source, PlacedPart):
-            graph, part = source.model, tuple(sorted(source.part.options().items()))
+            graph, part = source.model, tuple(sorted(source.model.options(source.part).items()))
         elif isinstance(source, Graph):
             graph = source
     if isinstance(graph, Graph):

@@ -21,6 +21,7 @@ from gpuplace.callers import warn
 from gpuplace.display import above
 from gpuplace.errors import OpError
 from gpuplace.progress import track
+from gpuplace.release import DEFAULT_RELEASE
 from gpuplace.sweeps.answers import CASE, Row, question_of
 from gpuplace.sweeps.cases import Setting, key_of, settings
 from gpuplace.sweeps.graphs import NamedGraph, named_graphs
@@ -62,7 +63,7 @@ def sweep(
             can be placed.
         client: a ``distributed.Client`` or the address of a dask scheduler; None: this process, and processes of this
             machine if there is more to do than they take to start.
-        releases: as which TensorFlow, one or several; None: the process's.
+        releases: as which TensorFlow, one or several; None: the process's, otherwise the one that wrote each graph.
         resume: a Parquet file that rows are saved in as they come. What it holds is not asked again, so that a sweep
             that was ended goes on.
         on_row: called with each row, a dict, when it is there; those of `resume` come first.
@@ -100,7 +101,7 @@ def sweep(
     def take(number: int, row: Row, key: str = "") -> None:
         graph, setting = divmod(number, len(placed_with))
         at = placed_with[setting]
-        names = (wanted[graph].name, at.machine, at.config_name, at.release)
+        names = (wanted[graph].name, at.machine, at.config_name, at.release or DEFAULT_RELEASE)
         rows[number] = {"case": number, **dict(zip(CASE, names, strict=True)), **row}
         untold.append(rows[number])
         if saved is not None and key:  # before it is told: who stops the sweep then finds it in the file
@@ -117,7 +118,7 @@ def sweep(
     try:
         for number, key in enumerate(keys):
             if saved is not None and key and (row := saved.done(key)) is not None:
-                take(number, {name: value for name, value in row.items() if name not in ("case", *CASE)})
+                take(number, {name: value for name, value in row.items() if name not in ("case", *CASE[:-1])})
         left = [number for number in range(count) if number not in rows]
         work = Work(question, wanted, placed_with, left)
         for number, row in track(

@@ -22,7 +22,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
-from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
+from gpuplace.typing import DataFrame, Picture, PictureOptions, Subject, Trace
 from gpuplace.why.messages import SOFT_FIELD, error_of
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
@@ -133,6 +133,17 @@ class Placement(Placed, Mapping[str, str]):
         from gpuplace.why.explain import explain
 
         return explain(self, self.graph.index[name])
+
+    @property
+    def subject(self) -> Subject:
+        """One step of the graph: which nodes run, what is fetched and fed; see `gpuplace.subject.subject`.
+
+        Raises:
+            InvalidArgumentError: the graph has no nodes.
+        """
+        subject_of = above("gpuplace.subject.subject", "subject_of")
+        found: Subject = subject_of(self.graph, self.placer.catalogue)
+        return found
 
     @property
     def verdicts(self) -> Verdicts:

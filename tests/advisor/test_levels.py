@@ -31,8 +31,13 @@ def layers(count=4, width=2048):
     return graph
 
 
-def case_of(graph, machine="2x K80"):
-    return _case(graph, "train", None, machine, "step_time", None, None, None, None, None)[0]
+def case_and_bound(graph, machine="2x K80", **options):
+    options = {"fetches": "train", **options}
+    return _case(graph, machine, "step_time", None, None, None, {}, options, None)[:2]
+
+
+def case_of(graph, machine="2x K80", **options):
+    return case_and_bound(graph, machine, **options)[0]
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +86,8 @@ def looped():
 @pytest.mark.parametrize("has_loop", [False, True])
 def test_the_search_has_the_estimates_clock_to_the_last_bit(machine, has_loop):
     """As it stands and compiled, by the search's groups and by units, and of the placement that TensorFlow makes."""
-    graph, trips = (looped(), {"loop": 8}) if has_loop else (layers(2, 512), None)
-    case = _case(graph, "train", None, machine, "step_time", None, None, None, None, trips)[0]
+    options = {"trip_counts": {"loop": 8}} if has_loop else {}
+    case = case_of(looped() if has_loop else layers(2, 512), machine, **options)
     rehearsal = case.rehearsal
     made = step_problem(rehearsal)
     chains = [Chain(Ground(made.problem, "step_time", is_compiled), [1, 1]) for is_compiled in (False, True)]
@@ -113,7 +118,7 @@ def bound_in_numbers(case):
 
 def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
     graph = layers()
-    case, bound, _ = _case(graph, "train", None, "2x K80", "step_time", None, None, None, None, None)
+    case, bound = case_and_bound(graph)
     tight, rehearsal = bound_in_numbers(case), case.rehearsal
     assert tight > bound * 1.001
     assert tf.advise(graph, "train", machine="2x K80", steps=20).bound == pytest.approx(tight, rel=1e-9)
@@ -124,9 +129,7 @@ def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
 
 
 def test_a_loop_is_not_bounded_by_a_step_that_knows_no_overlapping_iterations():
-    case, bound, _ = _case(
-        looped(), "train", None, "2x K80", "step_time", None, None, None, None, {"loop": 8}
-    )
+    case, bound = case_and_bound(looped(), trip_counts={"loop": 8})
     assert bound_in_numbers(case) > bound
     search = StepSearch(case.rehearsal, Budget(10.0, 20))
     assert (case.rehearsal.step.node_runs > 1).any() and search.run() and search.bound == 0

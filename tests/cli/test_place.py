@@ -283,7 +283,8 @@ def test_tags_and_a_signature_of_a_saved_model(gpuplace, tmp_path):
         return [row["node"] for row in json.loads(result.stdout)]
 
     assert nodes() == ["plain"]
-    assert nodes("--tags", "serve,gpu") == ["x", "other"]
+    assert nodes("--tags", "serve,gpu") == ["x"]
+    assert nodes("--tags", "serve,gpu", "--whole-graph") == ["x", "other"]
     assert nodes("--tags", "serve,gpu", "--signature", "s") == ["x"]
     result = gpuplace("place", tmp_path, *TWO, "--signature", "s")
     assert result.returncode == 1
@@ -304,14 +305,18 @@ def test_what_of_a_model_is_placed(gpuplace, tmp_path):
         assert result.returncode == 0
         return result.stderr, {line.split()[0] for line in result.stdout.splitlines()[1:]}
 
-    told, nodes = placed()
-    assert told == "whole graph of saved_model.pb, tags serve; 2 signatures\n" and "saver" in nodes
-    assert placed("--signature", "") == (told, nodes)
-    told, nodes = placed("--signature", "a")
-    assert told == "signature a of saved_model.pb, tags serve; 1 other\n"
+    subject, nodes = placed()
+    assert subject.startswith("Signature serving_default of net, ")
     assert "saver" not in nodes and "call/twice" in nodes
-    told, nodes = placed("--function", "add")
-    assert told.startswith("function add of saved_model.pb") and "sum_RetVal" in nodes
+    subject, whole = placed("--whole-graph")
+    assert "saver" in whole and subject.endswith("placed as TensorFlow 1.15\n")
+    assert placed("--signature", "") == (subject, whole)
+    subject, nodes = placed("--signature", "a")
+    assert subject.startswith("Signature a of net, ") and "saver" not in nodes
+    subject, nodes = placed("--function", "add")
+    assert subject.startswith("Function add of net, ") and "sum_RetVal" in nodes
+    result = gpuplace("place", "net", *TWO, "--whole-graph", "--signature", "a")
+    assert result.returncode == 2 and "leave out signature and function" in result.stderr
     assert gpuplace("place", "net", *TWO, "--format", "json").stderr == ""
     result = gpuplace("explain", "net", "one", *TWO, "--function", "add_on_gpu_1", "--clear-devices")
     assert result.returncode == 0 and "asked for" not in result.stdout

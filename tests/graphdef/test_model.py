@@ -27,21 +27,20 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU"
 def test_the_signature_that_a_model_is_asked_by(keys, chosen):
     model = Model(saved_model(*keys))
     assert model.serving_signature() == chosen
-    assert model.part_to_show().signature == chosen
-    assert model.part_to_show(signature="").signature == ""
-    assert model.part().signature == ""
+    assert model.part().signature == chosen
+    assert model.part(signature="").signature == ""
     assert model.signatures("serve") == (*sorted(keys), "__saved_model_init_op")
 
 
 def test_the_signature_of_other_tags():
     model = Model(with_tags(saved_model("serving_default"), "gpu", "train", signature="step"))
     assert model.tag_sets == ("serve", "gpu,train")
-    part = model.part_to_show("train, gpu")
+    part = model.part("train, gpu")
     assert (part.tags, part.signature) == ("gpu,train", "step")
     with pytest.raises(NotFoundError, match="Could not find signature"):
         model.part(["gpu", "train"], "serving_default")
     with pytest.raises(NotFoundError, match="Could not find meta graph def"):
-        model.part_to_show("tpu")
+        model.part("tpu")
 
 
 def test_parts_in_words(tmp_path):
@@ -73,8 +72,10 @@ def test_parts_in_words(tmp_path):
 
 def test_a_signature_with_nothing_in_it_is_the_whole_graph():
     message = saved_model("s")
-    assert list(gpuplace.place(message, TWO, signature="")) == list(gpuplace.place(message, TWO))
-    assert "saver" in gpuplace.place(message, TWO) and "saver" not in gpuplace.place(
+    assert list(gpuplace.place(message, TWO, signature="")) == list(
+        gpuplace.place(message, TWO, whole_graph=True)
+    )
+    assert "saver" in gpuplace.place(message, TWO, whole_graph=True) and "saver" not in gpuplace.place(
         message, TWO, signature="s"
     )
     assert gpuplace.place(graph_def(), TWO, signature="")["saver"]

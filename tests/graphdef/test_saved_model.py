@@ -96,7 +96,14 @@ def test_a_model_without_graphs():
 
 def test_a_signature_takes_what_it_needs():
     message = model(meta_graph(["serve"], "go", "other", signatures=["first", "second"]))
-    assert list(gpuplace.place(message, TWO)) == ["go", "other", "first_x", "first_y", "second_x", "second_y"]
+    assert list(gpuplace.place(message, TWO, whole_graph=True)) == [
+        "go",
+        "other",
+        "first_x",
+        "first_y",
+        "second_x",
+        "second_y",
+    ]
     assert list(gpuplace.place(message, TWO, signature="second")) == ["go", "second_x", "second_y"]
     assert list(gpuplace.place(message.meta_graphs[0], TWO, signature="first")) == [
         "go",
@@ -167,7 +174,7 @@ def test_a_model_whose_ops_have_no_code_here(tmp_path):
 
 def test_a_signature_of_tensorflow_2_has_its_functions_written_out(recorded):
     folder = recorded / "saved_trainer"
-    whole = gpuplace.place(folder, TWO, release="2.21")
+    whole = gpuplace.place(folder, TWO, whole_graph=True, release="2.21")
     assert "StatefulPartitionedCall" in {whole.graph.op_type(i) for i in range(len(whole))}
     called = gpuplace.place(folder, TWO, release="2.21", signature="train")
     kinds = {called.graph.op_type(i) for i in range(len(called))}

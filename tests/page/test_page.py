@@ -153,7 +153,7 @@ def bodies_in(page):
 
 def test_the_page_holds_the_bodies_of_what_is_called(tmp_path):
     path = folder(tmp_path, saved_model("serving_default"))
-    placement = tf.place(path, "2x Tesla K40c")
+    placement = tf.place(path, "2x Tesla K40c", whole_graph=True)
     data = page_data(placement)
     names = placement.graph.names
     assert {names[node]: calls for node, calls in data["calls"]} == {

@@ -50,7 +50,8 @@ LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
 LAYERS["saving"] = LAYERS["session"] | {"session"}
 LAYERS["training"] = LAYERS["saving"] | {"saving"}
-LAYERS["cost"] = LAYERS["training"] | {"training"}
+LAYERS["subject"] = LAYERS["training"] | {"training"}
+LAYERS["cost"] = LAYERS["subject"] | {"subject"}
 LAYERS["advisor"] = LAYERS["cost"] | {"cost"}
 LAYERS["sweeps"] = LAYERS["advisor"] | {"advisor"}
 LAYERS["clusters"] = LAYERS["training"]
@@ -109,6 +110,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
+        "gpuplace.subject.subject",
         "gpuplace.tables.dependency_trace",
     },
     "gpuplace.why.blame": {"gpuplace.jupyter.frames.explanation_frames"},
@@ -161,6 +163,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.placer",
         "gpuplace.why",
         "gpuplace.backends",
+        "gpuplace.subject",
         "gpuplace.cost",
         "gpuplace.memory",
         "gpuplace.plan",

@@ -390,3 +390,14 @@ def test_a_case_is_told_that_was_kept_when_the_sweep_was_ended(graphs, tmp_path,
             str(graphs / "*"), MACHINES, resume=tmp_path / "saved.parquet", workers=1, on_row=told.append
         )
     assert len(frame) == len(told) == 1 and told[0]["case"] == frame.index[0]
+
+
+def test_the_release_is_that_of_each_graph_where_none_is_chosen():
+    old, new = tf.Graph().as_graph_def(), tf.Graph().as_graph_def()
+    for message, producer in ((old, 134), (new, 2474)):
+        message.versions.producer = producer
+        message.node.add(name="a", op="NoOp")
+    frame = tf.sweep({"old": old, "new": new}, "cpu")
+    assert frame["release"].tolist() == ["1.15", "2.21"] and not frame["error"].notna().any()
+    tf.set_release("1.4")
+    assert tf.sweep({"old": old, "new": new}, "cpu")["release"].tolist() == ["1.4", "1.4"]

@@ -18,7 +18,7 @@ that placement's. The program as it is competes to the end, so that an advice is
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -73,11 +73,17 @@ def advise(
     cost_model: CostModel | None = None,
     trip_counts: Mapping[str, float] | None = None,
     progress: Callable[[SearchProgress], None] | None = None,
+    batch: int | None = None,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    function: str | None = None,
+    whole_graph: bool = False,
 ) -> Advice:
-    """Searches for a better placement of a step.
+    """Search for a better placement of a step.
 
     Args:
-        graph, fetches, feeds, machine, config, release, trip_counts: as of `gpuplace.estimate`.
+        graph, fetches, feeds, machine, config, release, trip_counts, batch: as of `gpuplace.estimate`.
+        tags, signature, function, whole_graph: as of `gpuplace.estimate`.
         cost_model: likewise; `CostModel.fit(metadata, graph)` makes one from measured steps.
         objective: ``"step_time"``: of one step; ``"throughput"``: what the busiest device or link works in a step,
             which steps in a pipeline can follow each other by; ``"memory"``: that all GPUs have room, then the fewest
@@ -104,9 +110,15 @@ def advise(
         raise TypeError(f"progress is a function of a SearchProgress; got {progress!r}")
     steps, seed = None if steps is None else int(steps), int(seed)
     budget = Budget(seconds, steps)
-    case, bound, said = _case(
-        graph, fetches, feeds, machine, objective, keep, config, release, cost_model, trip_counts
-    )
+    part = {"tags": tags, "signature": signature, "function": function, "whole_graph": whole_graph}
+    options = {
+        "fetches": fetches,
+        "feeds": feeds,
+        "trip_counts": trip_counts,
+        "batch": batch,
+        "whole_graph": whole_graph,
+    }
+    case, bound, said = _case(graph, machine, objective, keep, config, release, part, options, cost_model)
     rehearsal = case.rehearsal
     # to place and to estimate takes as long at the end as at the beginning
     budget.leave(max(_JUDGED * seconds, time.perf_counter() - budget.begin))
@@ -147,15 +159,14 @@ def check_question(objective: str, seconds: float, steps: int | None, seed: int)
 
 def _case(
     graph: Any,
-    fetches: Any,
-    feeds: Mapping[Any, Any] | None,
     machine: Any,
     objective: str,
     keep: Any,
     config: Any,
     release: str | None,
+    part: Mapping[str, Any],
+    options: Mapping[str, Any],
     cost_model: CostModel | None,
-    trip_counts: Mapping[str, float] | None,
 ) -> tuple[Case, float, list[str]]:
     """The step with what may be chosen, what no placement is below, and what there is to say."""
     soft = None
@@ -163,12 +174,12 @@ def _case(
         machine = graph.device_set if machine is None else machine
         release = release or graph.release
         soft = graph.soft or None
-    asked = place(graph, machine, config, release, on_error="keep", soft_placement=soft)
+    asked = place(graph, machine, config, release, on_error="keep", soft_placement=soft, **part)
     said: list[str] = []
     baseline = None
 
     def estimated(placement: Placement) -> Any:
-        return estimate(placement, fetches, feeds, None, config, placement.release, cost_model, trip_counts)
+        return estimate(placement, config=config, release=placement.release, cost_model=cost_model, **options)
 
     if asked.errors:
         said.append(f"As the program has it, it cannot be placed: {asked.errors[0].message.splitlines()[0]}")

@@ -214,9 +214,9 @@ class Rehearsal:
         )
         is_variable = of(lambda name: name in VARIABLE_OPS)
         is_kept = is_variable | of(lambda name: name in CONSTANT_OPS)
-        is_alias = of(lambda name: name in PASSING_ON) | step.flow.folded
+        is_alias = of(lambda name: name in PASSING_ON) | step.flow.step.folded
         is_update = of(lambda name: name.startswith(UPDATES_OF_VARIABLES))
-        own = np.where(is_alias | is_update | is_kept | step.flow.dead, 0.0, sizes)
+        own = np.where(is_alias | is_update | is_kept | step.flow.step.dead, 0.0, sizes)
         groups = len(self.freedom.default)
         kept = np.where(is_kept, sizes, 0.0)
         read = np.zeros(groups)  # a handle says nothing of its variable's size; what reads it does

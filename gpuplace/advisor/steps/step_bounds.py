@@ -119,7 +119,9 @@ def _longest_way(step: StepEstimate, table: Floats) -> float:
     types = [signature.op_type for signature in graph.signatures]
     stops = np.array([name in _METADATA for name in types] or [False])[graph.signature] | step.flow.on_host
     loops = np.array([name in NEXT_ITERATIONS for name in types] or [False])[graph.signature]
-    skip = (graph.src_output == CONTROL) | stops[graph.dst] | loops[graph.src] | step.flow.folded[graph.dst]
+    skip = (
+        (graph.src_output == CONTROL) | stops[graph.dst] | loops[graph.src] | step.flow.step.folded[graph.dst]
+    )
     reached = least.tolist()
     own = least.tolist()
     start, src, left_out = graph.in_start.tolist(), graph.src.tolist(), skip.tolist()

@@ -15,12 +15,12 @@ from typing import Any
 from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, answered
 from gpuplace.cost.memory.step_requests import Asked, StepToAsk
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.cost.step_part import StepPart
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import OpError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.release import acting_as
+from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
 _MOST = 5

@@ -18,12 +18,12 @@ from gpuplace.cost.memory.requests import MemoryRequests
 from gpuplace.cost.memory.running_graph import running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.cost.step_part import StepPart
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.plan.lowered_graph import program_of
+from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")

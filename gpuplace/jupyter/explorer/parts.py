@@ -77,7 +77,7 @@ class Parts:
             if clear_devices:
                 chosen = Part(chosen.tags, chosen.signature, chosen.function, clear_devices)
         elif self.model is not None:
-            chosen = self.model.part_to_show(tags, signature, function, clear_devices=clear_devices)
+            chosen = self.model.part(tags, signature, function, clear_devices=clear_devices)
         else:
             if tags is not None or signature:
                 raise ValueError("tags and signature choose a part of a SavedModel: this is none")
@@ -126,7 +126,11 @@ class Parts:
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """The part as keyword arguments of `gpuplace.place`; only what is not as by default."""
-        return Part(*settings.part).options()
+        part = Part(*settings.part)
+        if self.model is not None:
+            return self.model.options(part)
+        found: dict[str, Any] = {"function": part.function} if part.function else {}
+        return {**found, "clear_devices": True} if part.clear_devices else found
 
     # ---------------------------------------------------------------------------------------------------------- words
 

@@ -41,7 +41,7 @@ from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.session.called import pins_of_call, place_called
-from gpuplace.session.place import SOFT_KEYWORD, is_soft, place
+from gpuplace.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
 from gpuplace.typing import VisibleDevices
@@ -132,7 +132,9 @@ class WhatIf:
         known = None if machine is None else as_machine(machine)
         if known is None:
             known = Machine() if self.is_fixed else current_machine()
-        self.settings = Settings.begin(known, releases.resolve(release), config, environ)
+        self.settings = Settings.begin(
+            known, releases.resolve(release, release_of(self.graph)), config, environ
+        )
         given_switches = {"soft_placement": soft_placement, "visible_devices": visible_devices}
         if self.is_fixed and any(value is not None for value in given_switches.values()):
             self.changed(**{name: value for name, value in given_switches.items() if value is not None})

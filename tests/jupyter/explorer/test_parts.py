@@ -251,7 +251,7 @@ def test_graphs_with_functions():
 
 
 def test_a_placement_is_explored_as_it_is(path):
-    explorer = tf.explore(tf.place(path, TWO))
+    explorer = tf.explore(tf.place(path, TWO, whole_graph=True))
     assert (explorer.signature, nodes(explorer)) == ("", WHOLE)
     explorer.signature = "a"
     assert "call/twice" in nodes(explorer)

@@ -1,14 +1,15 @@
-"""Which nodes keep a model's books: what initialises variables, saves, summarises, fills queues and counts steps.
+"""Bookkeeping nodes: initialisers, savers, summaries, input queues and step counters.
 
-They outnumber the network in most training graphs, and no data flows from them into it, so a picture sets them aside::
+They outnumber the model in most training graphs, and no data flows from them into it. A step does not run them, and a
+picture sets them aside::
 
     w ── read ──────────────> MatMul        w, read, MatMul: the network
     │                                       zeros, Assign:   initialisers
     └─ Assign <── zeros  Assign_1 <── Restore   Restore, Assign_1: saver
 
-It starts from op types that do nothing else. A node that works for such nodes alone joins them, and so does one
-that only they, and constants, work for. What is computed of the network's data to be summarised or saved stays: a
-loss may have no other use in the graph.
+The search starts from op types that do nothing else. A node joins them if all its consumers are bookkeeping, or if all
+its inputs are bookkeeping or constants. A node that computes with the model's data stays, even if only a summary or a
+saver consumes it: a loss may have no other use in the graph.
 
 >>> from gpuplace.tables.placement_view import PlacementView
 >>> rows = [("w", "VariableV2"), ("zeros", "Const"), ("w/Assign", "Assign"), ("x", "Neg"), ("s", "ScalarSummary")]
@@ -24,11 +25,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, VARIABLE_OPS
-from gpuplace.tables.placement_view import PlacementView
+from gpuplace.placer.placement_graph import PlacementGraph
 
 SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
 """What is set aside, by the number that `bookkeeping` gives."""
@@ -63,8 +66,79 @@ _LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
 """Names of a log, which tells nothing of edges."""
 
 
-def bookkeeping(view: PlacementView) -> np.ndarray:
-    """[nodes] int64: position in `SHELVES` of what a node is for, -1 for the network's own."""
+class NodeColumns(Protocol):
+    """A graph as columns; a `PlacementView` is one."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """[nodes] names."""
+
+    @property
+    def op_types(self) -> Sequence[str]:
+        """The distinct op types."""
+
+    @property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+
+    @property
+    def src(self) -> np.ndarray:
+        """[edges] producing node."""
+
+    @property
+    def dst(self) -> np.ndarray:
+        """[edges] consuming node."""
+
+    @property
+    def knows_edges(self) -> bool:
+        """False for a log, which lists nodes only."""
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphColumns:
+    """A `PlacementGraph` as columns."""
+
+    graph: PlacementGraph
+    knows_edges: bool = True
+
+    @property
+    def names(self) -> Sequence[str]:
+        """[nodes] names."""
+        return self.graph.names
+
+    @property
+    def op_types(self) -> Sequence[str]:
+        """[signatures] op types; one may be there several times."""
+        return [signature.op_type for signature in self.graph.signatures]
+
+    @property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+        return self.graph.signature
+
+    @property
+    def src(self) -> np.ndarray:
+        """[edges] producing node."""
+        return self.graph.src
+
+    @property
+    def dst(self) -> np.ndarray:
+        """[edges] consuming node."""
+        return self.graph.dst
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+
+def bookkeeping(view: NodeColumns) -> np.ndarray:
+    """Return the bookkeeping purpose of every node: [nodes] int64 index into `SHELVES`, -1 for a node of the model.
+
+    Args:
+        view: the graph.
+    """
     found = np.full(len(view), -1, dtype=np.int64)
     by_type = np.array([_kind(_SEEDS, op_type) for op_type in view.op_types] or [-1])
     found[:] = by_type[view.op_type]
@@ -90,7 +164,7 @@ def _kind(table: Sequence[tuple[re.Pattern[str], int]], text: str, *, whole: boo
     return next((kind for form, kind in table if (form.fullmatch if whole else form.search)(text)), -1)
 
 
-def _of_types(view: PlacementView, test: Callable[[str], bool]) -> np.ndarray:
+def _of_types(view: NodeColumns, test: Callable[[str], bool]) -> np.ndarray:
     """[nodes] bool: whose op type passes a test."""
     passed: np.ndarray = np.array([*map(test, view.op_types), False], dtype=bool)[view.op_type]
     return passed
@@ -99,7 +173,7 @@ def _of_types(view: PlacementView, test: Callable[[str], bool]) -> np.ndarray:
 class _Edges:
     """The nodes before and after each node; data and control edges alike."""
 
-    def __init__(self, view: PlacementView) -> None:
+    def __init__(self, view: NodeColumns) -> None:
         self.inputs = _neighbours(view.dst, view.src, len(view))
         self.consumers = _neighbours(view.src, view.dst, len(view))
 
@@ -123,7 +197,7 @@ def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
     return seen
 
 
-def _is_first_value(view: PlacementView, graph: _Edges, node: int, live: np.ndarray) -> bool:
+def _is_first_value(view: NodeColumns, graph: _Edges, node: int, live: np.ndarray) -> bool:
     """Whether an assignment gives a variable its first value: as it is called then, or a value known beforehand."""
     variable, *values = graph.inputs[node] or [-1]
     if variable >= 0 and view.names[node] == f"{view.names[variable]}/Assign":
@@ -131,9 +205,7 @@ def _is_first_value(view: PlacementView, graph: _Edges, node: int, live: np.ndar
     return bool(values) and not any(live[value] for value in values)
 
 
-def _spread(
-    view: PlacementView, graph: _Edges, found: np.ndarray, kept: np.ndarray, live: np.ndarray
-) -> None:
+def _spread(view: NodeColumns, graph: _Edges, found: np.ndarray, kept: np.ndarray, live: np.ndarray) -> None:
     """Adds what works for bookkeeping alone, and what only bookkeeping and constants work for."""
     kinds, is_kept, is_live = found.tolist(), kept.tolist(), live.tolist()
     assigns = _of_types(view, ASSIGNMENTS.__contains__).tolist()

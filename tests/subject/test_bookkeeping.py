@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 import gpuplace as tf
-from gpuplace.picture.bookkeeping import SHELVES, bookkeeping
+from gpuplace.subject.bookkeeping import SHELVES, bookkeeping
 from gpuplace.tables.placement_view import PlacementView, view_of
 from tests.placer.corpus_files import folder
 

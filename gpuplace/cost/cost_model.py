@@ -49,6 +49,7 @@ from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.op_sets import FIRST_OF_FUSED
 from gpuplace.typing import GraphLike
 from gpuplace.writing import write_file
 
@@ -199,7 +200,10 @@ class CostModel:
                 for work, kind in zip(works, kinds)
             ]
         factors = self._figures.factors.get(gpu.name, {})
-        return [seconds * factors.get(kind, 1.0) for seconds, kind in zip(self._on_gpu(works, gpu), kinds)]
+        return [
+            seconds * factors.get(kind, factors.get(FIRST_OF_FUSED.get(kind, ""), 1.0))
+            for seconds, kind in zip(self._on_gpu(works, gpu), kinds)
+        ]
 
     def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
         known = self._known.setdefault(gpu, {})

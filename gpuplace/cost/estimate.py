@@ -306,12 +306,12 @@ def _run(
     machinery = machinery_of(placement)
     threads, said = _threads(config, placement, model, machinery)
     if unplaced is None:
-        rewrites = _rewrites(config, placement, machinery)
+        rewrites = _rewrites(config, placement.release)
         unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
     flow, times = StepClock(unplaced, model, threads, part.device).run(part.device)
     assumed = [*shapes.assumed, *unplaced.assumed]
     fused = int((flow.computed_by >= 0).sum())
-    if fused and not model.in_a_line:
+    if fused and not unplaced.times.runs_in_a_line(model):
         assumed.append(
             f"Remapping, as by default: {fused} nodes are computed by kernels of nodes before them."
         )
@@ -356,15 +356,15 @@ def machinery_of(placement: Placement) -> Machinery:
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
-def _rewrites(config: Any, placement: Placement, machinery: Machinery) -> Rewrites:
-    """What Grappler changes; but for constants: of steps without GPUs, as the advisor's clock of others counts it."""
+def _rewrites(config: Any, release: str) -> Rewrites:
+    """What Grappler changes of a step before it runs."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     all_off = bool(getattr(rewriter, "disable_meta_optimizer", False))
 
     def is_on(optimizer: str) -> bool:
         return not all_off and getattr(rewriter, optimizer, 0) != _OFF
 
-    has_others = not machinery.is_gpu.any() and placement.release not in RELEASES_WITHOUT
+    has_others = release not in RELEASES_WITHOUT
     return Rewrites(
         folds=is_on("constant_folding"),
         empties=has_others and is_on("dependency_optimization"),

@@ -1,19 +1,23 @@
-"""What Grappler's remapper has one kernel of a CPU compute: a product or convolution, its bias, and a function of that.
+"""What Grappler's remapper has one kernel compute: a product or convolution, its bias, and a function of that.
 
 The kernel writes what the last of them gives out; what the others give out is never written, nor read again::
 
     MatMul --> BiasAdd --> Relu      becomes      _FusedMatMul
       only BiasAdd takes it, only Relu takes that       two passes over memory less
 
-Nothing else may take what lies between, wait for it or be waited for, and it may not be fetched.
+Nothing else may take what lies between, wait for it or be waited for, and it may not be fetched. On a GPU these are
+cuDNN's: convolutions of float32 with a bias and ``Relu``, whose filters are larger than 1x1, and, since 2.x, batch
+normalisation that does not train, with ``Relu`` after it or after what is added to it. Training has others only where
+an environment variable asks for them, and products have cuBLASLt's.
 
 Source: tensorflow/core/grappler/optimizers/remapper.cc (FindContractionWithBias, FindContractionWithBiasAndActivation,
-FindFusedBatchNormEx), releases 1.15 and 2.21, the latter with oneDNN, as it is on processors of x86 by default.
+FindFusedBatchNormEx, IsGpuCompatible), releases 1.15 and 2.21, the latter with oneDNN, as it is on processors of x86 by
+default; what 2.21 does on GPUs was asked of its optimizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -26,32 +30,43 @@ __all__ = ["fused_kernels"]
 
 
 class _Rules(NamedTuple):
-    """What a release makes one kernel of, by types of ops."""
+    """What a release makes one kernel of on a type of device, by types of ops."""
 
-    products: Set[str]
-    """Those whose kernels add a bias."""
-    additions: Set[str]
-    """What adds it."""
     functions: Mapping[str, Set[str]]
-    """Of the sum, by what it is a sum of."""
-    dtypes: Set[str]
+    """What the kernel of each applies: to what it computes, or to the sum of that and a bias."""
+    products: Set[str] = frozenset()
+    """Those whose kernels add a bias."""
+    additions: Set[str] = frozenset({"BiasAdd"})
+    """What adds it."""
+    dtypes: Set[str] = frozenset({"float32"})
     """Types of numbers."""
+    is_gpu: bool = False
+    """Whether it is of GPUs: then there has to be a function, and normalisation may not train, but add a tensor."""
+    large: tuple[int, ...] = ()
+    """Dimensions of a convolution's filter that are not 1."""
 
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
 _LATER_FUNCTIONS = APPLIED_TO_BIASED | {"LeakyRelu"}
-_RULES: Mapping[str, _Rules] = {
-    "1.15": _Rules(
-        _EARLY_PRODUCTS, {"BiasAdd"}, dict.fromkeys(_EARLY_PRODUCTS, APPLIED_TO_BIASED), {"float32"}
-    ),
-    "2.21": _Rules(
-        WITH_BIASES,
-        BIAS_ADDITIONS,
-        dict.fromkeys(WITH_BIASES, APPLIED_TO_BIASED)
-        | {"Conv2D": _LATER_FUNCTIONS, "MatMul": _LATER_FUNCTIONS | {"Tanh", "Sigmoid"}}
-        | {"FusedBatchNormV3": {"Relu"}},
-        {"float32", "bfloat16", "float16"},
-    ),
+_NORMALISATIONS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_NORMALISED = dict.fromkeys(_NORMALISATIONS, frozenset({"Relu"}))
+_ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=True)
+_RULES: Mapping[str, Sequence[_Rules]] = {
+    "1.15": [
+        _Rules(dict.fromkeys(_EARLY_PRODUCTS, APPLIED_TO_BIASED), _EARLY_PRODUCTS),
+        _ON_GPU._replace(large=(1, 2)),  # the filter's width and its input channels, as the source has it
+    ],
+    "2.21": [
+        _Rules(
+            dict.fromkeys(WITH_BIASES, APPLIED_TO_BIASED)
+            | {"Conv2D": _LATER_FUNCTIONS, "MatMul": _LATER_FUNCTIONS | {"Tanh", "Sigmoid"}}
+            | _NORMALISED,
+            WITH_BIASES,
+            BIAS_ADDITIONS,
+            frozenset({"float32", "bfloat16", "float16"}),
+        ),
+        _ON_GPU._replace(functions={**_ON_GPU.functions, **_NORMALISED}, large=(0, 1)),
+    ],
 }
 
 
@@ -76,17 +91,15 @@ def fused_kernels(
         folded: [nodes] bool: constants, which take nothing.
         fetched: nodes that are fetched, or run for themselves.
     """
-    rules = _RULES.get(release)
-    if rules is None:
-        return []
-    joining = _Joining(graph, shapes, rules, runs & ~folded, set(fetched))
     types = [signature.op_type for signature in graph.signatures]
-    begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
     found = []
-    for node in np.flatnonzero(begins & runs & ~folded).tolist():
-        joined = joining.after(node)
-        if joined:
-            found.append((False, [node, *joined]))
+    for rules in _RULES.get(release, ()):
+        joining = _Joining(graph, shapes, rules, runs & ~folded, set(fetched))
+        begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
+        for node in np.flatnonzero(begins & runs & ~folded).tolist():
+            joined = joining.after(node)
+            if joined:
+                found.append((rules.is_gpu, [node, *joined]))
     return found
 
 
@@ -109,15 +122,41 @@ class _Joining:
             return []
         begin = graph.op_type(node)
         joined: list[int] = []
+        taker = self.only_taker(node)
         if begin in rules.products:
-            taker = self.only_taker(node)
-            if taker is None or not self.adds_bias(taker, node):
+            if taker is None or not self.adds_bias(taker, node) or not self.has_large_filter(node):
                 return []
             joined.append(taker)
-        taker = self.only_taker(joined[-1] if joined else node)
+        elif rules.is_gpu:
+            if graph.attrs(node).get("is_training", True):
+                return []
+            if taker is not None and self.adds_alike(taker):
+                joined.append(taker)
+        if joined:
+            taker = self.only_taker(joined[-1])
         if taker is not None and graph.op_type(taker) in rules.functions[begin]:
             joined.append(taker)
+        elif rules.is_gpu:
+            return []
         return joined
+
+    def has_large_filter(self, node: int) -> bool:
+        """Whether a convolution's filter is as large as the rules want it."""
+        edge = self.graph.in_start[node] + 1
+        sizes = self.shapes.sizes[self.graph.src[edge]][self.graph.src_output[edge]]
+        return not self.rules.large or (
+            sizes is not None and all(sizes[at] not in (None, 1) for at in self.rules.large)
+        )
+
+    def adds_alike(self, node: int) -> bool:
+        """Whether a node adds two tensors of one shape."""
+        start = self.graph.in_start[node]
+        if self.graph.op_type(node) not in BIAS_ADDITIONS - {"BiasAdd"}:
+            return False
+        sizes = [
+            self.shapes.sizes[self.graph.src[at]][self.graph.src_output[at]] for at in (start, start + 1)
+        ]
+        return sizes[0] is not None and sizes[0] == sizes[1]
 
     def only_taker(self, node: int) -> int | None:
         """The one node that takes the first output, if nothing else needs the node or makes it wait."""

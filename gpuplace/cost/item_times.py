@@ -63,6 +63,14 @@ class ItemTimes:
     fed: int
     """How many tensors are fed."""
 
+    def runs_in_a_line(self, model: CostModel) -> bool:
+        """Whether the step is gpuplace's own runtime's, which rewrites nothing; machines with GPUs have TensorFlow's.
+
+        Args:
+            model: what times it.
+        """
+        return model.in_a_line and len(self.columns) == 2
+
     def costs(self, model: CostModel, wanted: Iterable[int] | None = None) -> Costs:
         """What the step takes by a model, in lists.
 
@@ -71,18 +79,19 @@ class ItemTimes:
             wanted: positions in the table, the others of which stay 0; None: all.
         """
         count = len(self.columns)
+        in_a_line = self.runs_in_a_line(model)
         size = len(self.rows) * count
         host, kernel, held = [0.0] * size, [0.0] * size, [0.0] * size
         expensive = [0] * size
         by_column: list[list[int]] = [[] for _ in self.columns]
         for at in range(size) if wanted is None else wanted:
             row = self.rows[at // count]
-            if row is not NO_ROW and (model.in_a_line or row.rewritten is not None):
+            if row is not NO_ROW and (in_a_line or row.rewritten is not None):
                 by_column[at % count].append(at)
         for column, members in enumerate(by_column):
             gpu = self.columns[column]
             rows = [self.rows[at // count] for at in members]
-            types = [row.op_type if model.in_a_line else row.rewritten or "" for row in rows]
+            types = [row.op_type if in_a_line else row.rewritten or "" for row in rows]
             kernels = model.kernel_times([row.work for row in rows], gpu, types)
             for at, row, op_type, seconds in zip(members, rows, types, kernels, strict=True):
                 work = row.work

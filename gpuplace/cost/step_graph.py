@@ -116,7 +116,7 @@ class StepGraph(NamedTuple):
     first_fused: Wholes
     """``[kernels + 1]`` where those begin that may become one kernel; the first of each computes the others."""
     fused: Wholes
-    """Nodes in order: each joins if it has the device of the one before, and that joined."""
+    """Nodes in order: each joins if it has the device of the one before, and that joined; on GPUs, if all do."""
     fused_row: Wholes
     """For each of ``fused`` the row of costs if it joins; of the first, if any joins."""
     fuses_on_gpu: Wholes
@@ -272,14 +272,15 @@ def settle(graph: StepGraph, devices: Wholes, clock: Clock) -> None:
         if is_alone:
             row[node] = NOTHING
     for kernel in range(len(graph.fuses_on_gpu)):
-        first = graph.first_fused[kernel]
-        node = graph.fused[first]
-        if (graph.gpu[devices[node]] >= 0) != (graph.fuses_on_gpu[kernel] == 1):
+        first, end = graph.first_fused[kernel], graph.first_fused[kernel + 1]
+        own, joined = devices[graph.fused[first]], first + 1
+        while joined < end and devices[graph.fused[joined]] == own:
+            joined += 1
+        on_gpu = graph.fuses_on_gpu[kernel] == 1
+        if (graph.gpu[own] >= 0) != on_gpu or joined < (end if on_gpu else first + 2):
             continue
-        for at in range(first + 1, graph.first_fused[kernel + 1]):
-            if devices[graph.fused[at]] != devices[node]:
-                break
-            row[node], row[graph.fused[at]] = graph.fused_row[first], graph.fused_row[at]
+        for at in range(first, joined):
+            row[graph.fused[at]] = graph.fused_row[at]
     for item in range(graph.item_count):
         node = graph.node[item]
         device = devices[node]

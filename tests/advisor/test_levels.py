@@ -117,7 +117,7 @@ def bound_in_numbers(case):
 
 
 def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
-    graph = layers()
+    graph = layers(width=512)
     case, bound = case_and_bound(graph)
     tight, rehearsal = bound_in_numbers(case), case.rehearsal
     assert tight > bound * 1.001

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.events import COPY
+from gpuplace.cost.step_flow import COPY
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.typing import RunMetadata
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor import latency_loops, list_loops, load_loops, step_changes, step_loops
-from gpuplace.advisor.network import as_lists, blocks_of, network_of, step_of
+from gpuplace.advisor import latency_loops, list_loops, load_loops, step_time
+from gpuplace.advisor.network import blocks_of, network_of
 from gpuplace.advisor.problem import Ints, Problem, adjacency, topological_order
-from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network, Step, StepWork
+from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network
+from gpuplace.advisor.step_arrays import new_step_work, step_of
+from gpuplace.numerics.compiled.arrays import as_lists
 from gpuplace.numerics.compiled.functions import Compilation, can_compile, compiled_functions
 from gpuplace.progress import waiting
 
@@ -34,10 +36,10 @@ def loops_of(objective: str, is_countable: bool) -> list[list[Any]]:
     if objective == "latency":
         search = latency_loops.try_all_latencies if is_countable else latency_loops.anneal_latency
         return [[search, latency_loops.latency, *first]]
-    search = step_changes.try_all_steps if is_countable else step_changes.anneal_steps
+    search = step_time.try_all_steps if is_countable else step_time.anneal_steps
     lists: list[Any] = [list_loops.schedule, list_loops.upward_ranks, list_loops.idle_nodes]
     bounds: list[Any] = [list_loops.earliest_ends, list_loops.shortest_rests]
-    return [[search, step_loops.step_time], [*lists, *bounds, *first]]
+    return [[search, step_time.step_time], [*lists, *bounds, *first]]
 
 
 def prepare(objective: str, is_countable: bool, meanwhile: Callable[[], None] | None = None) -> float:
@@ -81,10 +83,10 @@ class Ground:
         self.arrays = network_of(problem)
         self.block_arrays = blocks_of(problem) if objective == "latency" else None
         self.step_arrays = step_of(problem) if objective == "step_time" else None
-        modules: Any = load_loops, latency_loops, step_loops, step_changes, list_loops
+        modules: Any = load_loops, latency_loops, step_time, list_loops
         chosen = [compiled_functions(module) for module in modules] if is_compiled else modules
         self.in_lists = chosen[0] is load_loops
-        self.load_loops, self.latency_loops, self.step_loops, self.step_changes, self.list_loops = chosen
+        self.load_loops, self.latency_loops, self.step_time, self.list_loops = chosen
         self.net: Any = self.walked(self.arrays)
         self.blocks: Any = self.walked(self.block_arrays)
         self.step: Any = self.walked(self.step_arrays)
@@ -206,7 +208,7 @@ class Chain:
         elif ground.objective == "latency":
             ground.latency_loops.anneal_latency(ground.net, ground.blocks, self.walked, self.work, *shared)
         else:
-            ground.step_changes.anneal_steps(ground.net, ground.step, self.walked, self.work, *shared)
+            ground.step_time.anneal_steps(ground.net, ground.step, self.walked, self.work, *shared)
 
     def try_all(self, count: int) -> int:
         """Tries the next splits of all.
@@ -223,7 +225,7 @@ class Chain:
         if ground.objective == "latency":
             tried = ground.latency_loops.try_all_latencies(ground.net, ground.blocks, state, self.work, count)
         else:
-            tried = ground.step_changes.try_all_steps(ground.net, ground.step, state, self.work, count)
+            tried = ground.step_time.try_all_steps(ground.net, ground.step, state, self.work, count)
         return int(tried)
 
     def value(self, device: Ints) -> float:
@@ -237,7 +239,7 @@ class Chain:
         if ground.objective == "latency":
             return float(ground.latency_loops.latency(ground.blocks, state.device, self.work, state.total))
         if ground.objective == "step_time":
-            return float(ground.step_loops.step_time(ground.step, state.device, self.work, math.inf))
+            return float(ground.step_time.step_time(ground.step, state.device, self.work, math.inf))
         ground.load_loops.tally(ground.net, self.walked)
         return float(max(state.load))
 
@@ -285,49 +287,6 @@ def new_work(blocks: Blocks) -> BlockWork:
         _whole(nodes),
         _whole(devices * (nodes + 1)) - 1,
         _whole(nodes),
-    )
-
-
-def new_step_work(step: Step) -> StepWork:
-    """Room to compute the time of a step in.
-
-    Args:
-        step: of the problem.
-    """
-    nodes, devices, threads = step.node_count, step.device_count, step.threads
-    copies = len(step.source) * devices * 2
-    items = nodes + copies
-    lines = threads + 1 + step.channels
-    events = threads + min(copies, len(step.readers)) + 4
-    whole, real = _whole, np.zeros
-    return StepWork(
-        whole(nodes),
-        whole(nodes),
-        whole(items),
-        whole(lines),
-        whole(lines),
-        whole(threads),
-        real(events),
-        whole(events),
-        whole(events),
-        whole(events),
-        real(devices),
-        whole(devices),
-        real(step.channels),
-        whole(step.channels),
-        whole(step.channels),
-        real(step.links),
-        whole(step.links),
-        real(copies),
-        whole(copies),
-        whole(items),
-        whole(items),
-        whole(items),
-        whole(2 * devices),
-        whole(2),
-        real(1),
-        whole(nodes + len(step.readers)),
-        real(nodes + len(step.readers)),
     )
 
 

@@ -310,10 +310,9 @@ class _Merger:
                 tensor_transfer=transfer,
                 host_reads=reads,
                 host_made=made,
-                gates=None,
-                gate_homes=None,
                 held=held,
                 is_backward=is_backward,
+                exact=None,
             ),
             member,
         )

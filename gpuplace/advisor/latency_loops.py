@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpuplace.advisor.loops import advance, keep_best, propose, shift, shift_back, uniform, weigh
-from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network, Reals, Wholes
+from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 def latency(blocks: Blocks, device: Wholes, work: BlockWork, cost: Reals) -> float:

@@ -7,7 +7,8 @@ interprocessor communication times" (1989) (ETF: of what is ready, what can begi
 
 from __future__ import annotations
 
-from gpuplace.advisor.records import Reals, Step, Wholes
+from gpuplace.advisor.records import Step
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 def upward_ranks(step: Step, order: Wholes, weight: float, rank: Reals) -> None:

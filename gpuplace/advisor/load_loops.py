@@ -10,7 +10,8 @@ from gpuplace.advisor.loops import (
     propose,
     uniform,
 )
-from gpuplace.advisor.records import Climb, Lattice, LoadState, Network, Reals, Wholes
+from gpuplace.advisor.records import Climb, Lattice, LoadState, Network
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 SPREAD = 0.05
 """How much the root mean square of loads counts beside the largest, which alone would not say which way is down."""

@@ -7,7 +7,8 @@ that lists of Python's can stand for them. The annotations say which numbers eac
 
 from __future__ import annotations
 
-from gpuplace.advisor.records import LoadState, Network, Reals, Wholes
+from gpuplace.advisor.records import LoadState, Network
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 def uniform(chance: Wholes) -> float:

@@ -6,104 +6,10 @@ group to the same others are one tensor that costs as much as all of them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from gpuplace.advisor.problem import Floats, Ints, Links, Problem, adjacency, group_seconds, topological_order
-from gpuplace.advisor.records import Blocks, Network, Step
-
-
-def step_of(problem: Problem) -> Step:
-    """The nodes of a problem as the time of a step needs them.
-
-    Args:
-        problem: one that `checked` let pass.
-    """
-    nodes, devices = problem.node_count, len(problem.devices)
-    kinds = [device.kind for device in problem.devices]
-    tensors, transfer = problem.carried
-    # a signal is a tensor of its source, the first
-    key = np.where(tensors < 0, problem.sources, nodes + tensors)
-    unique, tensor = np.unique(np.stack([problem.sources, tensors >= 0, key], 1), axis=0, return_inverse=True)
-    tensor = tensor.reshape(-1)
-    source, is_tensor = unique[:, 0], unique[:, 1] == 1
-    units = np.zeros(len(unique))
-    units[is_tensor] = transfer[unique[is_tensor, 2] - nodes]
-    made, read = np.zeros(len(unique), np.int64), np.zeros(len(tensors), np.int64)
-    if problem.host_made is not None:
-        made[is_tensor] = problem.host_made[unique[is_tensor, 2] - nodes]
-    if problem.host_reads is not None:
-        read[:] = problem.host_reads
-    turned = ((read != made[tensor]) & (tensors >= 0)).astype(np.int64)
-    reader_start, readers = adjacency(tensor, problem.readers, len(unique))
-    after_start, after = adjacency(problem.sources, problem.readers, nodes)
-    pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
-    links = problem.links or _plain_links(problem)
-    shared = links.shared if links.shared is not None else np.empty((devices, devices, 0), np.int64)
-    pace = links.pace if links.pace is not None else np.empty(0)
-    starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
-    held = problem.held if problem.held is not None else np.zeros(nodes)
-    is_inline = problem.is_inline if problem.is_inline is not None else np.zeros(nodes, bool)
-    gates = problem.gates if problem.gates is not None else np.empty(0, np.int64)
-    homes = problem.gate_homes if problem.gate_homes is not None else np.empty(0, np.int64)
-    before_start, before = adjacency(problem.readers, problem.sources, nodes)
-    awaited = [before[before_start[gate] : before_start[gate + 1]] for gate in gates.tolist()]
-    return Step(
-        nodes,
-        devices,
-        problem.devices[pools[0]].workers if pools else max(1, nodes),
-        pools[0] if pools else -1,
-        problem.groups.astype(np.int64),
-        problem.seconds[:, kinds].ravel(),
-        starts[:, kinds].ravel(),
-        np.array([device.is_pool for device in problem.devices], np.int64),
-        held.astype(float),
-        is_inline.astype(np.int64),
-        np.bincount(problem.readers, minlength=nodes).astype(np.int64),
-        after_start,
-        after.astype(np.int64),
-        adjacency(problem.sources, turned, nodes)[1],
-        np.concatenate(([0], np.cumsum(np.bincount(source, minlength=nodes)))).astype(np.int64),
-        source.astype(np.int64),
-        units,
-        (~is_tensor).astype(np.int64),
-        made,
-        reader_start,
-        readers.astype(np.int64),
-        adjacency(tensor, read, len(unique))[1],
-        np.asarray(links.per_unit, float).ravel(),
-        np.asarray(links.latency, float).ravel(),
-        np.asarray(links.channel, np.int64).ravel(),
-        int(np.max(links.channel, initial=-1)) + 1,
-        shared.shape[2],
-        shared.ravel().astype(np.int64),
-        pace.astype(float),
-        len(pace),
-        float(links.start),
-        float(links.notice),
-        gates.astype(np.int64),
-        homes.astype(np.int64),
-        np.cumsum([0, *map(len, awaited)]).astype(np.int64),
-        np.concatenate([*awaited, np.empty(0, np.int64)]).astype(np.int64),
-    )
-
-
-def _plain_links(problem: Problem) -> Links:
-    """The links of a problem that has none: what a device costs, from each one copy at a time."""
-    cost = np.array([device.link for device in problem.devices], float)
-    per_unit = np.maximum(cost[:, None], cost[None, :])
-    channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
-    return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
-
-
-def as_lists(arrays: Any) -> Any:
-    """The same record with lists, through which Python walks faster than through arrays.
-
-    Args:
-        arrays: a ``Network``, ``Blocks`` or ``Step``.
-    """
-    return type(arrays)(*(value.tolist() if isinstance(value, np.ndarray) else value for value in arrays))
+from gpuplace.advisor.problem import Floats, Ints, Problem, adjacency, group_seconds, topological_order
+from gpuplace.advisor.records import Blocks, Network
 
 
 def network_of(problem: Problem) -> Network:

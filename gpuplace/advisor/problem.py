@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.cost.step_clock import StepClock
 from gpuplace.errors import InvalidArgumentError
 
 Floats = NDArray[np.float64]
@@ -65,6 +66,28 @@ class Links:
     """Time from the end of a copy until the host knows of it."""
 
 
+@dataclass(frozen=True, eq=False)
+class ExactStep:
+    """An estimate's step, and which of its nodes have the devices of a problem's."""
+
+    clock: StepClock
+    """Of the step."""
+    node: Ints
+    """``[nodes of the step's graph]`` the node of the problem that each is with; -1: none."""
+    fixed: Ints
+    """The same: the device of those that are with none, by the step's devices."""
+    devices: tuple[int, ...]
+    """The step's device for each of the problem's."""
+    gates: Ints
+    """Nodes of the step's graph that are where all are that they wait for."""
+    gate_homes: Ints
+    """``[gates]`` devices of the step, for where those are on several."""
+    gate_start: Ints
+    """``[gates + 1]`` where those begin in ``awaited``."""
+    awaited: Ints
+    """Nodes of the problem; -1 less a device of the step for what is with none."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """Nodes, their edges and the devices; an array's axis of nodes is in the order of ``ids``."""
@@ -103,18 +126,14 @@ class Problem:
     """``[edges]``: whether the reader needs it in the host's memory wherever it runs, for the time of a step."""
     host_made: NDArray[np.bool_] | None = None
     """``[tensors]``: whether it is made in the host's memory wherever its node runs, for the time of a step."""
-    gates: Ints | None = None
-    """``[gates]``: nodes that are where all are that they wait for, for the time of a step; their groups say nothing of
-    them. None: there are none.
-    """
-    gate_homes: Ints | None = None
-    """``[gates]``: the device of each where what it waits for is on several."""
     held: Floats | None = None
     """``[nodes]``: for how long a node on a pool has all cores, for the time of a step: of such nodes one computes at a
     time. None: none has.
     """
     is_backward: NDArray[np.bool_] | None = None
     """``[nodes]``: whether it is of the backward pass; None: that is not known."""
+    exact: ExactStep | None = None
+    """What the time of a step goes by instead of by all above, which then only leads the search; None: nothing."""
 
     @property
     def node_count(self) -> int:

@@ -1,16 +1,11 @@
-"""What the loops of the search walk over and work with: named arrays of one axis, or lists of the same numbers.
-
-Every array has doubles or whole numbers; which, the annotations say to those who read and to the compiler.
-"""
+"""What the loops of the search walk over and work with: named arrays of one axis, or lists of the same numbers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import NamedTuple
 
-Reals = Annotated[Any, "float64"]
-"""An array of doubles, or a list of them."""
-Wholes = Annotated[Any, "int64"]
-"""An array of whole numbers below 2**63, or a list of them."""
+from gpuplace.cost.step_graph import Clock, Costs, StepGraph, Ways
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 
 class Network(NamedTuple):
@@ -103,17 +98,41 @@ class Blocks(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Nodes and tensors, as the time of a step is computed; arrays or lists as in ``Network``.
+    """A step as the time of its splits is computed; arrays or lists as in ``Network``.
 
-    A tensor here has readers; that a node is done, for those who wait for no more, is one too.
+    The clock of the step runs on the devices of its graph, which may be more than the problem's; list schedules and
+    bounds go by the problem's nodes and tensors. A tensor there has readers; that a node is done, for those who wait
+    for no more, is one too.
     """
 
-    node_count: int
-    device_count: int
+    graph: StepGraph
+    """What the clock runs."""
+    costs: Costs
+    ways: Ways
     threads: int
     """Workers of the host."""
+    # from a split to the devices of the graph's nodes
+    leader: Wholes
+    """``[nodes of the graph]`` the group whose device each has; -1: it has its own."""
+    fixed: Wholes
+    """``[nodes of the graph]`` the device of those that have their own."""
+    position: Wholes
+    """``[devices]`` which of the graph's each is."""
+    number: Wholes
+    """``[devices of the graph]`` which of the problem's each is; -1: none."""
+    gates: Wholes
+    """Nodes of the graph that are where all are that they wait for."""
+    gate_homes: Wholes
+    """``[gates]``: devices of the graph, for where those are on several."""
+    gate_start: Wholes
+    """``[gates + 1]``."""
+    awaited: Wholes
+    """Groups that each of the gates waits for; -1 less the device of the graph for what has its own."""
+    # nodes and tensors of the problem
+    node_count: int
+    device_count: int
     host: int
-    """Its device; -1: there is none."""
+    """The host's device; -1: there is none."""
     group: Wholes
     """``[nodes]``."""
     seconds: Reals
@@ -124,18 +143,6 @@ class Step(NamedTuple):
     """``[devices]``: 1 or 0."""
     held: Reals
     """``[nodes]``: for how long each has all cores of a pool."""
-    is_inline: Wholes
-    """``[nodes]``: 1 or 0."""
-    waits: Wholes
-    """``[nodes]``: how many edges lead to it."""
-    after_start: Wholes
-    """``[nodes + 1]``."""
-    after: Wholes
-    """Nodes that wait for a node, once an edge, in the problem's order."""
-    is_turned: Wholes
-    """For each of ``after``: 1 where the tensor is made in the host's memory and read in a GPU's, or the reverse, even
-    if both are on one GPU.
-    """
     tensor_start: Wholes
     """``[nodes + 1]``: where its tensors begin."""
     source: Wholes
@@ -158,28 +165,6 @@ class Step(NamedTuple):
     """``[devices, devices]``."""
     channel: Wholes
     """``[devices, devices]``."""
-    channels: int
-    """How many there are."""
-    most_shared: int
-    """How many links a copy shares at most."""
-    shared: Wholes
-    """``[devices, devices, most_shared]``."""
-    pace: Reals
-    """``[links]``."""
-    links: int
-    """How many there are."""
-    start: float
-    """See ``Links.start``."""
-    notice: float
-    """See ``Links.notice``."""
-    gates: Wholes
-    """Nodes that are where all are that they wait for."""
-    gate_homes: Wholes
-    """``[gates]``: devices, for where those are on several."""
-    gate_start: Wholes
-    """``[gates + 1]``."""
-    awaited: Wholes
-    """Nodes that each of the gates waits for."""
 
 
 class LoadState(NamedTuple):
@@ -229,32 +214,14 @@ class BlockWork(NamedTuple):
 
 
 class StepWork(NamedTuple):
-    """Room to compute the time of a step in; see ``step_loops``."""
+    """Room to compute the time of a step in."""
 
-    pending: Wholes
+    clock: Clock
     where: Wholes
-    following: Wholes
-    head: Wholes
-    tail: Wholes
-    idle: Wholes
-    times: Reals
-    turns: Wholes
-    codes: Wholes
-    lines: Wholes
-    stream_free: Reals
-    stream_last: Wholes
-    channel_free: Reals
-    channel_last: Wholes
-    is_due: Wholes
-    link_free: Reals
-    link_last: Wholes
-    ready_at: Reals
-    asked: Wholes
-    cause: Wholes
-    host_cause: Wholes
-    by_worker: Wholes
-    is_started: Wholes
-    last: Wholes
-    total: Reals
-    way: Wholes
+    """``[nodes of the graph]``."""
+    on_path: Wholes
+    """``[2 * (items and copies)]`` what the step waited for, from its end on."""
+    on_host: Wholes
+    """The same: 1 for the thread that starts an item."""
     until: Reals
+    """The same: seconds that it took, added up."""

@@ -307,7 +307,7 @@ class Searcher:
         """Moves one group after the other, those of the most work first, to wherever that helps."""
         chain = Chain(self.ground, [1, 1])
         work, device = chain.work, chain.state.device
-        arrays, step_time = self.arrays, self.ground.step_loops.step_time
+        arrays, step_time = self.arrays, self.ground.step_time.step_time
         devices = len(self.problem.devices)
         runs = arrays.seconds.reshape(-1, devices)
         is_pool = np.array([one.is_pool for one in self.problem.devices])

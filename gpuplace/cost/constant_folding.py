@@ -33,43 +33,43 @@ def constants(
         is_fed: [nodes] bool: what is fed.
     """
     types = [signature.op_type for signature in graph.signatures]
-    may: list[bool] = []
-    for name in types:
-        op_def = catalogue.ops.get(name)
-        may.append(op_def is not None and not op_def.is_stateful and name not in _NEVER_FOLDED)
-    is_metadata = [name in _METADATA for name in types]
-    is_const = [name in CONSTANT_OPS for name in types]
-    signature, fed = graph.signature.tolist(), is_fed.tolist()
-    constant = [is_const[number] for number in signature]
-    start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
-    info = graph.tensor_info
-    found: list[int] = []
-    for node in graph.order.tolist():
-        number = signature[node]
-        if constant[node] or not may[number] or fed[node]:
-            continue
-        begin, end = start[node], start[node + 1]
-        if begin == end:
-            continue
-        is_constant = True
-        for edge in range(begin, end):
-            if port[edge] == CONTROL:
-                is_constant = False  # Grappler folds it too, and keeps the edge: it still runs after
-                break
-            if not constant[src[edge]]:
-                is_constant = False
-                break
-        if not is_constant and is_metadata[number] and info is not None:
-            is_constant = all(
-                port[edge] != CONTROL and _is_known(info(src[edge], port[edge]).shape)
-                for edge in range(begin, end)
-            )
-        if is_constant and shapes.nbytes(node, 0) <= _MAX_BYTES:
-            constant[node] = True
-            found.append(node)
+    of_type = graph.signature
+    is_const = np.array([name in CONSTANT_OPS for name in types] or [False])[of_type]
+    is_metadata = np.array([name in _METADATA for name in types] or [False])[of_type]
+    may_fold = np.array([_may_fold(catalogue, name) for name in types] or [False])[of_type]
+    may_fold &= ~is_const & ~is_fed
+    # what waits for a node is folded by Grappler too, which keeps the edge: it still runs after
+    may_fold[graph.dst[graph.src_output == CONTROL]] = False
+    counts = np.diff(graph.in_start)
+    may_fold &= counts > 0
+    left, may = counts.tolist(), may_fold.tolist()
+    start, after, order = graph.out_start.tolist(), graph.dst.tolist(), graph.out_order.tolist()
+    info, first, src, port = graph.tensor_info, graph.in_start, graph.src, graph.src_output
     folded = np.zeros(len(graph), dtype=bool)
-    folded[found] = True
+    ready = np.flatnonzero(is_const).tolist()
+    for node in np.flatnonzero(may_fold & is_metadata).tolist():
+        edges = range(first[node], first[node + 1])
+        if info is not None and all(_is_known(info(int(src[edge]), int(port[edge])).shape) for edge in edges):
+            left[node] = 0
+            if shapes.nbytes(node, 0) <= _MAX_BYTES:
+                folded[node] = True
+                ready.append(node)
+    while ready:
+        node = ready.pop()
+        for edge in order[start[node] : start[node + 1]]:
+            other = after[edge]
+            if not may[other]:
+                continue
+            left[other] -= 1
+            if not left[other] and shapes.nbytes(other, 0) <= _MAX_BYTES:
+                folded[other] = True
+                ready.append(other)
     return folded
+
+
+def _may_fold(catalogue: Catalogue, op_type: str) -> bool:
+    op_def = catalogue.ops.get(op_type)
+    return op_def is not None and not op_def.is_stateful and op_type not in _NEVER_FOLDED
 
 
 def divided_by_constants(

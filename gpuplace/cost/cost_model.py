@@ -41,7 +41,6 @@ from gpuplace.cost.cpu_times import (
     near_kernels_of,
     near_works,
 )
-from gpuplace.cost.events import SPLIT_SECONDS
 from gpuplace.cost.kernel_times.generations import check_library
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes
 from gpuplace.cost.near_kernels import NearKernels, shortened
@@ -50,6 +49,7 @@ from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.op_sets import FIRST_OF_FUSED
 from gpuplace.typing import GraphLike
 from gpuplace.writing import write_file
 
@@ -68,6 +68,8 @@ _SECONDS = (
     "feeding_seconds",
     "feed_seconds",
 )
+SPLIT_SECONDS = 20e-6
+"""Kernels of the CPU that take longer are split among the threads of the intra-op pool, where nothing was measured."""
 _FORMAT = "gpuplace.CostModel"
 _VERSION = 7
 _DOUBTS = 2.0
@@ -198,7 +200,10 @@ class CostModel:
                 for work, kind in zip(works, kinds)
             ]
         factors = self._figures.factors.get(gpu.name, {})
-        return [seconds * factors.get(kind, 1.0) for seconds, kind in zip(self._on_gpu(works, gpu), kinds)]
+        return [
+            seconds * factors.get(kind, factors.get(FIRST_OF_FUSED.get(kind, ""), 1.0))
+            for seconds, kind in zip(self._on_gpu(works, gpu), kinds)
+        ]
 
     def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
         known = self._known.setdefault(gpu, {})

@@ -19,7 +19,7 @@ import numpy as np
 
 from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels
 from gpuplace.cost.work import Convolution, Product, Recurrence, Work
-from gpuplace.graph.op_sets import FUSED_OPS
+from gpuplace.graph.op_sets import FIRST_OF_FUSED
 from gpuplace.typing import Array
 
 __all__ = [
@@ -47,7 +47,6 @@ at a cycle a byte.
 Source: TensorCostModel of Eigen, unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h; measured with 2.21: looking up
 rows of 200,000 bytes takes 20 us, of 220,000 bytes 80 us.
 """
-_FIRST_OF = {fused: op_type for op_type, fused in FUSED_OPS.items()}
 _ENOUGH = 6
 _ROUNDS = 6
 _SIZES = {"float64": 8, "float16": 2, "bfloat16": 2}
@@ -124,8 +123,8 @@ def near_kernels_of(op_type: str, work: Work, near: Mapping[str, NearKernels]) -
     found = near.get(kernel_name(op_type, work))
     if found is None and not isinstance(work.kernel, Convolution):
         found = near.get(op_type)
-    if found is None and op_type in _FIRST_OF:
-        return near_kernels_of(_FIRST_OF[op_type], work, near)
+    if found is None and op_type in FIRST_OF_FUSED:
+        return near_kernels_of(FIRST_OF_FUSED[op_type], work, near)
     return found
 
 

@@ -79,24 +79,18 @@ def without_takers(
     return np.array(emptied, dtype=bool)
 
 
-def bypassed(
-    graph: PlacementGraph, runs: np.ndarray, device: np.ndarray, fetched: Collection[int]
-) -> np.ndarray:
-    """[nodes] bool: what only hands on or waits, and is taken out of the step.
+def bypassed(graph: PlacementGraph, runs: np.ndarray, fetched: Collection[int]) -> np.ndarray:
+    """[nodes] bool: what only hands on or waits, and is taken out of the step where all around it has its device.
 
     Args:
         graph: what the step needs.
         runs: [nodes] bool: what is to run.
-        device: [nodes] the device of each.
         fetched: nodes that are fetched, or run for themselves.
     """
     types = _types(graph)
     found = runs & np.array([name in HANDING_ON for name in types], dtype=bool)[graph.signature]
     keeps = np.array([name in _KEPT_BY for name in types], dtype=bool)[graph.signature]
     found[graph.dst[keeps[graph.src] & (graph.src_output != CONTROL)]] = False
-    crosses = runs[graph.src] & runs[graph.dst] & (device[graph.src] != device[graph.dst])
-    found[graph.dst[crosses]] = False
-    found[graph.src[crosses]] = False
     found[list(fetched)] = False
     return found
 

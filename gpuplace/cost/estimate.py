@@ -23,12 +23,12 @@ import numpy as np
 from gpuplace.cost.batches import batch_feeds, open_placeholders
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
-from gpuplace.cost.events import run
 from gpuplace.cost.node_work import step_work
-from gpuplace.cost.partition import Rewrites, build_flow, flow_builder
+from gpuplace.cost.partition import Rewrites, unplaced_step
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
+from gpuplace.cost.step_clock import StepClock
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_flow import Machinery, StepFlow
+from gpuplace.cost.step_flow import Machinery, UnplacedStep
 from gpuplace.cost.step_request import StepRequest
 from gpuplace.cost.work import Work
 from gpuplace.device.links import Links
@@ -184,6 +184,7 @@ def estimate_placed(
         request: the step, where its options changed; None: that of the estimate.
     """
     part = replace(step.part, device=placement.devices[step.part.nodes])
+    is_same = request is None and placement.device_set is step.placement.device_set
     return _run(
         placement,
         part,
@@ -192,6 +193,7 @@ def estimate_placed(
         step.cost_model,
         request or step.request,
         step.memory_requests,
+        step.flow.step if is_same else None,
     )
 
 
@@ -203,7 +205,14 @@ def estimate_with(step: StepEstimate, cost_model: CostModel) -> StepEstimate:
         cost_model: the model that times them.
     """
     return _run(
-        step.placement, step.part, step.shapes, step.works, cost_model, step.request, step.memory_requests
+        step.placement,
+        step.part,
+        step.shapes,
+        step.works,
+        cost_model,
+        step.request,
+        step.memory_requests,
+        step.flow.step,
     )
 
 
@@ -213,30 +222,23 @@ def step_time_by(step: StepEstimate) -> Callable[[CostModel], float]:
     Args:
         step: an estimate of the step.
     """
-    flow, config = step.flow, step.request.config
+    device = step.part.device
+    clock = StepClock(step.flow.step, step.cost_model, 1, device)
 
     def seconds(model: CostModel) -> float:
-        threads, _ = _threads(config, step.placement, model, step.machinery)
-        return run(flow.times.timed(flow.flow, model), threads).total
+        threads, _ = _threads(step.request.config, step.placement, model, step.machinery)
+        return clock.timed(model, threads).seconds(device)
 
     return seconds
 
 
-def step_flows(step: StepEstimate) -> Callable[[np.ndarray], StepFlow]:
-    """What makes the flow of a step for other devices of its nodes.
+def step_clock(step: StepEstimate) -> StepClock:
+    """The clock of a step, for any devices of its nodes.
 
     Args:
         step: an estimate of the step.
     """
-    return flow_builder(
-        step.placement,
-        step.part,
-        step.shapes,
-        step.works,
-        step.machinery,
-        step.cost_model,
-        _rewrites(step.request.config, step.placement, step.machinery),
-    )
+    return StepClock(step.flow.step, step.cost_model, step_threads(step))
 
 
 def step_threads(step: StepEstimate) -> int:
@@ -298,14 +300,22 @@ def _run(
     model: CostModel,
     request: StepRequest,
     memory_requests: dict[Hashable, Any],
+    unplaced: UnplacedStep | None = None,
 ) -> StepEstimate:
     config = request.config
     machinery = machinery_of(placement)
-    rewrites = _rewrites(config, placement, machinery)
-    flow = build_flow(placement, part, shapes, works, machinery, model, rewrites)
     threads, said = _threads(config, placement, model, machinery)
-    times = run(flow.flow, threads)
-    assumed = [*shapes.assumed, *flow.assumed, *said]
+    if unplaced is None:
+        rewrites = _rewrites(config, placement.release)
+        unplaced = unplaced_step(placement, part, shapes, works, machinery, rewrites)
+    flow, times = StepClock(unplaced, model, threads, part.device).run(part.device)
+    assumed = [*shapes.assumed, *unplaced.assumed]
+    fused = int((flow.computed_by >= 0).sum())
+    if fused and not unplaced.times.runs_in_a_line(model):
+        assumed.append(
+            f"Remapping, as by default: {fused} nodes are computed by kernels of nodes before them."
+        )
+    assumed += said
     unknown = [
         device.name
         for device, is_gpu in zip(placement.device_set, machinery.is_gpu.tolist(), strict=True)
@@ -315,9 +325,9 @@ def _run(
         assumed.append(
             f"The hardware of {unknown[0]} is not known: it is as fast as the CPU, and copies to it are free."
         )
-    if flow.folded.any():
+    if unplaced.folded.any():
         assumed.append(
-            f"Constant folding, as by default: {int(flow.folded.sum())} nodes are constants before the step."
+            f"Constant folding, as by default: {int(unplaced.folded.sum())} nodes are constants before the step."
         )
     return StepEstimate(
         placement, part, shapes, works, machinery, model, flow, times, request, assumed, memory_requests
@@ -346,15 +356,15 @@ def machinery_of(placement: Placement) -> Machinery:
     return Machinery(np.array(is_gpu, dtype=bool), physical, hosts, models, links, labels)
 
 
-def _rewrites(config: Any, placement: Placement, machinery: Machinery) -> Rewrites:
-    """What Grappler changes; but for constants: of steps without GPUs, as the advisor's clock of others counts it."""
+def _rewrites(config: Any, release: str) -> Rewrites:
+    """What Grappler changes of a step before it runs."""
     rewriter = getattr(getattr(config, "graph_options", None), "rewrite_options", None)
     all_off = bool(getattr(rewriter, "disable_meta_optimizer", False))
 
     def is_on(optimizer: str) -> bool:
         return not all_off and getattr(rewriter, optimizer, 0) != _OFF
 
-    has_others = not machinery.is_gpu.any() and placement.release not in RELEASES_WITHOUT
+    has_others = release not in RELEASES_WITHOUT
     return Rewrites(
         folds=is_on("constant_folding"),
         empties=has_others and is_on("dependency_optimization"),

@@ -1,19 +1,23 @@
-"""What Grappler's remapper has one kernel of a CPU compute: a product or convolution, its bias, and a function of that.
+"""What Grappler's remapper has one kernel compute: a product or convolution, its bias, and a function of that.
 
 The kernel writes what the last of them gives out; what the others give out is never written, nor read again::
 
     MatMul --> BiasAdd --> Relu      becomes      _FusedMatMul
       only BiasAdd takes it, only Relu takes that       two passes over memory less
 
-Nothing else may take what lies between, wait for it or be waited for, and it may not be fetched.
+Nothing else may take what lies between, wait for it or be waited for, and it may not be fetched. On a GPU these are
+cuDNN's: convolutions of float32 with a bias and ``Relu``, whose filters are larger than 1x1, and, since 2.x, batch
+normalisation that does not train, with ``Relu`` after it or after what is added to it. Training has others only where
+an environment variable asks for them, and products have cuBLASLt's.
 
 Source: tensorflow/core/grappler/optimizers/remapper.cc (FindContractionWithBias, FindContractionWithBiasAndActivation,
-FindFusedBatchNormEx), releases 1.15 and 2.21, the latter with oneDNN, as it is on processors of x86 by default.
+FindFusedBatchNormEx, IsGpuCompatible), releases 1.15 and 2.21, the latter with oneDNN, as it is on processors of x86 by
+default; what 2.21 does on GPUs was asked of its optimizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -22,49 +26,62 @@ from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
-__all__ = ["computed_by"]
+__all__ = ["fused_kernels"]
 
 
 class _Rules(NamedTuple):
-    """What a release makes one kernel of, by types of ops."""
+    """What a release makes one kernel of on a type of device, by types of ops."""
 
-    products: Set[str]
-    """Those whose kernels add a bias."""
-    additions: Set[str]
-    """What adds it."""
     functions: Mapping[str, Set[str]]
-    """Of the sum, by what it is a sum of."""
-    dtypes: Set[str]
+    """What the kernel of each applies: to what it computes, or to the sum of that and a bias."""
+    products: Set[str] = frozenset()
+    """Those whose kernels add a bias."""
+    additions: Set[str] = frozenset({"BiasAdd"})
+    """What adds it."""
+    dtypes: Set[str] = frozenset({"float32"})
     """Types of numbers."""
+    is_gpu: bool = False
+    """Whether it is of GPUs: then there has to be a function, and normalisation may not train, but add a tensor."""
+    large: tuple[int, ...] = ()
+    """Dimensions of a convolution's filter that are not 1."""
 
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
 _LATER_FUNCTIONS = APPLIED_TO_BIASED | {"LeakyRelu"}
-_RULES: Mapping[str, _Rules] = {
-    "1.15": _Rules(
-        _EARLY_PRODUCTS, {"BiasAdd"}, dict.fromkeys(_EARLY_PRODUCTS, APPLIED_TO_BIASED), {"float32"}
-    ),
-    "2.21": _Rules(
-        WITH_BIASES,
-        BIAS_ADDITIONS,
-        dict.fromkeys(WITH_BIASES, APPLIED_TO_BIASED)
-        | {"Conv2D": _LATER_FUNCTIONS, "MatMul": _LATER_FUNCTIONS | {"Tanh", "Sigmoid"}}
-        | {"FusedBatchNormV3": {"Relu"}},
-        {"float32", "bfloat16", "float16"},
-    ),
+_NORMALISATIONS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_NORMALISED = dict.fromkeys(_NORMALISATIONS, frozenset({"Relu"}))
+_ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=True)
+_RULES: Mapping[str, Sequence[_Rules]] = {
+    "1.15": [
+        _Rules(dict.fromkeys(_EARLY_PRODUCTS, APPLIED_TO_BIASED), _EARLY_PRODUCTS),
+        _ON_GPU._replace(large=(1, 2)),  # the filter's width and its input channels, as the source has it
+    ],
+    "2.21": [
+        _Rules(
+            dict.fromkeys(WITH_BIASES, APPLIED_TO_BIASED)
+            | {"Conv2D": _LATER_FUNCTIONS, "MatMul": _LATER_FUNCTIONS | {"Tanh", "Sigmoid"}}
+            | _NORMALISED,
+            WITH_BIASES,
+            BIAS_ADDITIONS,
+            frozenset({"float32", "bfloat16", "float16"}),
+        ),
+        _ON_GPU._replace(functions={**_ON_GPU.functions, **_NORMALISED}, large=(0, 1)),
+    ],
 }
 
 
-def computed_by(
+def fused_kernels(
     graph: PlacementGraph,
     shapes: StepShapes,
     release: str,
     runs: np.ndarray,
     folded: np.ndarray,
-    device: np.ndarray,
     fetched: Collection[int],
-) -> np.ndarray:
-    """[nodes] int: the product, convolution or normalisation whose kernel computes a sum or a function too; -1: none.
+) -> list[tuple[bool, list[int]]]:
+    """Nodes that may be computed by one kernel if they are on one device, and whether that is a GPU or a CPU.
+
+    Of each the first is the product, convolution or normalisation; a sum or a function is computed by its kernel if
+    those between are.
 
     Args:
         graph: what the step needs.
@@ -72,18 +89,17 @@ def computed_by(
         release: whose rules; those without any fuse nothing.
         runs: [nodes] bool: what is to run; nothing else takes anything.
         folded: [nodes] bool: constants, which take nothing.
-        device: [nodes] the device of each, a CPU.
         fetched: nodes that are fetched, or run for themselves.
     """
-    found = np.full(len(graph), -1, dtype=np.int64)
-    rules = _RULES.get(release)
-    if rules is None:
-        return found
-    joining = _Joining(graph, shapes, rules, runs & ~folded, device, set(fetched))
     types = [signature.op_type for signature in graph.signatures]
-    begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
-    for node in np.flatnonzero(begins & runs & ~folded).tolist():
-        found[joining.after(node)] = node
+    found = []
+    for rules in _RULES.get(release, ()):
+        joining = _Joining(graph, shapes, rules, runs & ~folded, set(fetched))
+        begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
+        for node in np.flatnonzero(begins & runs & ~folded).tolist():
+            joined = joining.after(node)
+            if joined:
+                found.append((rules.is_gpu, [node, *joined]))
     return found
 
 
@@ -94,11 +110,10 @@ class _Joining:
         shapes: StepShapes,
         rules: _Rules,
         takes: np.ndarray,
-        device: np.ndarray,
         fetched: set[int],
     ) -> None:
         self.graph, self.shapes, self.rules = graph, shapes, rules
-        self.takes, self.device, self.fetched = takes, device, fetched
+        self.takes, self.fetched = takes, fetched
 
     def after(self, node: int) -> list[int]:
         """The sum and the function of it, or either, that the kernel of a node computes too."""
@@ -107,15 +122,41 @@ class _Joining:
             return []
         begin = graph.op_type(node)
         joined: list[int] = []
+        taker = self.only_taker(node)
         if begin in rules.products:
-            taker = self.only_taker(node)
-            if taker is None or not self.adds_bias(taker, node):
+            if taker is None or not self.adds_bias(taker, node) or not self.has_large_filter(node):
                 return []
             joined.append(taker)
-        taker = self.only_taker(joined[-1] if joined else node)
+        elif rules.is_gpu:
+            if graph.attrs(node).get("is_training", True):
+                return []
+            if taker is not None and self.adds_alike(taker):
+                joined.append(taker)
+        if joined:
+            taker = self.only_taker(joined[-1])
         if taker is not None and graph.op_type(taker) in rules.functions[begin]:
             joined.append(taker)
+        elif rules.is_gpu:
+            return []
         return joined
+
+    def has_large_filter(self, node: int) -> bool:
+        """Whether a convolution's filter is as large as the rules want it."""
+        edge = self.graph.in_start[node] + 1
+        sizes = self.shapes.sizes[self.graph.src[edge]][self.graph.src_output[edge]]
+        return not self.rules.large or (
+            sizes is not None and all(sizes[at] not in (None, 1) for at in self.rules.large)
+        )
+
+    def adds_alike(self, node: int) -> bool:
+        """Whether a node adds two tensors of one shape."""
+        start = self.graph.in_start[node]
+        if self.graph.op_type(node) not in BIAS_ADDITIONS - {"BiasAdd"}:
+            return False
+        sizes = [
+            self.shapes.sizes[self.graph.src[at]][self.graph.src_output[at]] for at in (start, start + 1)
+        ]
+        return sizes[0] is not None and sizes[0] == sizes[1]
 
     def only_taker(self, node: int) -> int | None:
         """The one node that takes the first output, if nothing else needs the node or makes it wait."""
@@ -129,9 +170,7 @@ class _Joining:
         if (graph.src_output[edges] == CONTROL).any():
             return None
         takers = graph.dst[edges[graph.src_output[edges] == 0]].tolist()
-        if len(takers) != 1 or self.device[takers[0]] != self.device[node]:
-            return None
-        return int(takers[0])
+        return int(takers[0]) if len(takers) == 1 else None
 
     def adds_bias(self, node: int, product: int) -> bool:
         """Whether a node adds a number for each column, or channel, to a product."""

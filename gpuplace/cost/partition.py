@@ -11,22 +11,20 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.cost.constant_folding import constants, divided_by_constants
-from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
-from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, CopyWay, Flow
-from gpuplace.cost.fused_kernels import computed_by
-from gpuplace.cost.item_times import Alike, ItemTimes
+from gpuplace.cost.fused_kernels import fused_kernels
+from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_copies import dead_nodes, host_arguments
-from gpuplace.cost.step_flow import CopyTable, Machinery, StepFlow
+from gpuplace.cost.step_flow import Machinery, UnplacedStep
+from gpuplace.cost.step_graph import StepGraph
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
 from gpuplace.graph.op_sets import (
@@ -42,16 +40,15 @@ MOST_ITEMS = 300_000
 """Loops are unrolled until there are so many items."""
 
 
-def build_flow(
+def unplaced_step(
     placement: Placement,
     part: StepPart,
     shapes: StepShapes,
     works: Sequence[Work],
     machinery: Machinery,
-    model: CostModel,
     rewrites: Rewrites,
-) -> StepFlow:
-    """The flow of a step.
+) -> UnplacedStep:
+    """A step for any devices of its nodes.
 
     Args:
         placement: of the whole graph.
@@ -59,28 +56,9 @@ def build_flow(
         shapes: of what runs.
         works: of what runs.
         machinery: the machine.
-        model: what times the work.
         rewrites: what Grappler changes.
     """
-    return _Builder(placement, part, shapes, works, machinery, model, rewrites).build()
-
-
-def flow_builder(
-    placement: Placement,
-    part: StepPart,
-    shapes: StepShapes,
-    works: Sequence[Work],
-    machinery: Machinery,
-    model: CostModel,
-    rewrites: Rewrites,
-) -> Callable[[np.ndarray], StepFlow]:
-    """What makes the flow of a step for devices that nodes might have: [nodes] positions in the device set.
-
-    Args:
-        placement, part, shapes, works, machinery, model, rewrites: as of `build_flow`.
-    """
-    builder = _Builder(placement, part, shapes, works, machinery, model, rewrites)
-    return lambda device: builder.placed(device).build()
+    return _Builder(placement, part, shapes, works, machinery, rewrites).build()
 
 
 class Rewrites(NamedTuple):
@@ -102,29 +80,17 @@ class _Builder:
         shapes: StepShapes,
         works: Sequence[Work],
         machinery: Machinery,
-        model: CostModel,
         rewrites: Rewrites,
     ) -> None:
         self.placement, self.part, self.shapes, self.works = placement, part, shapes, works
-        self.machinery, self.model, self.rewrites = machinery, model, rewrites
+        self.machinery, self.rewrites = machinery, rewrites
         self.graph = part.graph
         self.types = [signature.op_type for signature in self.graph.signatures]
-        self.signature = self.graph.signature.tolist()
-        self.device = np.where(part.is_fed, 0, np.maximum(part.device, 0))
         self.assumed: list[str] = []
 
-    def placed(self, device: np.ndarray) -> _Builder:
-        """The builder for nodes on other devices; what does not depend on these is shared."""
-        _ = self.what_runs
-        other = _Builder.__new__(_Builder)
-        vars(other).update(vars(self))
-        other.device = np.where(self.part.is_fed, 0, np.maximum(device, 0))
-        other.assumed = []
-        return other
-
     @cached_property
-    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-        """[nodes] what is dead, what is folded, what runs, what of that is not computed; and what was assumed."""
+    def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """[nodes] what is dead, what is folded, what runs, and what of that is not computed."""
         dead = self.dead()
         catalogue = self.placement.placer.catalogue
         folded = np.zeros(len(self.graph), dtype=bool)
@@ -139,7 +105,7 @@ class _Builder:
                     f"Dependency optimization, as by default: {int(emptied.sum())} nodes whose results nobody "
                     "takes are not computed."
                 )
-        return dead, folded, runs, emptied, tuple(self.assumed)
+        return dead, folded, runs, emptied
 
     @property
     def fetched_nodes(self) -> list[int]:
@@ -150,39 +116,71 @@ class _Builder:
         """[nodes] bool: nodes of some op types."""
         return np.array([name in chosen for name in self.types] or [False], dtype=bool)[self.graph.signature]
 
-    def build(self) -> StepFlow:
+    def build(self) -> UnplacedStep:
         graph = self.graph
         count = len(graph)
-        dead, folded, runs, emptied, assumed = self.what_runs
-        self.assumed = list(assumed)
+        dead, folded, runs, emptied = self.what_runs
         src, dst = graph.src.astype(np.int64), graph.dst.astype(np.int64)
-        output = graph.src_output.astype(np.int64)
-        chosen = runs[src] & runs[dst] & ~folded[dst]
-        src, dst, position = src[chosen], dst[chosen], graph.dst_input[chosen].astype(np.int64)
-        output = np.where(emptied[dst], CONTROL, output[chosen])
+        chosen = np.flatnonzero(runs[src] & runs[dst] & ~folded[dst])
+        src, dst, output = src[chosen], dst[chosen], graph.src_output[chosen].astype(np.int64)
+        output = np.where(emptied[dst], CONTROL, output)
         # what is fetched goes to the client
-        fetched = [
-            (node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and runs[node]
-        ]
-        in_host, out_host, self.on_host = self.host_memory(src, dst, output, position)
-        if fetched:
-            ends = np.arange(count, count + len(fetched))
-            src = np.concatenate((src, [node for node, _ in fetched]))
-            dst = np.concatenate((dst, ends))
-            output = np.concatenate((output, [port for _, port in fetched]))
-            in_host = np.concatenate((in_host, np.ones(len(fetched), dtype=bool)))
-            out_host = np.concatenate((out_host, self.out_host_of(fetched)))
-        device = np.concatenate((self.device, np.zeros(len(fetched), dtype=np.int64)))
-        live = np.flatnonzero(np.concatenate((runs, np.ones(len(fetched), dtype=bool))))
-        copies, edges, first_copy = self.cross(
-            src, dst, output, in_host, out_host, device, count + len(fetched)
+        fetched = np.array(
+            [(node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and runs[node]],
+            dtype=np.int64,
+        ).reshape(-1, 2)
+        ends, nodes = len(fetched), count + len(fetched)
+        src = np.concatenate((src, fetched[:, 0]))
+        output = np.concatenate((output, fetched[:, 1]))
+        reads, made, in_host = self.host_memory(src, output, dst, graph.dst_input[chosen].astype(np.int64))
+        dst = np.concatenate((dst, np.arange(count, nodes)))
+        reads = np.concatenate((reads, np.ones(ends, dtype=bool)))
+        slots = np.zeros(nodes, dtype=np.int64)
+        np.maximum.at(slots, src, output + 2)
+        first_tensor = np.concatenate(([0], np.cumsum(np.maximum(slots, 1))))
+        tensor = first_tensor[src] + output + 1
+        made_in_host = np.zeros(int(first_tensor[-1]), dtype=np.int64)
+        made_in_host[tensor[made]] = 1
+        present = np.concatenate((runs, np.ones(ends, dtype=bool)))
+        item_node, weight, item_edges, (before, after) = self.items(present, src, dst)
+        order = np.argsort(before, kind="stable")
+        edges = item_edges[order]
+        is_turned = (reads != made) & (output != CONTROL)
+        rows, row, fused = self.rows(nodes, dead | ~runs | emptied)
+        none = np.zeros(ends, dtype=bool)
+        graph_of_step = StepGraph(
+            **self.devices(),
+            **self.idle(),
+            **fused,
+            row=row,
+            computes=np.flatnonzero(
+                ~(in_host | dead | folded) & np.array([work.launches > 0 for work in self.works], dtype=bool)
+            ),
+            is_in_host=np.concatenate((in_host, none)).astype(np.int64),
+            is_fed=np.concatenate((self.part.is_fed, none)).astype(np.int64),
+            item_count=len(item_node),
+            node=item_node,
+            weight=weight,
+            waits=np.bincount(after, minlength=len(item_node)),
+            first=np.concatenate(([0], np.cumsum(np.bincount(before, minlength=len(item_node))))),
+            after=after[order],
+            tensor=tensor[edges],
+            reads_in_host=reads[edges].astype(np.int64),
+            is_turned=is_turned[edges].astype(np.int64),
+            first_tensor=first_tensor,
+            nbytes=np.zeros(0),
+            is_made_in_host=made_in_host,
         )
-        item_source, item_index, weight, item_edges = self.unroll(live, edges, copies, first_copy, fetched)
-        gone = emptied.copy()
-        if self.rewrites.empties:
-            gone |= bypassed(graph, runs, self.device, self.fetched_nodes)
-        return self.items(
-            copies, first_copy, fetched, device, item_source, weight, item_edges, folded, dead | ~runs, gone
+        return UnplacedStep(
+            graph_of_step,
+            ItemTimes(rows, self.columns, int(self.part.is_fed.sum())),
+            self.machinery,
+            self.part.is_fed,
+            ends,
+            self.shapes.nbytes,
+            folded,
+            dead | ~runs,
+            tuple(self.assumed),
         )
 
     # What does not run
@@ -199,22 +197,6 @@ class _Builder:
                 f"The indices of {unknown[False]} _SwitchN nodes are not known: the first branch is taken to run."
             )
         return dead
-
-    def computed_by(self) -> np.ndarray:
-        """[nodes] int: the node before it whose kernel computes it where TensorFlow runs the step; -1: none does."""
-        if not self.rewrites.fuses:
-            return np.full(len(self.graph), -1, dtype=np.int64)
-        _, folded, runs, emptied, _ = self.what_runs
-        found = computed_by(
-            *(self.graph, self.shapes, self.placement.release, runs & ~emptied, folded),
-            *(self.device, self.fetched_nodes),
-        )
-        count = int((found >= 0).sum())
-        if count and not self.model.in_a_line:
-            self.assumed.append(
-                f"Remapping, as by default: {count} nodes are computed by kernels of nodes before them."
-            )
-        return found
 
     def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """[nodes] bool: what is needed by the fetches, through what is not folded."""
@@ -238,264 +220,162 @@ class _Builder:
                     stack.append(other)
         return np.array(seen, dtype=bool)
 
-    # Partition
+    # Memories
 
     def host_memory(
-        self, src: np.ndarray, dst: np.ndarray, output: np.ndarray, position: np.ndarray
+        self, src: np.ndarray, output: np.ndarray, dst: np.ndarray, position: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which edges end, and begin, in host memory; and which nodes of GPUs work there."""
-        is_gpu = self.machinery.is_gpu[self.device]
-        in_host, out_host = ~is_gpu[dst], ~is_gpu[src]
+        """Which edges end, and begin, in host memory even on GPUs; and which nodes of GPUs work there.
+
+        Args:
+            src, output: where edges begin.
+            dst, position: where those that lead to nodes end.
+        """
         signature = self.graph.signature
-        on_host = np.zeros(len(self.graph), dtype=bool)
-        self._sets = host_arguments(self.graph, self.placement.placer.catalogue, np.unique(signature[is_gpu]))
+        reads, made = np.zeros(len(dst), dtype=bool), np.zeros(len(src), dtype=bool)
+        in_host = np.zeros(len(signature), dtype=bool)
+        if not self.machinery.is_gpu.any():
+            return reads, made, in_host
+        used, firsts = np.unique(signature, return_index=True)
+        sets = host_arguments(self.graph, self.placement.placer.catalogue, used)
         to, of = signature[dst], signature[src]
-        first_of: dict[int, int] = {}
-        for node, number in zip(range(len(self.signature) - 1, -1, -1), self.signature[::-1], strict=True):
-            first_of[number] = node
-        for number, (inputs, outputs) in enumerate(self._sets):
+        for number, first in zip(used.tolist(), firsts.tolist(), strict=True):
+            inputs, outputs = sets[number]
             if inputs:
-                in_host |= (to == number) & np.isin(position, list(inputs))
+                reads |= (to == number) & np.isin(position, list(inputs))
             if outputs:
-                out_host |= (of == number) & np.isin(output, list(outputs))
-                if number in first_of and len(outputs) == len(self.shapes.dtypes(first_of[number])):
-                    on_host |= (signature == number) & is_gpu
-        return in_host, out_host, on_host
-
-    def out_host_of(self, tensors: Sequence[tuple[int, int]]) -> list[bool]:
-        is_gpu = self.machinery.is_gpu
-        return [
-            not is_gpu[self.device[node]] or port in self._sets[self.signature[node]][1]
-            for node, port in tensors
-        ]
-
-    def cross(
-        self,
-        src: np.ndarray,
-        dst: np.ndarray,
-        output: np.ndarray,
-        in_host: np.ndarray,
-        out_host: np.ndarray,
-        device: np.ndarray,
-        first_copy: int,
-    ) -> tuple[CopyTable, tuple[np.ndarray, np.ndarray, np.ndarray], int]:
-        """The copies, and the edges with them in between."""
-        sender, receiver = device[src], device[dst]
-        is_control = output == CONTROL
-        crosses = (sender != receiver) | (~is_control & (in_host != out_host) & self.machinery.is_gpu[sender])
-        chosen = np.flatnonzero(crosses)
-        if len(chosen):
-            to_host = np.where(is_control, True, in_host)[chosen]
-            keys = np.stack((src[chosen], output[chosen], receiver[chosen], to_host), axis=1)
-            unique, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-            inverse = inverse.reshape(-1)
-        else:
-            unique = np.zeros((0, 4), dtype=np.int64)
-            index = inverse = np.zeros(0, dtype=np.int64)
-        source, ports = unique[:, 0].tolist(), unique[:, 1].tolist()
-        nbytes_of = self.shapes.nbytes
-        nbytes = [
-            0 if port == CONTROL else int(nbytes_of(node, port))
-            for node, port in zip(source, ports, strict=True)
-        ]
-        senders = device[unique[:, 0]].tolist()
-        self.from_host = out_host[chosen][index].tolist()
-        copies = CopyTable(
-            source,
-            ports,
-            senders,
-            unique[:, 2].tolist(),
-            [bool(host) for host in unique[:, 3].tolist()],
-            nbytes,
-            [],
-        )
-        number = first_copy + inverse
-        new_src = src.copy()
-        new_src[chosen] = number
-        edges = (
-            np.concatenate((new_src, unique[:, 0])),
-            np.concatenate((dst, first_copy + np.arange(len(unique)))),
-            np.concatenate((output, unique[:, 1])),
-        )
-        return copies, edges, first_copy
+                made |= (of == number) & np.isin(output, list(outputs))
+                if len(outputs) == len(self.shapes.dtypes(first)):
+                    in_host |= signature == number
+        return reads, made, in_host
 
     # Loops
 
-    def unroll(
-        self,
-        live: np.ndarray,
-        edges: tuple[np.ndarray, np.ndarray, np.ndarray],
-        copies: CopyTable,
-        first_copy: int,
-        fetched: Sequence[tuple[int, int]],
+    def items(
+        self, present: np.ndarray, src: np.ndarray, dst: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Items of every node and copy, how many executions each stands for, and the edges between items."""
-        src, dst, _ = edges
-        total = first_copy + len(copies)
-        present = np.zeros(total, dtype=bool)
-        present[live] = True
-        present[first_copy:] = True
+        """Node of every item, how many executions it stands for, and the edges between items: of which, from, to."""
         if not any(self.shapes.frames):
             number = np.cumsum(present) - 1
-            sources = np.flatnonzero(present)
-            return (
-                sources,
-                np.zeros(len(sources), dtype=np.int64),
-                np.ones(len(sources)),
-                (number[src], number[dst]),
-            )
-        unrolling = Unrolling(self.graph, self.shapes, self.types, copies.source, first_copy, MOST_ITEMS)
+            nodes = np.flatnonzero(present)
+            return nodes, np.ones(len(nodes)), np.arange(len(src)), (number[src], number[dst])
+        unrolling = Unrolling(self.graph, self.shapes, self.types, len(present), MOST_ITEMS)
         self.assumed += unrolling.assumed
         return unrolling.items(present, src, dst)
 
-    # Items
+    # Costs
 
-    def items(
-        self,
-        copies: CopyTable,
-        first_copy: int,
-        fetched: Sequence[tuple[int, int]],
-        device: np.ndarray,
-        sources: np.ndarray,
-        weight: np.ndarray,
-        edges: tuple[np.ndarray, np.ndarray],
-        folded: np.ndarray,
-        dead: np.ndarray,
-        emptied: np.ndarray,
-    ) -> StepFlow:
-        graph, machinery = self.graph, self.machinery
-        count = len(graph)
-        total = first_copy + len(copies)
-        kind, stream, nbytes = [ON_CPU] * total, [0] * total, [0.0] * total
-        is_gpu = machinery.is_gpu.tolist()
-        of_device, on_host = device.tolist(), self.on_host.tolist()
-        cuts = (folded | self.part.is_fed).tolist()
-        works, signature, types = self.works, self.signature, self.types
-        gone, physical = (dead | emptied).tolist(), machinery.physical
-        is_const = [name in CONSTANT_OPS for name in types]
-        computing = ~(self.on_host | dead | folded) & np.array(
-            [work.launches > 0 for work in works], dtype=bool
-        )
-        models = machinery.working(set(self.device[computing].tolist()))
-        multiplied: set[int] = set()
-        if self.rewrites.folds and self.placement.release not in RELEASES_WITHOUT:
-            multiplied = divided_by_constants(graph, self.shapes, folded, self.part.is_fed)
-        computed_by = self.computed_by()
-        joined, fusing = (computed_by >= 0).tolist(), set(computed_by.tolist())
-        # nodes of one op type, work and kind of device take the same time
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for node in range(count):
-            if gone[node]:
-                continue
-            where = of_device[node]
-            gpu = models[where] if is_gpu[where] and not on_host[node] else None
-            number = signature[node]
-            if gpu is not None:
-                kind[node] = ON_GPU
-                stream[node] = physical[where]
-            op_type = types[number]
-            rewritten: str | None = op_type
-            if joined[node]:
-                rewritten = None
-            elif node in fusing:
-                rewritten = FUSED_OPS[op_type]
-            elif node in multiplied:
-                rewritten = "Mul"
-            key = op_type, rewritten, id(works[node]), None if gpu is None else id(gpu)
-            found = groups.get(key)
-            if found is None:
-                groups[key] = [node]
-            else:
-                found.append(node)
-        cheap = [name in INLINE_OPS for name in types]
-        alike = [
-            Alike(
-                nodes,
-                op_type,
-                rewritten,
-                works[nodes[0]],
-                models[of_device[nodes[0]]] if kind[nodes[0]] == ON_GPU else None,
-                not is_gpu[of_device[nodes[0]]] and not cheap[signature[nodes[0]]],
-                [node for node in nodes if not (cuts[node] or is_const[signature[node]])],
-            )
-            for (op_type, rewritten, *_), nodes in groups.items()
+    def devices(self) -> dict[str, Any]:
+        """What the step's graph says of devices."""
+        machinery = self.machinery
+        memories, models, boards = machinery.memories, machinery.models, machinery.links.board
+        gpu = [
+            place if is_gpu else -1 for place, is_gpu in zip(machinery.physical, machinery.is_gpu.tolist())
         ]
-        ways, numbers = self.ways(copies)
-        for copy, number in enumerate(numbers):
-            item = first_copy + copy
-            kind[item], stream[item], nbytes[item] = COPY, number, float(copies.nbytes[copy])
-        pools = [-1 - host for host in np.array(machinery.hosts)[device].tolist()] + [0] * len(copies)
-        src, dst = edges
-        order = np.argsort(src, kind="stable")
-        items = len(sources)
-        first = np.concatenate(([0], np.cumsum(np.bincount(src, minlength=items)))).tolist()
-        waits = np.bincount(dst, minlength=items)
-        place = sources.tolist()
-        flat = weight.tolist()
-        none = [0.0] * items
-        flow = Flow(
-            kind=[kind[one] for one in place],
-            host=none,
-            kernel=none,
-            stream=[stream[one] for one in place],
-            nbytes=[nbytes[one] * more for one, more in zip(place, flat, strict=True)],
-            is_expensive=[False] * items,
-            held=none,
-            waits=waits.tolist(),
-            first=first,
-            after=dst[order].tolist(),
-            ways=ways,
-            streams=max([machinery.streams, *(way.stream + 1 for way in ways)]),
-            links=len(machinery.links.links),
-            pool=[pools[one] for one in place] if machinery.pools > 1 else None,
-        )
-        ends = range(first_copy, total)
-        from_gpus = frozenset(
-            first_copy + copy for copy, sender in enumerate(copies.sender) if is_gpu[sender]
-        )
-        times = ItemTimes(alike, ends, from_gpus, place, flat, int(self.part.is_fed.sum()))
-        receivers = np.concatenate((device, np.array(copies.receiver, dtype=np.int64)))
-        return StepFlow(
-            times.timed(flow, self.model),
-            times,
-            sources,
-            weight,
-            copies,
-            folded,
-            dead,
-            receivers[sources],
-            self.on_host,
-            computed_by,
-            first_copy,
-            tuple(self.assumed),
-        )
+        shares = [model is not None and bool(model.board_clock_hz) for model in models]
+        board_gpus = [0] * (max(boards, default=-1) + 1 if any(shares) else 0)
+        board = [-1] * len(models)
+        for device, model in enumerate(models):
+            if shares[device]:
+                board[device] = boards[gpu[device]]
+                board_gpus[board[device]] = model.per_board
+        self.columns: list[Any] = [None, None]
+        place = {None: CPU}
+        for model in models:
+            if model is not None:
+                for one in (model, model.on_busy_board):
+                    if one not in place:
+                        place[one] = len(self.columns)
+                        self.columns.append(one)
 
-    def ways(self, copies: CopyTable) -> tuple[list[CopyWay], list[int]]:
-        """The ways of the copies, and which each takes."""
-        physical, hosts, fed = self.machinery.physical, self.machinery.hosts, self.part.is_fed
-        found: dict[tuple[int, int, bool], int] = {}
-        ways: list[CopyWay] = []
-        kinds: list[str] = []
-        numbers: list[int] = []
-        for copy in range(len(copies)):
-            sender, receiver = copies.sender[copy], copies.receiver[copy]
-            is_signal = copies.output[copy] == CONTROL
-            begin = hosts[sender] if self.from_host[copy] and not is_signal else physical[sender]
-            end = hosts[receiver] if copies.to_host[copy] else physical[receiver]
-            node = copies.source[copy]
-            key = begin, end, not (begin < 0 and node < len(fed) and fed[node])
-            number = found.get(key)
-            if number is None:
-                number = found[key] = len(ways)
-                kind, way = self.machinery.way(*key)
-                kinds.append(kind)
-                ways.append(way)
-            if kinds[number] == "network":  # TensorFlow's servers send what there is at the same time
-                numbers.append(len(ways))
-                kinds.append(kinds[number])
-                ways.append(replace(ways[number], stream=self.machinery.streams + len(ways)))
-                copies.way.append("signal" if is_signal else "network")
-                continue
-            copies.way.append("signal" if is_signal else kinds[number])
-            numbers.append(number)
-        return ways, numbers
+        def whole(values: Iterable[int]) -> np.ndarray:
+            return np.array(list(values), dtype=np.int64)
+
+        return {
+            "device_count": len(models),
+            "column_count": len(self.columns),
+            "memory_count": len(memories),
+            "host_column": HOST_OF_GPU,
+            "gpu": whole(gpu),
+            "memory": whole(memories[one] for one in machinery.physical),
+            "host_memory": whole(memories[one] for one in machinery.hosts),
+            "pool": whole(-1 - host if machinery.pools > 1 else 0 for host in machinery.hosts),
+            "column": whole(place[model] for model in models),
+            "busy_column": whole(place[None if model is None else model.on_busy_board] for model in models),
+            "board": whole(board),
+            "board_gpus": whole(board_gpus),
+        }
+
+    def idle(self) -> dict[str, Any]:
+        """Nodes that only hand on or wait, and what they are taken out with: see `step_graph.settle`."""
+        graph = self.graph
+        _, _, runs, _ = self.what_runs
+        chosen = np.zeros(len(graph), dtype=bool)
+        if self.rewrites.empties:
+            chosen = bypassed(graph, runs, self.fetched_nodes)
+        both = runs[graph.src] & runs[graph.dst]
+        nodes = np.concatenate((graph.src[both], graph.dst[both])).astype(np.int64)
+        others = np.concatenate((graph.dst[both], graph.src[both])).astype(np.int64)
+        others, nodes = others[chosen[nodes]], nodes[chosen[nodes]]
+        idle = np.flatnonzero(chosen)
+        counts = np.bincount(nodes, minlength=len(graph))[idle]
+        return {
+            "idle": idle,
+            "first_neighbour": np.concatenate(([0], np.cumsum(counts))),
+            "neighbour": others[np.argsort(nodes, kind="stable")],
+        }
+
+    def rows(self, count: int, gone: np.ndarray) -> tuple[list[Row], np.ndarray, dict[str, Any]]:
+        """Rows of costs, the row of each node, and what may be one kernel, by `step_graph.settle`."""
+        graph, works, types = self.graph, self.works, self.types
+        _, folded, runs, emptied = self.what_runs
+        signature = graph.signature
+        is_const = np.array([name in CONSTANT_OPS for name in types] or [False])[signature]
+        has_kernel = ~(folded | self.part.is_fed | is_const)
+        _, work = np.unique(np.fromiter(map(id, works), np.int64, len(works)), return_inverse=True)
+        number = {name: place for place, name in enumerate(dict.fromkeys(types))}
+        of_type = np.array([number[name] for name in types] or [0])[signature]
+        live = np.flatnonzero(~gone)
+        key = ((of_type * (len(works) + 1) + work) * 2 + has_kernel)[live]
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        row = np.zeros(count, dtype=np.int64)
+        row[live] = inverse + 1
+        rows = [NO_ROW]
+        for node in live[first].tolist():
+            name = types[signature[node]]
+            rows.append(Row(name, name, works[node], bool(has_kernel[node]), name not in INLINE_OPS))
+        changed: dict[tuple[int, str | None], int] = {}
+
+        def rewritten(node: int, op_type: str | None) -> int:
+            key = int(row[node]), op_type
+            if key not in changed:
+                changed[key] = len(rows)
+                rows.append(rows[key[0]]._replace(rewritten=op_type))
+            return changed[key]
+
+        if self.rewrites.folds and self.placement.release not in RELEASES_WITHOUT:
+            for node in divided_by_constants(graph, self.shapes, folded, self.part.is_fed):
+                if row[node]:
+                    row[node] = rewritten(node, "Mul")
+        kernels: list[tuple[bool, list[int]]] = []
+        if self.rewrites.fuses:
+            kernels = fused_kernels(
+                *(graph, self.shapes, self.placement.release, runs & ~emptied, folded, self.fetched_nodes)
+            )
+        ends = [len(nodes) for _, nodes in kernels]
+        flat = [
+            (node, rewritten(node, None if at else FUSED_OPS[graph.op_type(node)]))
+            for _, nodes in kernels
+            for at, node in enumerate(nodes)
+        ]
+        table = np.array(flat, dtype=np.int64).reshape(-1, 2)
+        return (
+            rows,
+            row,
+            {
+                "first_fused": np.cumsum([0, *ends]),
+                "fused": table[:, 0].copy(),
+                "fused_row": table[:, 1].copy(),
+                "fuses_on_gpu": np.array([on_gpu for on_gpu, _ in kernels], dtype=np.int64),
+            },
+        )

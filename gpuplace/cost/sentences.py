@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gpuplace.cost.events import COPY, ON_GPU, POLL_SECONDS
+from gpuplace.cost.item_times import POLL_SECONDS
+from gpuplace.cost.step_flow import COPY, ON_GPU
 
 _MOST = 4
 _MOST_ASSUMED = 12
@@ -44,7 +45,7 @@ def waits(step: Any) -> dict[str, float]:
     found: Counter[str] = Counter()
     reached = 0.0
     for item, on_host, begin, end in step.path:
-        kind = flow.flow.kind[item]
+        kind = flow.kind[item]
         if begin > reached:
             late = begin - reached
             found["hearing that copies are over" if late <= 1.01 * POLL_SECONDS else "free threads"] += late

@@ -15,13 +15,13 @@ import numpy as np
 from gpuplace.cost.batches import largest
 from gpuplace.cost.comparison import Comparison, compare
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.events import ON_CPU, ON_GPU, Times, path
 from gpuplace.cost.host_memory import host_memory
 from gpuplace.cost.memory.step_memory import StepMemory
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_copies import StepCopies, StepCopy, copies_of_part
-from gpuplace.cost.step_flow import Machinery, StepFlow
+from gpuplace.cost.step_flow import ON_CPU, ON_GPU, Machinery, StepFlow
+from gpuplace.cost.step_graph import Times
 from gpuplace.cost.step_metadata import step_metadata
 from gpuplace.cost.step_request import StepRequest
 from gpuplace.cost.step_tables import (
@@ -100,17 +100,14 @@ class StepEstimate:
     @cached_property
     def item_times(self) -> dict[str, np.ndarray]:
         """[items of the flow] kind, begin, end, and seconds of the kernel and of the host that starts it."""
-        flow, times = self.flow.flow, self.times
-        start = np.array(times.start)
+        flow, times = self.flow, self.times
         host_start = np.array(times.host_start)
-        kind = np.array(flow.kind)
-        begin = np.where(kind == ON_CPU, host_start, start)
         return {
-            "kind": kind,
-            "start": begin,
+            "kind": flow.kind,
+            "start": np.where(flow.kind == ON_CPU, host_start, np.array(times.start)),
             "end": np.array(times.end),
-            "kernel": np.array(flow.kernel),
-            "host": np.array(flow.host),
+            "kernel": flow.kernel,
+            "host": flow.host,
             "host_start": host_start,
             "host_end": np.array(times.host_end),
         }
@@ -220,8 +217,8 @@ class StepEstimate:
 
     @cached_property
     def path(self) -> list[tuple[int, bool, float, float]]:
-        """What the step waits for from its begin to its end; see `gpuplace.cost.events.path`."""
-        return path(self.flow.flow, self.times)
+        """What the step waits for from its begin to its end; see `gpuplace.cost.clock.path`."""
+        return self.flow.path(self.times)
 
     # Memory
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.events import COPY
 from gpuplace.cost.step_copies import StepCopy
+from gpuplace.cost.step_flow import COPY
 
 TABLES = ("nodes", "devices", "copies", "memory", "ops")
 """What `StepEstimate.frame` and `StepEstimate.rows` offer."""
@@ -266,7 +266,7 @@ def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float
             continue
         key = (int(nodes[table.source[copy]]), table.output[copy], table.receiver[copy], table.to_host[copy])
         start, end = step.times.start[item], step.times.end[item]
-        wait = max(start - step.times.host_start[item] - flow.flow.host[item], 0.0)
+        wait = max(start - step.times.host_start[item] - float(flow.host[item]), 0.0)
         before = found.get(key, (start, 0.0, 0.0, ""))
         found[key] = (
             min(before[0], start),

@@ -33,8 +33,7 @@ class Unrolling:
         graph: what runs.
         shapes: of it; tells frames and trip counts.
         types: op type of each signature.
-        copied: for each copy the node whose output it takes.
-        first_copy: number of the first copy among nodes and copies.
+        total: how many nodes there are, with those that take fetches to the client after the graph's own.
         most: how many items are enough.
     """
 
@@ -43,13 +42,12 @@ class Unrolling:
         graph: PlacementGraph,
         shapes: StepShapes,
         types: Sequence[str],
-        copied: Sequence[int],
-        first_copy: int,
+        total: int,
         most: int,
     ) -> None:
         self.graph, self.shapes = graph, shapes
         self.assumed: list[str] = []
-        count, total = len(graph), first_copy + len(copied)
+        count = len(graph)
         outer = dict(shapes.outer_frames)
         is_a = {
             name: np.array([kind in ops for kind in types] or [False], dtype=bool)[graph.signature]
@@ -66,7 +64,7 @@ class Unrolling:
         self.frames = names
         number = {name: place for place, name in enumerate(names)}
         value = np.array([number[name] for name in shapes.frames], dtype=np.int64)
-        src, dst, port = graph.src, graph.dst, graph.src_output
+        src, dst = graph.src, graph.dst
         # the frame that a node runs in: an Enter outside of the frame that it leads to, and an Exit too
         runs_in = value.copy()
         parent = np.array([number.get(outer.get(name, ""), 0) for name in names], dtype=np.int64)
@@ -80,21 +78,11 @@ class Unrolling:
         is_exit = is_a["exit"]
         runs_in[is_exit] = parent[inside[is_exit]]
         self.is_body = self._bodies(graph, runs_in, is_a, len(names), parent)
-        # copies are where what they copy is
         extended = np.zeros(total, dtype=np.int64)
         body = np.zeros(total, dtype=bool)
-        self.is_enter, self.is_next, self.is_exit = (np.zeros(total, dtype=bool) for _ in range(3))
-        self.into = np.zeros(total, dtype=np.int64)
+        self.is_enter, self.is_next = (np.zeros(total, dtype=bool) for _ in range(2))
         extended[:count], body[:count] = runs_in, self.is_body
-        self.is_enter[:count], self.is_next[:count], self.is_exit[:count] = (
-            is_a["enter"],
-            is_a["next"],
-            is_exit,
-        )
-        of = np.array(copied, dtype=np.int64)
-        for array in (extended, body, self.is_enter, self.is_next, self.is_exit):
-            array[first_copy:] = array[of] if len(of) else array[first_copy:]
-        # copies of what a loop's last test lets go belong to the frame around, as an Exit does
+        self.is_enter[:count], self.is_next[:count] = is_a["enter"], is_a["next"]
         self.frame, self.body, self.parent = extended, body, parent
         is_merge = np.zeros(total, dtype=bool)
         is_merge[:count] = np.array([kind in ("Merge", "RefMerge") for kind in types] or [False])[
@@ -109,7 +97,6 @@ class Unrolling:
                 entering[number[text]] = node
         self.trips, self.factor = self._trips(entering, most, np.bincount(runs_in, minlength=len(names)))
         self.entering = entering
-        del port
 
     def _bodies(
         self,
@@ -186,10 +173,10 @@ class Unrolling:
     def items(
         self, present: np.ndarray, src: np.ndarray, dst: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """What the items are of, their indices, how many executions they stand for, and the edges between them.
+        """Node of every item, how many executions it stands for, and the edges between items: of which, from, to.
 
         Args:
-            present: [nodes and copies] bool: what runs.
+            present: [nodes] bool: what runs.
             src: edges, from.
             dst: edges, to.
         """
@@ -208,19 +195,20 @@ class Unrolling:
         counts = np.where(present, runs[self.frame] * per_run, 0)
         first = np.concatenate(([0], np.cumsum(counts)))
         sources = np.repeat(np.arange(len(counts)), counts)
-        index = np.arange(int(first[-1])) - first[sources]
-        found_src, found_dst = [], []
+        found_src, found_dst, found_edge = [], [], []
         simple = (counts[src] == 1) & (counts[dst] == 1) & (self.frame[src] == 0) & (self.frame[dst] == 0)
         found_src.append(first[src[simple]])
         found_dst.append(first[dst[simple]])
+        found_edge.append(np.flatnonzero(simple))
         for edge in np.flatnonzero(~simple).tolist():
             before, after = self._pairs(int(src[edge]), int(dst[edge]), counts, per_run)
             if len(before):
                 found_src.append(first[src[edge]] + before)
                 found_dst.append(first[dst[edge]] + after)
+                found_edge.append(np.full(len(before), edge))
         weights = weight[self.frame[sources]]
         edges = np.concatenate(found_src), np.concatenate(found_dst)
-        return sources, index, weights, edges
+        return sources, weights, np.concatenate(found_edge), edges
 
     def _outer_first(self) -> list[int]:
         depth = {0: 0}

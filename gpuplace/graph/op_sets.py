@@ -203,10 +203,15 @@ APPLIED_TO_BIASED = frozenset({"Relu", "Relu6", "Elu"})
 FUSED_OPS = {
     "Conv2D": "_FusedConv2D",
     "DepthwiseConv2dNative": "_FusedDepthwiseConv2dNative",
+    "FusedBatchNorm": "_FusedBatchNormEx",
+    "FusedBatchNormV2": "_FusedBatchNormEx",
     "FusedBatchNormV3": "_FusedBatchNormEx",
     "MatMul": "_FusedMatMul",
 }
 """Ops to those of TensorFlow's optimizers that compute what follows them, too."""
+
+FIRST_OF_FUSED = {fused: op_type for op_type, fused in FUSED_OPS.items()}
+"""The reverse; of several versions of an op, to the last."""
 
 PASSING_ON = (
     CONTROL_FLOW_OPS | IDENTITY_OPS | {"Reshape", "ReadVariableOp", "Squeeze", "ExpandDims", "StopGradient"}

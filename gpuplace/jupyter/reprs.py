@@ -111,7 +111,7 @@ def _estimate(step: StepEstimate) -> tuple[str, str]:
     shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
     slowest = html.table(("op", "kind", "nodes", "time", "share", "model"), ops)
     shown += f"<details><summary>The ops that take longest</summary>{slowest}</details>"
-    if len(step.flow.flow) <= _PICTURE_NODES:
+    if len(step.flow.kind) <= _PICTURE_NODES:
         found = step.timeline()
         drawn = html.image(timeline_svg(found), f"Timeline. {found.text}", timeline_svg(found, "dark"))
         shown += f"<details><summary>Timeline</summary>{drawn}</details>"

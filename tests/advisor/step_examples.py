@@ -1,11 +1,11 @@
-"""Random steps in numbers, and the flow of a split of one, by the definition, for the estimate's own clock."""
+"""Random steps in numbers, and random splits of them."""
 
 import random
 
 import numpy as np
 
 from gpuplace.advisor.problem import Device, Links, Problem
-from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, POLL_SECONDS, CopyWay, Flow, run
+from gpuplace.cost.item_times import POLL_SECONDS
 
 THREADS = 3
 MICRO = 2.0**-20
@@ -86,76 +86,6 @@ def random_step(seed: int, most: int = 10, gpus: int = 2) -> Problem:
         np.array(made),
         held=held,
     )
-
-
-def step_seconds(problem: Problem, device_of: list[int]) -> float:
-    """What the estimate's clock says of a split."""
-    links, devices = problem.links, problem.devices
-    gpu = {device: at for at, device in enumerate(at for at, one in enumerate(devices) if not one.is_pool)}
-    count = problem.node_count
-    copies, edges = set(), []
-    for edge, (source, reader) in enumerate(zip(problem.sources.tolist(), problem.readers.tolist())):
-        tensor, here, there = int(problem.tensors[edge]), device_of[source], device_of[reader]
-        from_host = devices[here].is_pool or (tensor >= 0 and bool(problem.host_made[tensor]))
-        to_host = devices[there].is_pool or tensor < 0 or bool(problem.host_reads[edge])
-        if here != there or (tensor >= 0 and not devices[here].is_pool and from_host != to_host):
-            key = source, tensor, there, to_host
-            copies.add((key, from_host))
-            edges.append((key, reader))
-        else:
-            edges.append((source, reader))
-    ordered = sorted(copies)
-    number = {key: count + at for at, (key, _) in enumerate(ordered)}
-    flat = [(number.get(source, source), reader) for source, reader in edges]
-    flat += [(key[0], number[key]) for key, _ in ordered]
-    ways, way_of = [], []
-    for (source, tensor, there, to_host), from_host in ordered:
-        begin = 0 if from_host and tensor >= 0 else device_of[source]
-        end = 0 if to_host else there
-        way_of.append(len(ways))
-        if begin == end:
-            ways.append(CopyWay(-1, (), (), (), 1.0, 0.0, False))
-            continue
-        shared = [one for one in links.shared[begin, end].tolist() if one >= 0]
-        ways.append(
-            CopyWay(
-                len(gpu) + int(links.channel[begin, end]),
-                tuple(gpu[one] for one in sorted({begin, end}) if one in gpu),
-                tuple(shared),
-                tuple(1 / links.pace[one] for one in shared),
-                1 / links.per_unit[begin, end],
-                float(links.latency[begin, end]),
-                False,
-            )
-        )
-    kinds = [devices[device].kind for device in device_of]
-    is_pool = [devices[device].is_pool for device in device_of]
-    first = np.concatenate(
-        ([0], np.cumsum(np.bincount([one for one, _ in flat], minlength=count + len(ordered))))
-    )
-    return run(
-        Flow(
-            kind=[ON_CPU if one else ON_GPU for one in is_pool] + [COPY] * len(ordered),
-            host=[float(problem.starts[node, kind]) for node, kind in enumerate(kinds)]
-            + [links.start] * len(ordered),
-            kernel=[float(problem.seconds[node, kind]) for node, kind in enumerate(kinds)]
-            + [0.0] * len(ordered),
-            stream=[gpu.get(device, 0) for device in device_of] + way_of,
-            nbytes=[0.0] * count
-            + [float(problem.tensor_transfer[key[1]]) if key[1] >= 0 else 0.0 for key, _ in ordered],
-            is_expensive=[pool and not inline for pool, inline in zip(is_pool, problem.is_inline.tolist())]
-            + [is_pool[key[0]] for key, _ in ordered],
-            held=[held if pool else 0.0 for held, pool in zip(problem.held.tolist(), is_pool)]
-            + [0.0] * len(ordered),
-            waits=np.bincount([reader for _, reader in flat], minlength=count + len(ordered)).tolist(),
-            first=first.tolist(),
-            after=[reader for _, reader in sorted(flat, key=lambda edge: edge[0])],
-            ways=ways,
-            streams=len(gpu) + int(links.channel.max()) + 1,
-            links=len(links.pace),
-        ),
-        THREADS,
-    ).total
 
 
 def random_split(problem: Problem, chance: random.Random) -> list[int] | None:

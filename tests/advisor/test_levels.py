@@ -8,13 +8,12 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.bounds import step_bound
-from gpuplace.advisor.chains import Ground
+from gpuplace.advisor.chains import Chain, Ground
 from gpuplace.advisor.search import Progress
 from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.advise import _case
 from gpuplace.advisor.steps.judge import judged
 from gpuplace.advisor.steps.levels import is_split_of, levels_of
-from gpuplace.advisor.steps.quick_clock import QuickClock
 from gpuplace.advisor.steps.step_problem import step_problem
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.errors import ResourceExhaustedError
@@ -32,8 +31,13 @@ def layers(count=4, width=2048):
     return graph
 
 
-def case_of(graph, machine="2x K80"):
-    return _case(graph, "train", None, machine, "step_time", None, None, None, None, None)[0]
+def case_and_bound(graph, machine="2x K80", **options):
+    options = {"fetches": "train", **options}
+    return _case(graph, machine, "step_time", None, None, None, {}, options, None)[:2]
+
+
+def case_of(graph, machine="2x K80", **options):
+    return case_and_bound(graph, machine, **options)[0]
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +71,43 @@ def test_a_level_holds_together_what_the_one_before_does_not(layered):
     assert not is_split_of(levels[0], alone)
 
 
-@pytest.mark.parametrize("machine", ["2x P100", "1x V100, 1x K80"])
-def test_the_quick_clock_tells_what_the_estimate_does(machine):
-    case = case_of(layers(2, 512), machine)
+def looped():
+    """Products in a loop."""
+    with tf.Graph().as_default() as graph:
+        start = tf.constant(0), tf.ones([512, 512])
+        _, found = tf.while_loop(
+            lambda at, _: at < 8, lambda at, rows: (at + 1, tf.matmul(rows, rows)), start, name="loop"
+        )
+        tf.reduce_sum(found, name="train")
+    return graph
+
+
+@pytest.mark.parametrize("machine", ["2x P100", "1x V100, 1x K80", "4x K80"])
+@pytest.mark.parametrize("has_loop", [False, True])
+def test_the_search_has_the_estimates_clock_to_the_last_bit(machine, has_loop):
+    """As it stands and compiled, by the search's groups and by units, and of the placement that TensorFlow makes."""
+    options = {"trip_counts": {"loop": 8}} if has_loop else {}
+    case = case_of(looped() if has_loop else layers(2, 512), machine, **options)
     rehearsal = case.rehearsal
-    clock = QuickClock(rehearsal, step_problem(rehearsal), False)
-    random = np.random.default_rng(1)
-    for _ in range(4):
-        device_of = random.integers(0, 3, len(rehearsal.units.names))
-        assert clock.score(device_of)[1] == pytest.approx(rehearsal.score(device_of).value, rel=1e-9)
+    made = step_problem(rehearsal)
+    chains = [Chain(Ground(made.problem, "step_time", is_compiled), [1, 1]) for is_compiled in (False, True)]
+    clocks = rehearsal.clock, rehearsal.clock.compiled()
+    random, devices = np.random.default_rng(1), len(rehearsal.freedom.placement.device_set)
+    for _ in range(6):
+        device_of = random.integers(0, devices, len(rehearsal.units.names))
+        step = judged(case, device_of).estimate
+        values = {chain.value(groups_of(made, rehearsal, device_of)) for chain in chains}
+        values |= {clock.seconds(rehearsal.node_devices(device_of)) for clock in clocks}
+        flow, times = rehearsal.clock.compiled().run(step.part.device)
+        assert values == {step.step_time, rehearsal.score(device_of).step_time}
+        assert times == step.times and vars(flow.copies) == vars(step.flow.copies)
+
+
+def groups_of(made, rehearsal, device_of):
+    """[groups of the problem] devices of units."""
+    groups = np.zeros(made.problem.group_count, np.int64)
+    groups[made.problem.groups] = made.nodes_of(rehearsal, device_of)
+    return groups
 
 
 def bound_in_numbers(case):
@@ -85,8 +117,8 @@ def bound_in_numbers(case):
 
 
 def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
-    graph = layers()
-    case, bound, _ = _case(graph, "train", None, "2x K80", "step_time", None, None, None, None, None)
+    graph = layers(width=512)
+    case, bound = case_and_bound(graph)
     tight, rehearsal = bound_in_numbers(case), case.rehearsal
     assert tight > bound * 1.001
     assert tf.advise(graph, "train", machine="2x K80", steps=20).bound == pytest.approx(tight, rel=1e-9)
@@ -97,13 +129,7 @@ def test_the_tightest_bound_is_told_and_no_choice_is_below_it():
 
 
 def test_a_loop_is_not_bounded_by_a_step_that_knows_no_overlapping_iterations():
-    with tf.Graph().as_default() as graph:
-        start = tf.constant(0), tf.ones([512, 512])
-        _, found = tf.while_loop(
-            lambda at, _: at < 8, lambda at, rows: (at + 1, tf.matmul(rows, rows)), start, name="loop"
-        )
-        tf.reduce_sum(found, name="train")
-    case, bound, _ = _case(graph, "train", None, "2x K80", "step_time", None, None, None, None, {"loop": 8})
+    case, bound = case_and_bound(looped(), trip_counts={"loop": 8})
     assert bound_in_numbers(case) > bound
     search = StepSearch(case.rehearsal, Budget(10.0, 20))
     assert (case.rehearsal.step.node_runs > 1).any() and search.run() and search.bound == 0

@@ -9,7 +9,6 @@ from gpuplace.advisor.placers import Costs, earliest_first, heft, in_stretches
 from gpuplace.advisor.steps.judge import judged
 from gpuplace.advisor.steps.levels import levels_of, with_room_for
 from gpuplace.advisor.steps.literature import literature
-from gpuplace.advisor.steps.quick_clock import QuickClock
 from gpuplace.advisor.steps.step_problem import step_problem
 from tests.advisor.step_graphs import branches, graph_of, stack
 
@@ -50,13 +49,11 @@ def test_the_fullest_device_is_no_fuller_than_by_stretches():
 def test_the_search_foretells_what_is_judged(advice):
     rehearsal = advice._case.rehearsal
     assert len(rehearsal.gates.groups)
-    clock = QuickClock(rehearsal, step_problem(rehearsal), False)
     random, devices = np.random.default_rng(3), len(advice.placement.device_set)
     for _ in range(6):
         choice = random.integers(-1, devices, len(rehearsal.units.names))
         value = judged(advice._case, choice).score.step_time
-        assert rehearsal.score(choice).step_time == pytest.approx(value, rel=1e-9)
-        assert clock.score(choice)[1] == pytest.approx(value, rel=0.05)
+        assert rehearsal.score(choice).step_time == rehearsal.rough_score(choice)[1] == value
 
 
 def test_placers_take_no_more_than_their_time():

@@ -1,4 +1,4 @@
-"""The time of a step: what it counts, beside the estimate's clock; its search, its bounds and coarser problems."""
+"""The time of a step: its search, its bounds and coarser problems."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from gpuplace.advisor.coarsen import coarsened
 from gpuplace.advisor.problem import Device, Problem, checked
 from gpuplace.advisor.search import evaluate, solve
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
-from tests.advisor.step_examples import random_split, random_step, step_seconds
+from tests.advisor.step_examples import random_split, random_step
 
 
 def examples(count, most, first=0, gpus=2):
@@ -43,16 +43,6 @@ def chains(length=4, count=2, devices=2, transfer=1.0):
         np.array(sources, np.int64) + 1,
         tuple(Device(f"gpu {one}", 0) for one in range(devices)),
     )
-
-
-def test_a_step_takes_what_the_estimates_clock_says():
-    chance = random.Random(5)
-    for seed, problem in examples(150, 14):
-        for _ in range(4):
-            split = random_split(problem, chance)
-            assert evaluate(problem, "step_time", split) == pytest.approx(
-                step_seconds(problem, split), rel=1e-12
-            ), seed
 
 
 @pytest.mark.parametrize(
@@ -96,10 +86,8 @@ def test_all_splits_are_tried_where_they_are_few():
             runs = [problem.seconds[node, problem.devices[at].kind] for node, at in enumerate(split)]
             used = np.bincount(one, sizes, 3)
             if not np.isinf(runs).any() and all(used <= [device.memory for device in problem.devices]):
-                best = min(best, step_seconds(problem, split))
-        assert solve(problem, "step_time", steps=1000, use_numba=False).value == pytest.approx(
-            best, rel=1e-12
-        )
+                best = min(best, evaluate(problem, "step_time", split))
+        assert solve(problem, "step_time", steps=1000, use_numba=False).value == best
 
 
 def test_the_bound_knows_of_copies_and_of_what_lies_between():
@@ -125,7 +113,7 @@ def test_what_is_found_is_never_worse_than_what_is_given():
         given = {str(one): random_split(problem, chance) for one in range(3)}
         found = solve(problem, "step_time", steps=60, seed=seed, use_numba=False, given=given)
         assert found.value <= min(found.starts.values()) and set(given) <= set(found.starts)
-        assert found.value == pytest.approx(step_seconds(problem, list(found.device_of)), rel=1e-12)
+        assert found.value == evaluate(problem, "step_time", found.device_of)
         values = [evaluate(problem, "step_time", one) for one in found.alternatives]
         assert values == sorted(values) and found.alternatives[0] == found.device_of
     with pytest.raises(InvalidArgumentError, match="does not say for each of"):
@@ -138,7 +126,7 @@ def test_what_is_told_on_the_way_is_a_split_of_the_objective_told():
     splits = [one for one in told if one.device_of is not None]
     assert splits and splits[-1].objective >= found.value
     for one in splits[:: max(1, len(splits) // 8)]:
-        assert evaluate(problem, "step_time", one.device_of) == pytest.approx(one.objective, rel=1e-12)
+        assert evaluate(problem, "step_time", one.device_of) == one.objective
 
 
 def test_steps_and_seed_decide_and_ctrl_c_gives_the_best_so_far():

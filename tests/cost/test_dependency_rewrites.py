@@ -28,9 +28,10 @@ def times(step, op_type):
     return {row.name: row.time for row in step.rows("nodes") if row.op == op_type}
 
 
-def test_gradients_of_what_is_fed_are_not_computed(net):
+@pytest.mark.parametrize("machine", ["1 CPU", "1x V100"])
+def test_gradients_of_what_is_fed_are_not_computed(net, machine):
     """TensorFlow 2.21 traces one Conv2DBackpropInput of this graph, and two Conv2DBackpropFilter."""
-    step = tf.estimate(net, "train", FEEDS, machine="1 CPU")
+    step = tf.estimate(net, "train", FEEDS, machine=machine)
     inputs = times(step, "Conv2DBackpropInput")
     assert inputs["gradients/first_grad/Conv2DBackpropInput"] == 0
     assert inputs["gradients/second_grad/Conv2DBackpropInput"] > 0
@@ -95,6 +96,20 @@ def test_what_is_fetched_or_has_effects_is_computed(net):
     step = tf.estimate(net, done, FEEDS, machine="1 CPU")
     assert times(step, "RandomStandardNormal")["random_normal/RandomStandardNormal"] > 0
     assert times(step, "Mul")["random_normal/mul"] == 0  # without effects, and only waited for
+
+
+def test_what_hands_on_between_devices_stays():
+    """An Identity is bypassed only where that makes no copy more: beside all that it takes and that takes it."""
+    with tf.Graph().as_default() as graph:
+        with tf.device("/gpu:0"):
+            rows = tf.random_normal([64, 64])
+            both = tf.identity(rows, name="together") * 2.0, tf.identity(rows, name="apart")
+        with tf.device("/gpu:1"):
+            tf.multiply(both[1], 3.0, name="there")
+        tf.add(both[0], 1.0, name="here")
+    step = tf.estimate(graph, ["here:0", "there:0"], machine="2x V100")
+    hosts = {row.name: row.host for row in step.rows("nodes")}
+    assert hosts["together"] == 0 < hosts["apart"]
 
 
 def test_what_hands_on_takes_no_thread(net):

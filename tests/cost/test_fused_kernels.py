@@ -11,13 +11,11 @@ from gpuplace.cost.work import Product, Work
 FEEDS = {"x": (32, 48)}
 
 
-def absorbed(graph, fetches, feeds=None, release="2.21", **options):
+def absorbed(graph, fetches, feeds=None, release="2.21", machine="1 CPU", **options):
     """Names of the nodes that kernels before them compute."""
-    step = tf.estimate(graph, fetches, feeds or FEEDS, machine="1 CPU", release=release, **options)
+    step = tf.estimate(graph, fetches, feeds or FEEDS, machine=machine, release=release, **options)
     names = step.part.graph.names
-    found = sorted(
-        names[node] for one in step.flow.times.alike if one.rewritten is None for node in one.nodes
-    )
+    found = sorted(names[node] for node, first in enumerate(step.flow.computed_by.tolist()) if first >= 0)
     times = {row.name: row.time for row in step.rows("nodes")}
     assert all(times[name] == 0 for name in found)
     said = [one for one in step.assumptions if one.startswith("Remapping")]
@@ -85,6 +83,67 @@ def test_normalisation_applies_relu():
     feeds = {"images": (4, 8, 8, 16)}
     assert absorbed(graph, "out", feeds) == ["relu"]
     assert absorbed(graph, "out", feeds, release="1.15") == []
+
+
+@pytest.mark.parametrize(
+    ("release", "fused"), [("2.21", ["act", "one_channel", "sum"]), ("1.15", ["act", "sum"]), ("1.4", [])]
+)
+def test_gpus_fuse_convolutions_that_cudnn_applies_relu_to(release, fused):
+    """2.21's remapper was asked for all of these on a GPU; 1.15 looks at the channels where it means the height."""
+    with tf.Graph().as_default() as graph:
+        images = tf.placeholder(tf.float32, [4, 8, 8, 16], name="images")
+
+        def layer(name, size, channels, function=tf.nn.relu):
+            weights = tf.get_variable(f"{name}_w", [size, size, channels, 16])
+            bias = tf.get_variable(f"{name}_b", [16])
+            found = tf.nn.conv2d(images[..., :channels], weights, [1, 1, 1, 1], "SAME")
+            return function(tf.nn.bias_add(found, bias, name="sum" if name == "act" else None), name=name)
+
+        outs = [
+            layer("act", 3, 16),
+            layer("pointwise", 1, 16),
+            layer("elu", 3, 16, tf.nn.elu),
+            layer("bias", 3, 16, tf.negative),
+            layer("one_channel", 3, 1),
+        ]
+        product = tf.matmul(tf.reshape(images, [-1, 16]), tf.get_variable("w", [16, 16]))
+        outs.append(
+            tf.reshape(tf.nn.relu(tf.nn.bias_add(product, tf.get_variable("b", [16]))), [4, 8, 8, 16])
+        )
+        tf.add_n(outs, name="out")
+    found = absorbed(graph, "out", {"images": (4, 8, 8, 16)}, release, "1x V100")
+    assert [name for name in found if not name.startswith("BiasAdd")] == fused
+
+
+@pytest.mark.parametrize(
+    ("release", "is_training", "fused"), [("2.21", False, 3), ("2.21", True, 0), ("1.15", False, 0)]
+)
+def test_gpus_normalise_apply_relu_and_add_where_nothing_is_trained(release, is_training, fused):
+    """As 2.21's remapper on a GPU; in training it takes an environment variable."""
+    with tf.Graph().as_default() as graph:
+        images = tf.placeholder(tf.float32, [4, 8, 8, 16], name="images")
+        numbers = [tf.get_variable(f"number_{at}", [16]) for at in range(4)]
+        moments = {} if is_training else {"mean": numbers[2], "variance": numbers[3]}
+
+        def normalised(top):
+            return tf.nn.fused_batch_norm(top, *numbers[:2], **moments, is_training=is_training)[0]
+
+        first = tf.nn.relu(normalised(images), name="relu")
+        tf.add(tf.nn.relu(tf.add(normalised(first), first, name="sum"), name="later"), 1.0, name="out")
+    found = absorbed(graph, "out", {"images": (4, 8, 8, 16)}, release, "1x V100")
+    assert found == ["later", "relu", "sum"][:fused]
+
+
+def test_what_is_on_another_device_is_computed_by_itself():
+    with tf.Graph().as_default() as graph:
+        images = tf.placeholder(tf.float32, [4, 8, 8, 16], name="images")
+        with tf.device("/gpu:0"):
+            found = tf.nn.conv2d(images, tf.get_variable("w", [3, 3, 16, 16]), [1, 1, 1, 1], "SAME")
+            total = tf.nn.bias_add(found, tf.get_variable("b", [16]), name="sum")
+        with tf.device("/gpu:1"):
+            tf.nn.relu(total, name="out")
+    step = tf.estimate(graph, "out", {"images": (4, 8, 8, 16)}, machine="2x V100", release="2.21")
+    assert (step.flow.computed_by < 0).all()  # nor is the bias: a GPU's kernel has to apply a function
 
 
 def test_it_is_an_option_and_not_what_gpuplace_does(layers):

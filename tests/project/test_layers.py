@@ -210,6 +210,7 @@ OWNERS: dict[str, set[str]] = {
     "numba": {
         "gpuplace.numerics.compiled.window_loops",
         "gpuplace.numerics.compiled.dispatch",
+        "gpuplace.numerics.compiled.event_heap",
         "gpuplace.numerics.compiled.functions",
         "gpuplace.numerics.compiled.record_types",
     },

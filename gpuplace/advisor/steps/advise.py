@@ -205,7 +205,7 @@ def _case(
     case = Case(asked, baseline, rehearsal, kept)
     if objective == "memory":
         rehearsal.measure_memory()
-    return case, step_bound(step, freedom, objective, rehearsal.kept_bytes), said
+    return case, step_bound(rehearsal), said
 
 
 def _as_it_is(freedom: Any, asked: Placement) -> Ints:

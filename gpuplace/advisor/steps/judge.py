@@ -109,7 +109,7 @@ def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
             missing = sum(max(0.0, peaks[device] - limit) for device, limit in rehearsal.limits.items())
             most = max(peaks.tolist(), default=0.0)
     if rehearsal.objective == "throughput":
-        value = largest_load(step.flow.flow, step_threads(step))
+        value = largest_load(step.flow, step_threads(step))
     elif rehearsal.objective == "memory":
         value = most
     else:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.moved_regions import alike_together, moved_regions
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
-from gpuplace.cost.events import ON_GPU
 from gpuplace.cost.sentences import seconds_text, size_text
+from gpuplace.cost.step_flow import ON_GPU
 from gpuplace.placer.placement_graph import CONTROL
 
 Ints = NDArray[np.int64]
@@ -134,8 +134,7 @@ class _Facts:
     @classmethod
     def of(cls, rehearsal: Rehearsal, device_of: Ints) -> _Facts:
         score, flow, _ = rehearsal.tried_out(device_of)
-        kernel, kind = np.array(flow.flow.kernel), np.array(flow.flow.kind)
-        on_gpu = kind == ON_GPU
+        kernel, on_gpu = flow.kernel, flow.kind == ON_GPU
         busy = np.bincount(flow.device[on_gpu], kernel[on_gpu], len(rehearsal.freedom.placement.device_set))
         table = flow.copies
         data = [

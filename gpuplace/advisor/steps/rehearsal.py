@@ -18,11 +18,10 @@ from gpuplace.advisor.steps.freedom import Freedom
 from gpuplace.advisor.steps.gates import gate_groups
 from gpuplace.advisor.steps.rest_of_graph import nodes_of_groups
 from gpuplace.advisor.steps.units import Units
-from gpuplace.cost.estimate import step_flows, step_threads
-from gpuplace.cost.events import COPY, ON_CPU, ON_GPU, Flow, Times, run
-from gpuplace.cost.step_copies import host_arguments
+from gpuplace.cost.estimate import step_clock
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_flow import StepFlow
+from gpuplace.cost.step_flow import COPY, ON_CPU, ON_GPU, StepFlow
+from gpuplace.cost.step_graph import NO_STREAM, Times
 from gpuplace.graph.op_sets import CONSTANT_OPS, PASSING_ON, UPDATES_OF_VARIABLES, VARIABLE_OPS
 from gpuplace.placer.placement_graph import CONTROL
 
@@ -88,15 +87,17 @@ class Rehearsal:
         kept: Collection[int] = (),
     ) -> None:
         self.stay = stay
-        self.gates, self._untold = gate_groups(freedom, units.of_group >= 0, kept)
+        self.gates, self.untold = gate_groups(freedom, units.of_group >= 0, kept)
         self.step, self.freedom, self.units, self.objective = step, freedom, units, objective
         self.limits = dict(limits)
         self.room = {device: limit * (1 - MARGIN) for device, limit in self.limits.items()}
         self.tried = 0
         self._is_measured = False
-        self._flow_of, self.threads = step_flows(step), step_threads(step)
+        self.clock = step_clock(step)
+        """Of the step, on any devices."""
         self._group = freedom.group[step.part.nodes]
         self._known: dict[bytes, Score] = {}
+        self._node_bytes: NDArray[np.float64] | None = None
         self._prepare_memory()
         self.scale = 1.0
         """By how much the rough count of memory is below the allocator's."""
@@ -113,7 +114,7 @@ class Rehearsal:
         found = self.wanted(device_of)
         if (device_of < 0).all():
             return found
-        found[self._untold] = self.freedom.default[self._untold]
+        found[self.untold] = self.freedom.default[self.untold]
         return self.gates.shut(found)
 
     def wanted(self, device_of: Ints) -> Ints:
@@ -144,17 +145,29 @@ class Rehearsal:
             known = self._known[key] = self.tried_out(device_of)[0]
         return known
 
+    def rough_score(self, device_of: Ints) -> tuple[float, float]:
+        """Memory that is missing, by what nodes keep and make in all, and seconds of the step; quick.
+
+        Args:
+            device_of: [units] positions of devices.
+        """
+        devices = self.node_devices(device_of)
+        if self._node_bytes is None:
+            self._node_bytes = self.node_bytes()
+        used = np.bincount(devices, self._node_bytes, len(self.freedom.placement.device_set))
+        missing = sum(max(float(used[device]) - room, 0.0) for device, room in self.room.items())
+        return missing, self.clock.seconds(devices)
+
     def tried_out(self, device_of: Ints) -> tuple[Score, StepFlow, Times]:
         """The same, with the flow and when its items ran."""
         self.tried += 1
         devices = self.node_devices(device_of)
-        flow = self._flow_of(devices)
-        times = run(flow.flow, self.threads)
+        flow, times = self.clock.run(devices)
         peaks = self.peaks(devices, flow)
         missing = sum(max(peaks[device] - room, 0.0) for device, room in self.room.items())
         total = times.total
         if self.objective == "throughput":
-            value = largest_load(flow.flow, self.threads)
+            value = largest_load(flow, self.clock.threads)
         elif self.objective == "memory":
             value = max(peaks.tolist(), default=0.0)
         else:
@@ -188,6 +201,7 @@ class Rehearsal:
         if counted.sum() > 0 and real.sum() > 0:
             self.scale = float(np.clip(real.sum() / counted.sum(), 0.2, 3.0))
         self._known.clear()
+        self._node_bytes = None
         return True
 
     def _prepare_memory(self) -> None:
@@ -207,9 +221,9 @@ class Rehearsal:
         )
         is_variable = of(lambda name: name in VARIABLE_OPS)
         is_kept = is_variable | of(lambda name: name in CONSTANT_OPS)
-        is_alias = of(lambda name: name in PASSING_ON) | step.flow.folded
+        is_alias = of(lambda name: name in PASSING_ON) | step.flow.step.folded
         is_update = of(lambda name: name.startswith(UPDATES_OF_VARIABLES))
-        own = np.where(is_alias | is_update | is_kept | step.flow.dead, 0.0, sizes)
+        own = np.where(is_alias | is_update | is_kept | step.flow.step.dead, 0.0, sizes)
         groups = len(self.freedom.default)
         kept = np.where(is_kept, sizes, 0.0)
         read = np.zeros(groups)  # a handle says nothing of its variable's size; what reads it does
@@ -240,7 +254,7 @@ class Rehearsal:
             device_of: [units] positions of devices.
         """
         devices = self.node_devices(device_of)
-        flow = self._flow_of(devices)
+        flow, _ = self.clock.run(devices)
         kept, made = self._in_memory(devices, flow)
         peaks = np.array([keeps + _peak(made, number)[0] for number, keeps in enumerate(kept.tolist())])
         fullest = int(peaks.argmax())
@@ -291,12 +305,6 @@ class Rehearsal:
             node = np.concatenate((node, sent))
         return kept.astype(np.float64), _Made(where, node, size, first, last + _AFTER)
 
-    @cached_property
-    def host_arguments(self) -> list[tuple[frozenset[int], frozenset[int]]]:
-        """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU."""
-        graph = self.step.part.graph
-        return host_arguments(graph, self.step.placement.placer.catalogue, np.arange(len(graph.signatures)))
-
     @property
     def kept_bytes(self) -> NDArray[np.float64]:
         """[groups] bytes of variables and constants."""
@@ -305,7 +313,7 @@ class Rehearsal:
     def node_bytes(self) -> NDArray[np.float64]:
         """[nodes of the step] bytes of a device: variables, and what is there when most is, on all devices together."""
         devices = self.node_devices(np.full(len(self.units.names), -1, dtype=np.int64))
-        _, made = self._in_memory(devices, self._flow_of(devices))
+        _, made = self._in_memory(devices, self.clock.run(devices)[0])
         _, moment = _peak(made)
         is_there = (made.first <= moment) & (made.last > moment)
         nbytes = np.bincount(made.node[is_there], made.size[is_there], len(devices)).astype(np.float64)
@@ -344,7 +352,7 @@ def _peak(made: _Made, device: int | None = None) -> tuple[float, float]:
     return max(0.0, float(reached[at])), float(time[order[at]])
 
 
-def largest_load(flow: Flow, threads: int) -> float:
+def largest_load(flow: StepFlow, threads: int) -> float:
     """Seconds that the busiest of GPUs, copy engines, links and threads works in a step.
 
     Steps in a pipeline can follow each other no faster, and about so fast.
@@ -353,30 +361,23 @@ def largest_load(flow: Flow, threads: int) -> float:
         flow: of the step.
         threads: of the inter-op pool.
     """
-    kind = np.array(flow.kind)
-    stream, kernel = np.array(flow.stream), np.array(flow.kernel)
-    loads = [float(np.sum(flow.host)) / max(threads, 1)]
-    on_gpu = kind == ON_GPU
-    if on_gpu.any():
-        loads.append(float(np.bincount(stream[on_gpu], kernel[on_gpu]).max()))
-    on_cpu, held = kind == ON_CPU, np.array(flow.held)
-    loads[0] += float((kernel - held)[on_cpu].sum()) / max(threads, 1)
-    loads.append(float(held[on_cpu].sum()))
-    copies = np.flatnonzero(kind == COPY)
-    if len(copies):
-        nbytes = np.array(flow.nbytes)[copies]
-        way_of = stream[copies]
-        engines: dict[int, float] = {}
-        links: dict[int, float] = {}
-        for number, way in enumerate(flow.ways):
-            mine = nbytes[way_of == number]
-            if way.stream < 0 or not len(mine):
-                continue
-            total = float(mine.sum())
-            engines[way.stream] = (
-                engines.get(way.stream, 0.0) + len(mine) * way.latency + total / way.bandwidth
-            )
-            for link, rate in zip(way.links, way.rates, strict=True):
-                links[link] = links.get(link, 0.0) + total / rate
-        loads += [*engines.values(), *links.values()]
+    ways, kernel = flow.ways, flow.kernel
+    on_gpu, on_cpu = flow.kind == ON_GPU, flow.kind == ON_CPU
+    loads = [
+        float(flow.host.sum() + (kernel - flow.held)[on_cpu].sum()) / max(threads, 1),
+        float(flow.held[on_cpu].sum()),
+        float(np.bincount(flow.stream[on_gpu], kernel[on_gpu]).max(initial=0.0)),
+    ]
+    way, nbytes = flow.way[flow.kind == COPY], flow.nbytes[flow.kind == COPY]
+    chosen = ways.stream[way] != NO_STREAM
+    way, nbytes = way[chosen], nbytes[chosen]
+    seconds = ways.latency[way] + nbytes / ways.bandwidth[way]
+    queued = ways.stream[way] >= 0
+    loads.append(float(np.bincount(ways.stream[way[queued]], seconds[queued]).max(initial=0.0)))
+    loads.append(float(seconds[~queued].max(initial=0.0)))
+    counts = np.diff(ways.first_link)[way]
+    at = np.repeat(ways.first_link[way] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+    loads.append(
+        float(np.bincount(ways.link[at], np.repeat(nbytes, counts) / ways.rate[at]).max(initial=0.0))
+    )
     return max(loads)

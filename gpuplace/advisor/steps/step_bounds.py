@@ -6,13 +6,16 @@ estimate's clock whatever is chosen; how near it is depends on how much of the s
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.steps.freedom import Freedom
+from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.cost.estimate import step_threads
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.graph.op_sets import CONSTANT_OPS, METADATA_OPS, NEXT_ITERATIONS
+from gpuplace.graph.op_sets import METADATA_OPS, NEXT_ITERATIONS
+from gpuplace.numerics.compiled.arrays import as_arrays
 from gpuplace.placer.placement_graph import CONTROL
 
 Floats = NDArray[np.float64]
@@ -20,53 +23,59 @@ _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _ROUNDS = 60
 
 
-def step_bound(step: StepEstimate, freedom: Freedom, objective: str, kept: Floats) -> float:
+class NodeCosts(NamedTuple):
+    """``[nodes of the step, devices]``: the least that a node takes on each, in seconds of all its executions."""
+
+    kernel: Floats
+    """Its kernel; infinite where it may not be."""
+    host: Floats
+    """The thread that starts it."""
+    held: Floats
+    """For how long it has all cores of a CPU."""
+    is_expensive: NDArray[np.int64]
+    """1 where it goes to the pool of a CPU."""
+
+
+def step_bound(rehearsal: Rehearsal) -> float:
     """Seconds, or bytes for ``"memory"``, that no placement is below.
 
     Args:
-        step: an estimate of the step.
-        freedom: what may be chosen.
-        objective: as of `gpuplace.advise`.
-        kept: [groups] bytes of variables and constants.
+        rehearsal: of the step.
     """
-    devices = len(freedom.placement.device_set)
-    if objective == "memory":
-        return float(max(kept.max(initial=0.0), kept.sum() / devices))
-    table = device_seconds(step, freedom)
+    kept, step = rehearsal.kept_bytes, rehearsal.step
+    if rehearsal.objective == "memory":
+        return float(max(kept.max(initial=0.0), kept.sum() / len(rehearsal.freedom.placement.device_set)))
+    table = least_seconds(rehearsal).kernel
     load = _load(step, table)
-    return load if objective == "throughput" else max(load, _longest_way(step, table))
+    return load if rehearsal.objective == "throughput" else max(load, _longest_way(step, table))
 
 
-def device_seconds(step: StepEstimate, freedom: Freedom) -> Floats:
-    """[nodes of the step, devices] seconds of all executions of a kernel; infinite where it may not be.
+def least_seconds(rehearsal: Rehearsal) -> NodeCosts:
+    """What nodes take at the least, by the clock's costs: where Grappler may leave a node out, nothing.
 
     Args:
-        step: an estimate of the step.
-        freedom: what may be chosen.
+        rehearsal: of the step.
     """
-    part, model, machinery = step.part, step.cost_model, step.machinery
-    count = len(part.graph)
-    op_types = [part.graph.op_type(node) for node in range(count)]
-    runs = step.node_runs
-    idle = step.flow.folded | part.is_fed | (runs == 0)
-    idle |= np.array([name in CONSTANT_OPS for name in op_types] or [False])[:count]
-    idle |= np.array([not (work.launches or work.nbytes or work.flops) for work in step.works] or [False])[
-        :count
-    ]
-    found = np.zeros((count, len(machinery.models)))
-    known: dict[str | None, Floats] = {}
-    for device, gpu in enumerate(machinery.models):
-        name = None if gpu is None else gpu.name
-        if name not in known:
-            known[name] = np.array(model.kernel_times(step.works, gpu, op_types)) * runs
-        found[:, device] = np.where(idle, 0.0, known[name])
-    cpus = np.flatnonzero(~machinery.is_gpu)
-    if len(cpus):  # kernels of GPUs that work in host memory take the time of a CPU
-        on_host = step.flow.on_host
-        found[on_host] = found[on_host][:, cpus[:1]]
-    allowed = freedom.allowed[freedom.group[part.nodes]]
-    found[~allowed] = np.inf
-    return found
+    step, freedom, clock = rehearsal.step, rehearsal.freedom, rehearsal.clock
+    graph, costs, nodes = clock.graph, as_arrays(clock.costs), len(step.part.graph)
+    is_gpu = graph.gpu >= 0
+    in_host = (graph.is_in_host[:nodes] == 1)[:, None] & is_gpu
+    column = np.where(in_host, graph.host_column, graph.column)
+    tables = [costs.kernel, costs.host, costs.held, costs.is_expensive]
+    found = [table[graph.row[:nodes, None] * graph.column_count + column] for table in tables]
+    kernel_of = np.repeat(np.arange(len(graph.fuses_on_gpu)), np.diff(graph.first_fused))
+    for node, row, kernel in zip(
+        graph.fused.tolist(), graph.fused_row.tolist(), kernel_of.tolist(), strict=True
+    ):
+        where = np.flatnonzero(is_gpu == graph.fuses_on_gpu[kernel])
+        at = row * graph.column_count + column[node, where]
+        for part, table in zip(found, tables, strict=True):
+            part[node, where] = np.minimum(part[node, where], table[at])
+    for of_nodes in found:
+        of_nodes[graph.idle] = 0
+    runs = step.node_runs[:, None]
+    kernels = np.where(freedom.allowed[freedom.group[step.part.nodes]], found[0] * runs, np.inf)
+    return NodeCosts(kernels, found[1] * runs, found[2] * runs, found[3])
 
 
 def _load(step: StepEstimate, table: Floats) -> float:
@@ -110,7 +119,9 @@ def _longest_way(step: StepEstimate, table: Floats) -> float:
     types = [signature.op_type for signature in graph.signatures]
     stops = np.array([name in _METADATA for name in types] or [False])[graph.signature] | step.flow.on_host
     loops = np.array([name in NEXT_ITERATIONS for name in types] or [False])[graph.signature]
-    skip = (graph.src_output == CONTROL) | stops[graph.dst] | loops[graph.src] | step.flow.folded[graph.dst]
+    skip = (
+        (graph.src_output == CONTROL) | stops[graph.dst] | loops[graph.src] | step.flow.step.folded[graph.dst]
+    )
     reached = least.tolist()
     own = least.tolist()
     start, src, left_out = graph.in_start.tolist(), graph.src.tolist(), skip.tolist()

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuplace.advisor.problem import Device, Floats, Links, Problem
+from gpuplace.advisor.problem import Device, ExactStep, Floats, Links, Problem
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.advisor.steps.starts import units_at
-from gpuplace.advisor.steps.step_bounds import device_seconds
-from gpuplace.cost.events import POLL_SECONDS
-from gpuplace.cost.work import Work
-from gpuplace.graph.op_sets import INLINE_OPS, NEXT_ITERATIONS
-from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.advisor.steps.step_bounds import least_seconds
+from gpuplace.cost.step_graph import NO_QUEUE, NO_STREAM
+from gpuplace.graph.op_sets import NEXT_ITERATIONS
 
 Ints = NDArray[np.int64]
-_TRANSFER = Work("float32", launches=0, model="none")
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,26 +75,26 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
         rehearsal: of it.
     """
     step, freedom = rehearsal.step, rehearsal.freedom
-    graph, machinery = step.part.graph, step.machinery
+    graph, machinery, clock = step.part.graph, step.machinery, rehearsal.clock
     runs = np.flatnonzero(step.node_runs > 0).astype(np.int64)
-    place = np.full(len(graph), -1, dtype=np.int64)
+    place = np.full(len(clock.graph.row), -1, dtype=np.int64)
     place[runs] = np.arange(len(runs))
     devices = _devices(rehearsal)
-    table = device_seconds(step, freedom)[runs][:, devices]
-    kind_of, firsts = _kinds(rehearsal, devices, table)
+    table = least_seconds(rehearsal)
+    kernels, hosts = table.kernel[runs][:, devices], table.host[runs][:, devices]
+    kind_of, firsts = _kinds(rehearsal, devices, kernels)
     group = freedom.group[step.part.nodes]
     unit = rehearsal.units.of_group[group][runs]
     sources, readers, tensors, tensor_bytes, host_reads, host_made = _edges(rehearsal, place)
     sender = _source_of_tensor(sources, tensors, len(tensor_bytes))
-    transfer = np.bincount(sender, tensor_bytes, len(runs)).astype(np.float64)
-    types = [graph.op_type(node) for node in runs.tolist()]
-    gates, gate_homes = _gates(rehearsal, group[runs], devices, np.unique(readers))
+    groups = _groups(rehearsal, group[runs], unit)
+    on_cpu = np.flatnonzero(~machinery.is_gpu[devices])[0]
     problem = Problem(
         ids=tuple([graph.names[node] for node in runs.tolist()]),
-        seconds=table[:, firsts],
+        seconds=kernels[:, firsts],
         sizes=rehearsal.node_bytes()[runs],
-        transfer=transfer,
-        groups=_groups(rehearsal, group[runs], unit),
+        transfer=np.bincount(sender, tensor_bytes, len(runs)).astype(np.float64),
+        groups=groups,
         sources=sources,
         readers=readers,
         devices=tuple(
@@ -106,39 +104,55 @@ def step_problem(rehearsal: Rehearsal) -> StepProblem:
                 rehearsal.room.get(device, math.inf),
                 link=1.0 if machinery.is_gpu[device] else 0.0,
                 is_pool=not machinery.is_gpu[device],
-                workers=1 if machinery.is_gpu[device] else rehearsal.threads,
+                workers=1 if machinery.is_gpu[device] else clock.threads,
             )
             for number, device in enumerate(devices)
         ),
         links=_links(rehearsal, devices),
-        starts=_starts(rehearsal, runs, [devices[first] for first in firsts]),
-        is_inline=np.array([name in INLINE_OPS for name in types], dtype=bool),
+        starts=hosts[:, firsts],
+        is_inline=table.is_expensive[runs, devices[on_cpu]] == 0,
         tensors=tensors,
         tensor_transfer=tensor_bytes,
         host_reads=host_reads,
         host_made=host_made,
-        gates=gates,
-        gate_homes=gate_homes,
-        held=_held(rehearsal, runs, table[:, np.flatnonzero(~machinery.is_gpu[devices])[0]]),
+        held=table.held[runs, devices[on_cpu]],
+        exact=_exact(rehearsal, place, tuple(devices)),
     )
     return StepProblem(problem, runs, tuple(devices), unit)
 
 
-def _held(rehearsal: Rehearsal, runs: Ints, on_cpu: Floats) -> Floats:
-    """[nodes] seconds for which each would have all cores of a CPU, over all its executions.
+def _exact(rehearsal: Rehearsal, place: Ints, devices: tuple[int, ...]) -> ExactStep:
+    """The estimate's step, and how its nodes follow those of the problem.
 
     Args:
         rehearsal: of the step.
-        runs: the nodes.
-        on_cpu: [nodes] seconds that each would take there.
+        place: [nodes of the step's graph] number of each in the problem; -1: it is not there.
+        devices: of the problem.
     """
-    step = rehearsal.step
-    times = step.node_runs[runs]
-    types = [step.part.graph.op_type(node) for node in runs.tolist()]
-    works = [step.works[node] for node in runs.tolist()]
-    seconds = np.where(np.isfinite(on_cpu), on_cpu, 0.0) / times
-    held = map(step.cost_model.held_seconds, types, works, seconds.tolist())
-    return np.fromiter(held, float, len(works)) * times
+    clock, gates = rehearsal.clock, rehearsal.gates
+    part = rehearsal.step.part
+    group = rehearsal.freedom.group[part.nodes]
+    leader = np.full(len(rehearsal.stay), -1, dtype=np.int64)
+    np.maximum.at(leader, group, place[: len(group)])
+    home = rehearsal.stay.copy()
+    leader[rehearsal.untold], home[rehearsal.untold] = -1, rehearsal.freedom.default[rehearsal.untold]
+    node = np.full(len(clock.graph.row), -1, dtype=np.int64)
+    fixed = np.zeros(len(clock.graph.row), dtype=np.int64)
+    free = np.flatnonzero(~part.is_fed)
+    node[free], fixed[free] = leader[group[free]], home[group[free]]
+    at = np.full(len(leader), -1, dtype=np.int64)
+    at[group] = np.arange(len(group))
+    awaited = np.where(leader >= 0, leader, -1 - home)[gates.awaited]
+    return ExactStep(
+        clock,
+        node,
+        fixed,
+        devices,
+        at[gates.groups],
+        gates.homes,
+        np.append(gates.first, len(gates.awaited)),
+        awaited,
+    )
 
 
 def _devices(rehearsal: Rehearsal) -> list[int]:
@@ -173,67 +187,31 @@ def _kinds(
     return kinds, firsts
 
 
-def _edges(
-    rehearsal: Rehearsal, place: Ints
-) -> tuple[Ints, Ints, Ints, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _edges(rehearsal: Rehearsal, place: Ints) -> tuple[Ints, Ints, Ints, Floats, Bools, Bools]:
     """Source, reader and tensor of each edge, bytes of each tensor in all executions, and what is in host memory.
 
-    That is of each edge, whether its reader takes it there, and of each tensor, whether it is made there.
+    That is of each edge, whether its reader takes it there, and of each tensor, whether it is made there. They are the
+    clock's, of which each iteration of a loop has its own; that a loop goes back is left out.
     """
-    step = rehearsal.step
-    graph, flow = step.part.graph, step.flow
-    types = [signature.op_type for signature in graph.signatures]
-    goes_back = np.array([name in NEXT_ITERATIONS for name in types] or [False])[graph.signature]
-    is_cut = flow.folded | step.part.is_fed
-    chosen = (place[graph.src] >= 0) & (place[graph.dst] >= 0) & ~is_cut[graph.dst] & ~goes_back[graph.src]
-    src, dst = graph.src[chosen].astype(np.int64), graph.dst[chosen].astype(np.int64)
-    output, position = graph.src_output[chosen].astype(np.int64), graph.dst_input[chosen].astype(np.int64)
-    carries = output != CONTROL
-    keys = src * (int(output.max(initial=0)) + 2) + output
-    _, first, number = np.unique(keys[carries], return_index=True, return_inverse=True)
+    step, graph = rehearsal.step, rehearsal.clock.graph
+    types = [signature.op_type for signature in step.part.graph.signatures]
+    goes_back = np.zeros(len(graph.row), dtype=bool)
+    goes_back[: len(step.part.graph)] = np.array([name in NEXT_ITERATIONS for name in types] or [False])[
+        step.part.graph.signature
+    ]
+    src, dst = graph.node[rehearsal.clock.step.edge_sources], graph.node[graph.after]
+    chosen = (place[src] >= 0) & (place[dst] >= 0) & ~goes_back[src]
+    rows = np.stack((src, dst, graph.tensor, graph.reads_in_host), axis=1)[chosen]
+    rows = np.unique(rows, axis=0)
+    src, dst, tensor, reads = rows.T
+    carries = tensor != graph.first_tensor[src]
+    carried, number = np.unique(tensor[carries], return_inverse=True)
     tensors = np.full(len(src), -1, dtype=np.int64)
-    tensors[carries] = number.reshape(-1)
-    nbytes = step.shapes.nbytes
-    carried = np.flatnonzero(carries)[first]
-    runs = step.node_runs
-    sizes = np.array(
-        [
-            float(nbytes(int(node), int(port))) * max(float(runs[node]), 1.0)
-            for node, port in zip(src[carried].tolist(), output[carried].tolist(), strict=True)
-        ],
-        dtype=np.float64,
-    )
-    reads = _in_host(rehearsal, dst, position, 0) & carries
-    made = _in_host(rehearsal, src[carried], output[carried], 1)
-    return place[src], place[dst], tensors, sizes, reads, made
-
-
-def _in_host(rehearsal: Rehearsal, nodes: Ints, arguments: Ints, which: int) -> NDArray[np.bool_]:
-    """[nodes] whether one on a GPU has an argument in host memory; `which`: 0: an input, 1: an output."""
-    signature = rehearsal.step.part.graph.signature[nodes]
-    found = np.zeros(len(nodes), dtype=bool)
-    for number, of in enumerate(rehearsal.host_arguments):
-        if of[which]:
-            found |= (signature == number) & np.isin(arguments, list(of[which]))
-    return found
-
-
-def _gates(rehearsal: Rehearsal, group: Ints, devices: list[int], waiting: Ints) -> tuple[Ints, Ints]:
-    """Gates of the problem, and the device of each where what it waits for is on several.
-
-    Args:
-        rehearsal: of the step.
-        group: [nodes] their groups.
-        devices: those of the problem.
-        waiting: nodes that wait for any.
-    """
-    gates = rehearsal.gates
-    number = np.full(len(rehearsal.freedom.placement.device_set), -1, dtype=np.int64)
-    number[devices] = np.arange(len(devices))
-    home = np.full(len(rehearsal.freedom.default), -1, dtype=np.int64)
-    home[gates.groups] = number[gates.homes]
-    found = waiting[home[group[waiting]] >= 0]
-    return found, home[group[found]]
+    tensors[carries] = number
+    makers = np.searchsorted(graph.first_tensor, carried, side="right") - 1
+    sizes = graph.nbytes[carried] * step.node_runs[makers]
+    made = graph.is_made_in_host[carried] == 1
+    return place[src], place[dst], tensors, sizes, (reads == 1) & carries, made
 
 
 def _source_of_tensor(sources: Ints, tensors: Ints, count: int) -> Ints:
@@ -255,58 +233,27 @@ def _groups(rehearsal: Rehearsal, group: Ints, unit: Ints) -> Ints:
     return found.reshape(-1).astype(np.int64)
 
 
-def _starts(rehearsal: Rehearsal, nodes: Ints, devices: list[int]) -> NDArray[np.float64]:
-    step = rehearsal.step
-    model, works, graph = step.cost_model, step.works, step.part.graph
-    on_host = step.flow.on_host.tolist()
-    runs = step.node_runs.tolist()
-    found = np.zeros((len(nodes), len(devices)))
-    known: dict[tuple[str, int, int], float] = {}
-    for kind, device in enumerate(devices):
-        gpu = step.machinery.models[device]
-        for place, node in enumerate(nodes.tolist()):
-            key = graph.op_type(node), id(works[node]), kind
-            of = None if on_host[node] else gpu
-            if on_host[node]:
-                key = key[0], key[1], -1
-            seconds = known.get(key)
-            if seconds is None:
-                seconds = known[key] = model.host_seconds(key[0], works[node], of)
-            found[place, kind] = seconds * runs[node]
-    return found
-
-
 def _links(rehearsal: Rehearsal, devices: list[int]) -> Links:
-    machinery, model = rehearsal.step.machinery, rehearsal.step.cost_model
-    links = machinery.links
-    count = len(devices)
-    per_unit, latency = np.zeros((count, count)), np.zeros((count, count))
-    channel = np.full((count, count), -1, dtype=np.int64)
-    routes: dict[tuple[int, int], tuple[int, ...]] = {}
-    for one, sender in enumerate(devices):
-        for other, receiver in enumerate(devices):
-            begin, end = machinery.physical[sender], machinery.physical[receiver]
-            if one == other or (begin < 0 and begin == end):
-                continue
-            route = links.between(begin, end)
-            per_unit[one, other] = 1 / route.bandwidth
-            latency[one, other] = route.latency
-            channel[one, other] = machinery.stream(begin, end)
-            routes[one, other] = route.links
-    most = max(map(len, routes.values()), default=0)
-    shared = np.full((count, count, most), -1, dtype=np.int64)
-    for (one, other), numbers in routes.items():
-        shared[one, other, : len(numbers)] = numbers
-    used = sorted(set(channel[channel >= 0].tolist()))
-    dense = {number: place for place, number in enumerate(used)}
-    channel = np.array([dense.get(number, -1) for number in channel.ravel().tolist()], dtype=np.int64)
-    start = model.host_seconds("_Send", _TRANSFER, None) + model.host_seconds("_Recv", _TRANSFER, None)
+    """How copies get from device to device, by the clock's ways between their memories."""
+    clock, count = rehearsal.clock, len(devices)
+    graph, ways = clock.graph, clock.ways
+    memory = graph.memory[devices]
+    way = ways.number[2 * (memory[:, None] * graph.memory_count + memory[None, :])]
+    stream = np.where(np.eye(count, dtype=bool), NO_STREAM, ways.stream[way])
+    # over a network copies do not queue; here each pair of devices is a queue
+    own = stream.max(initial=0) + 1 + np.arange(count * count).reshape(count, count)
+    stream = np.where(stream == NO_QUEUE, own, stream)
+    used = np.unique(stream[stream >= 0])
+    most = int(np.diff(ways.first_link)[way].max(initial=0))
+    at = ways.first_link[way][:, :, None] + np.arange(most)
+    is_link = at < ways.first_link[way + 1][:, :, None]
+    links = clock.step.machinery.links.links
     return Links(
-        per_unit,
-        latency,
-        channel.reshape(count, count),
-        shared if most else None,
-        np.array([1 / link.bandwidth for link in links.links]) if most else None,
-        start,
-        POLL_SECONDS,
+        per_unit=np.where(stream >= 0, 1 / ways.bandwidth[way], 0.0),
+        latency=np.where(stream >= 0, ways.latency[way], 0.0),
+        channel=np.where(stream >= 0, np.searchsorted(used, stream), -1).astype(np.int64),
+        shared=np.where(is_link, ways.link[np.where(is_link, at, 0)], -1) if most else None,
+        pace=np.array([1 / link.bandwidth for link in links]) if most else None,
+        start=clock.costs.copy,
+        notice=clock.costs.poll,
     )

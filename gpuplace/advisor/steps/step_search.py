@@ -28,13 +28,12 @@ from gpuplace.advisor.searcher import is_compiled, is_countable, split_count
 from gpuplace.advisor.steps.labels import MIDWAY, relabelled
 from gpuplace.advisor.steps.levels import is_split_of, levels_of, with_room_for
 from gpuplace.advisor.steps.literature import literature
-from gpuplace.advisor.steps.quick_clock import QuickClock
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
 from gpuplace.advisor.steps.starts import first_choices, homes_of_variables
 from gpuplace.advisor.steps.step_problem import StepProblem, step_problem
 from gpuplace.advisor.steps.units import Region
-from gpuplace.cost.events import COPY, Times, path
-from gpuplace.cost.step_flow import StepFlow
+from gpuplace.cost.step_flow import COPY, StepFlow
+from gpuplace.cost.step_graph import Times
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 Ints = NDArray[np.int64]
@@ -187,6 +186,7 @@ class StepSearch:
     def run(self) -> list[tuple[Score, Ints]]:
         """Searches; the best choices, the best first."""
         try:
+            self._compile(is_prepared=False)
             self._begin()
             if self._is_over():
                 return self.elite
@@ -202,8 +202,8 @@ class StepSearch:
                         problem, begun + (1 - begun) * _SOLVED * parts[number], only_given=bool(number)
                     )
                     self._relabel()
-            self._improve(begun + (1 - begun) * _QUICK, self._clock)
-            self._improve(1.0, None)
+            self._improve(begun + (1 - begun) * _QUICK, in_bursts=self.rehearsal.objective == "step_time")
+            self._improve(1.0, in_bursts=False)
         except KeyboardInterrupt:
             self.budget.was_stopped = True
             if not self.elite:
@@ -257,11 +257,10 @@ class StepSearch:
                 return
 
     def _most_promising(self, choices: list[Ints]) -> list[Ints]:
-        """Those that the estimate's clock is asked about: by the quick clock the best, or all where there is none."""
-        clock = self._clock
-        if clock is None:
+        """Those whose memory is counted, which takes longest: the best by a rough count, or all without one."""
+        if self.rehearsal.objective != "step_time":
             return choices
-        scores = [clock.score(device_of) for device_of in choices]
+        scores = [self.rehearsal.rough_score(device_of) for device_of in choices]
         order = sorted(range(len(choices)), key=lambda number: (scores[number], number))
         return [choices[number] for number in order[:_PROMISING]]
 
@@ -274,7 +273,7 @@ class StepSearch:
         if not self.rehearsal.measure_memory():
             return
         self.budget.leave(time.perf_counter() - begin)  # as long for the last judgement
-        for cached in ("_made", "_levels", "_clock"):
+        for cached in ("_made", "_levels"):
             self.__dict__.pop(cached, None)
         known, self.elite = self.elite, []
         for _, device_of in known:
@@ -295,9 +294,19 @@ class StepSearch:
                 return
 
     def _is_worth_it(self, choice: Ints) -> bool:
-        """Whether the estimate's clock is asked, which is slow: not where the quick clock says that it is far off."""
-        clock, best = self._clock, self.best[0]
-        return clock is None or best.missing > 0 or clock.score(choice)[1] < _WORTH_IT * best.value
+        """Whether its memory is counted: not where the step is far longer than the best."""
+        best = self.best[0]
+        if best.missing > 0 or self.rehearsal.objective != "step_time":
+            return True
+        return self.rehearsal.rough_score(choice)[1] < _WORTH_IT * best.value
+
+    def _compile(self, is_prepared: bool) -> None:
+        """Has the clock of choices compiled where that is worth it, and soon done."""
+        rehearsal, steps = self.rehearsal, self.budget.steps
+        changes = math.inf if steps is None else steps * IN_A_BURST
+        is_soon = is_prepared or steps is not None or rehearsal.clock.is_compiled_at_once()
+        if is_soon and changes * len(rehearsal.step.part.nodes) > _MANY:
+            rehearsal.clock = rehearsal.clock.compiled()
 
     def _prepare(self) -> None:
         """Has the loops compiled, for which other processes need some seconds, once; regions are moved meanwhile."""
@@ -311,8 +320,9 @@ class StepSearch:
         if is_compiled("step_time", count, len(self.rehearsal.step.part.nodes), None):
             # What is found until then is extra; the budget begins when the loops are there.
             self.budget.begin += prepare(
-                "step_time", is_countable(count, None), lambda: self._improve(1.0, None, _MEANWHILE)
+                "step_time", is_countable(count, None), lambda: self._improve(1.0, False, _MEANWHILE)
             )
+            self._compile(is_prepared=True)
 
     @cached_property
     def _made(self) -> StepProblem:
@@ -402,8 +412,14 @@ class StepSearch:
             self._hearing = self._heard_at - now
         self._tell()
 
-    def _improve(self, until: float, clock: QuickClock | None, seconds: float = math.inf) -> None:
-        """Moves regions, many by the quick clock before each by the estimate's; None: each by the estimate's."""
+    def _improve(self, until: float, in_bursts: bool, seconds: float = math.inf) -> None:
+        """Moves regions, one at a time or in bursts, within which memory is counted roughly.
+
+        Args:
+            until: the part of the budget that is used up then.
+            in_bursts: whether in bursts.
+            seconds: how long it may take at most.
+        """
         if not self.regions or self._is_over():
             return
         last = time.perf_counter() + seconds
@@ -414,7 +430,7 @@ class StepSearch:
             self._tell()
             if known > _ALL_KNOWN:  # there is nothing left to try
                 return
-            tried = self._changed(current, waits) if clock is None else self._burst(clock, current, waits)
+            tried = self._burst(current, waits) if in_bursts else self._changed(current, waits)
             if tried is None:
                 stale += 1
             else:
@@ -427,23 +443,15 @@ class StepSearch:
                         waits = self._waits(tried)
                     current, score = tried, new
                 stale = 0 if self.best[0] < best else stale + 1
-            if stale and stale % (_PATIENCE if clock is None else _BURSTS) == 0:
+            if stale and stale % (_BURSTS if in_bursts else _PATIENCE) == 0:
                 place = int(self.random.integers(0, min(3, len(self.elite))))
                 score, current = self.elite[place]
                 waits = self._waits(current)
 
-    @cached_property
-    def _clock(self) -> QuickClock | None:
-        """The quick clock; None where it does not tell what is asked for."""
-        if self.rehearsal.objective != "step_time":
-            return None
-        changes = math.inf if self.budget.steps is None else self.budget.steps * IN_A_BURST
-        made = QuickClock(self.rehearsal, self._made, changes * self._made.problem.node_count > _MANY)
-        return made
-
-    def _burst(self, clock: QuickClock, device_of: Ints, waits: list[tuple[int, int, float]]) -> Ints | None:
-        """The best of many changes, one upon the other, by the quick clock; None where none is better."""
-        current, (missing, value) = device_of, clock.score(device_of)
+    def _burst(self, device_of: Ints, waits: list[tuple[int, int, float]]) -> Ints | None:
+        """The best of many changes, one upon the other, by a rough count of memory; None where none is better."""
+        rehearsal = self.rehearsal
+        current, (missing, value) = device_of, rehearsal.rough_score(device_of)
         best, found = (missing, value), None
         heat = HOT * (COLD / HOT) ** min(1.0, self._fraction())
         over = time.perf_counter() + BURST_SECONDS
@@ -453,7 +461,7 @@ class StepSearch:
             tried = self._changed(current, waits)
             if tried is None:
                 continue
-            new = clock.score(tried)
+            new = rehearsal.rough_score(tried)
             limit = value * (1 - heat * math.log(max(1e-12, self.random.random())))
             if new[0] < missing or (new[0] == missing and new[1] < limit):
                 current, (missing, value) = tried, new
@@ -527,14 +535,14 @@ def _waits_of(rehearsal: Rehearsal, flow: StepFlow, times: Times) -> list[tuple[
     group, units = rehearsal.freedom.group[rehearsal.step.part.nodes], rehearsal.units
     count = len(group)
     found: list[tuple[int, int, float]] = []
-    for item, _, begin, end in path(flow.flow, times):
+    for item, _, begin, end in flow.path(times):
         node = int(flow.item_node[item])
         seconds = max(end - begin, 1e-7)
         if node < count:
             unit = int(units.of_group[group[node]])
             if units.is_free[unit]:
                 found.append((unit, -1, seconds))
-        elif flow.flow.kind[item] == COPY:
+        elif flow.kind[item] == COPY:
             copy = node - flow.first_copy
             source, receiver = flow.copies.source[copy], flow.copies.receiver[copy]
             unit = int(units.of_group[group[source]])

@@ -25,6 +25,8 @@ from types import FunctionType, ModuleType
 from typing import Any, get_type_hints
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_HEAPS = "gpuplace.numerics.compiled.event_heap"
+"""What says how functions of ``heapq`` are compiled."""
 _COMMAND = "from gpuplace.numerics.compiled.functions import compile_named; compile_named({names!r})"
 """What another process runs."""
 
@@ -80,6 +82,7 @@ def compiled_function(function: FunctionType) -> Any:
     if function not in _made:
         import numba
 
+        importlib.import_module(_HEAPS)
         names = dict(function.__globals__)
         for name, callee in _callees(function):
             names[name] = compiled_function(callee)
@@ -100,7 +103,7 @@ class Compilation:
 
     def __init__(self, parts: Iterable[Iterable[FunctionType]]) -> None:
         self._functions = [function for part in parts for function in part]
-        missing = [[one for one in part if not _is_ready(one)] for part in parts]
+        missing = [[one for one in part if not is_ready(one)] for part in parts]
         self.is_needed = any(missing)
         """Whether anything was not yet compiled."""
         self._processes = []
@@ -146,8 +149,12 @@ def _started(functions: list[FunctionType]) -> subprocess.Popen[bytes]:
     )
 
 
-def _is_ready(function: FunctionType) -> bool:
-    """Whether a function was compiled, on this machine or in this process, and can be had at once."""
+def is_ready(function: FunctionType) -> bool:
+    """Whether a function was compiled, on this machine or in this process, and can be had at once.
+
+    Args:
+        function: as of ``compiled_function``.
+    """
     if function in _made:
         return True
     folder, code = _cache_folder(function), function.__code__
@@ -196,6 +203,7 @@ def _digest(function: FunctionType) -> str:
     import numba
 
     made = hashlib.sha256(f"{numba.__version__} {llvmlite.binding.get_host_cpu_name()} {_OPTIONS}".encode())
+    made.update(_own_parts())
     code = function.__code__
     made.update(code.co_code)
     made.update(repr((code.co_consts, code.co_names, str(_signature(function)))).encode())
@@ -206,6 +214,13 @@ def _digest(function: FunctionType) -> str:
         elif isinstance(value, int | float):
             made.update(repr(value).encode())
     return made.hexdigest()[:16]
+
+
+@functools.cache
+def _own_parts() -> bytes:
+    """What every compiled function has in it: how records are read, and heaps."""
+    folder = Path(__file__).parent
+    return b"".join((folder / f"{name}.py").read_bytes() for name in ("record_types", "event_heap"))
 
 
 def _signature(function: FunctionType) -> Any:

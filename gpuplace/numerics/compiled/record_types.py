@@ -37,13 +37,15 @@ def type_of(annotation: Any) -> Any:
     """numba's type of what an annotation means.
 
     Args:
-        annotation: int, float, bool, None, a named tuple, or ``Annotated[Any, name of a dtype]`` for an array of one
-            axis.
+        annotation: int, float, bool, None, a named tuple, ``Annotated[Any, name of a dtype]`` for an array of one axis,
+            or ``Annotated[Any, named tuple]`` for what is a list where nothing is compiled.
     """
     if annotation is None or annotation is type(None):
         return types.void
     if get_origin(annotation) is Annotated:
-        return types.Array(types.float64 if get_args(annotation)[1] == "float64" else types.int64, 1, "C")
+        annotation = get_args(annotation)[1]
+        if isinstance(annotation, str):
+            return types.Array(types.float64 if annotation == "float64" else types.int64, 1, "C")
     return _PLAIN[annotation] if annotation in _PLAIN else RecordType(annotation)
 
 
@@ -85,6 +87,8 @@ def _field(context: Any, builder: Any, record: RecordType, table: Any, name: str
         value.set_metadata("invariant.load", builder.module.add_metadata([]))
         return value
 
+    if isinstance(kind, RecordType):
+        return builder.inttoptr(word(2 * at), _helpers.voidptr_t)
     if not isinstance(kind, types.Array):
         return word(2 * at, ir.DoubleType() if kind == types.float64 else _WORD)
     array = _array_of(kind)(context, builder)
@@ -119,17 +123,18 @@ class Packed:
     """A named tuple for compiled functions, which see its arrays as they are, also when they change.
 
     Args:
-        record: of arrays of doubles and of whole numbers with one axis, whole numbers and floats.
+        record: of arrays of doubles and of whole numbers with one axis, whole numbers, floats, and such records.
 
     Raises:
         TypeError: a field is something else.
     """
 
-    __slots__ = ("_numba_type_", "address", "record", "table")
+    __slots__ = ("_numba_type_", "address", "inner", "record", "table")
 
     def __init__(self, record: Any) -> None:
         self._numba_type_ = RecordType(type(record))
         self.record = record  # keeps the arrays
+        self.inner: list[Packed] = []
         self.table = np.zeros((len(record), 2), np.int64)
         self.address: int = self.table.ctypes.data
         for row, value, (name, kind) in zip(self.table, record, self._numba_type_.fields):
@@ -137,6 +142,9 @@ class Packed:
                 if not (value.dtype == str(kind.dtype) and value.ndim == 1 and value.flags.carray):
                     raise TypeError(f"{type(record).__name__}.{name} is no array of one axis of {kind.dtype}")
                 row[:] = value.ctypes.data, len(value)
+            elif isinstance(kind, RecordType):
+                self.inner.append(Packed(value))
+                row[0] = self.inner[-1].address
             elif kind == types.float64:
                 row.view(np.float64)[0] = value
             else:

@@ -1,0 +1,251 @@
+"""The step of a problem as flat arrays: for the clock, and for list schedules and bounds.
+
+A problem that comes from an estimate brings the estimate's own step for the clock. Of others, as of coarser ones, one
+is made: a node of the problem is an item, and a device is a column of costs and a memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplace.advisor.problem import Floats, Ints, Links, Problem, adjacency
+from gpuplace.advisor.records import Step, StepWork
+from gpuplace.cost.step_clock import new_clock
+from gpuplace.cost.step_graph import NO_STREAM, Costs, StepGraph, Ways
+from gpuplace.numerics.compiled.arrays import as_arrays
+
+Bools = NDArray[np.bool_]
+
+
+def step_of(problem: Problem) -> Step:
+    """The nodes of a problem as the time of a step needs them.
+
+    Args:
+        problem: one that `checked` let pass.
+    """
+    nodes, devices = problem.node_count, len(problem.devices)
+    kinds = [device.kind for device in problem.devices]
+    tensors, transfer = problem.carried
+    # a signal is a tensor of its source, the first
+    key = np.where(tensors < 0, problem.sources, nodes + tensors)
+    unique, tensor = np.unique(np.stack([problem.sources, tensors >= 0, key], 1), axis=0, return_inverse=True)
+    tensor = tensor.reshape(-1)
+    source, is_tensor = unique[:, 0], unique[:, 1] == 1
+    units = np.zeros(len(unique))
+    units[is_tensor] = transfer[unique[is_tensor, 2] - nodes]
+    made, read = np.zeros(len(unique), np.int64), np.zeros(len(tensors), np.int64)
+    if problem.host_made is not None:
+        made[is_tensor] = problem.host_made[unique[is_tensor, 2] - nodes]
+    if problem.host_reads is not None:
+        read[:] = problem.host_reads
+    reader_start, readers = adjacency(tensor, problem.readers, len(unique))
+    pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
+    links = problem.links or _plain_links(problem)
+    starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
+    held = problem.held if problem.held is not None else np.zeros(nodes)
+    tensor_start = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=nodes)))).astype(np.int64)
+    graph, costs, ways = _clocked(problem, links, tensor, source, is_tensor, units, made, read)
+    return Step(
+        graph=graph,
+        costs=costs,
+        ways=ways,
+        threads=problem.devices[pools[0]].workers if pools else max(1, nodes),
+        **_assigned(problem),
+        node_count=nodes,
+        device_count=devices,
+        host=pools[0] if pools else -1,
+        group=problem.groups.astype(np.int64),
+        seconds=problem.seconds[:, kinds].ravel(),
+        starts=starts[:, kinds].ravel(),
+        is_pool=np.array([device.is_pool for device in problem.devices], np.int64),
+        held=held.astype(float),
+        tensor_start=tensor_start,
+        source=source.astype(np.int64),
+        units=units,
+        is_signal=(~is_tensor).astype(np.int64),
+        host_made=made,
+        reader_start=reader_start,
+        readers=readers.astype(np.int64),
+        host_reads=adjacency(tensor, read, len(unique))[1],
+        per_unit=np.asarray(links.per_unit, float).ravel(),
+        latency=np.asarray(links.latency, float).ravel(),
+        channel=np.asarray(links.channel, np.int64).ravel(),
+    )
+
+
+def _assigned(problem: Problem) -> dict[str, Ints]:
+    """How the nodes of the clock's graph get their devices."""
+    exact, empty = problem.exact, np.empty(0, np.int64)
+    if exact is None:
+        devices = np.arange(len(problem.devices))
+        return {
+            "leader": problem.groups.astype(np.int64),
+            "fixed": np.zeros(problem.node_count, np.int64),
+            "position": devices,
+            "number": devices,
+            **dict.fromkeys(("gates", "gate_homes", "awaited"), empty),
+            "gate_start": np.zeros(1, np.int64),
+        }
+
+    def group(node: Ints) -> Ints:
+        return np.where(node >= 0, problem.groups[np.maximum(node, 0)], node).astype(np.int64)
+
+    position = np.array(exact.devices, np.int64)
+    number = np.full(exact.clock.graph.device_count, -1, np.int64)
+    number[position] = np.arange(len(position))
+    return {
+        "leader": group(exact.node),
+        "fixed": exact.fixed,
+        "position": position,
+        "number": number,
+        "gates": exact.gates,
+        "gate_homes": exact.gate_homes,
+        "gate_start": exact.gate_start,
+        "awaited": group(exact.awaited),
+    }
+
+
+def _clocked(
+    problem: Problem,
+    links: Links,
+    tensor: Ints,
+    source: Ints,
+    is_tensor: Bools,
+    units: Floats,
+    made: Ints,
+    read: Ints,
+) -> tuple[StepGraph, Costs, Ways]:
+    """What the clock runs.
+
+    Args:
+        problem: of it.
+        links: of the problem, or plain ones.
+        tensor: [edges] what each carries.
+        source: [tensors] the node of each, in order.
+        is_tensor: [tensors] whether it is one, and not a signal.
+        units: [tensors].
+        made: [tensors] 1 where it is made in the host's memory.
+        read: [edges] 1 where it is read there.
+    """
+    if problem.exact is not None:
+        clock = problem.exact.clock
+        return clock.graph, as_arrays(clock.costs), clock.ways
+    nodes, edges, devices = problem.node_count, len(problem.sources), problem.devices
+    every, none = np.arange(len(devices)), np.zeros(nodes, np.int64)
+    is_pool = np.array([device.is_pool for device in devices])
+    has_host = bool(is_pool.any())
+    host = int(is_pool.argmax())
+    gpu = np.where(is_pool, -1, np.cumsum(~is_pool) - 1)
+    # to the clock the first tensor of each node is its signal, whether anybody waits for it or not
+    counts = np.bincount(source[is_tensor], minlength=nodes)
+    first_tensor = np.concatenate(([0], np.cumsum(1 + counts)))
+    number = first_tensor[source]
+    before = (np.cumsum(counts) - counts)[source[is_tensor]]
+    number[is_tensor] += 1 + np.arange(len(before)) - before
+    nbytes, is_made = np.zeros(int(first_tensor[-1])), np.zeros(int(first_tensor[-1]), np.int64)
+    nbytes[number], is_made[number] = units, made
+    first, order = adjacency(problem.sources, np.arange(edges), nodes)
+    is_turned = (read != made[tensor]) & is_tensor[tensor] & has_host
+    graph = StepGraph(
+        item_count=nodes,
+        device_count=len(devices),
+        column_count=len(devices),
+        memory_count=len(devices),
+        host_column=0,
+        gpu=gpu,
+        memory=np.where(is_pool, host, every),
+        host_memory=np.full(len(devices), host) if has_host else every,
+        pool=np.zeros(len(devices), np.int64),
+        column=every,
+        busy_column=every,
+        board=np.full(len(devices), -1),
+        row=np.arange(1, nodes + 1),
+        **dict.fromkeys(("is_in_host", "is_fed"), none),
+        **dict.fromkeys(("board_gpus", "computes", "idle", "neighbour"), none[:0]),
+        **dict.fromkeys(("fused", "fused_row", "fuses_on_gpu"), none[:0]),
+        **dict.fromkeys(("first_neighbour", "first_fused"), np.zeros(1, np.int64)),
+        node=np.arange(nodes),
+        weight=np.ones(nodes),
+        waits=np.bincount(problem.readers, minlength=nodes),
+        first=first,
+        after=problem.readers[order].astype(np.int64),
+        tensor=number[tensor][order],
+        reads_in_host=read[order],
+        is_turned=is_turned[order].astype(np.int64),
+        first_tensor=first_tensor,
+        nbytes=nbytes,
+        is_made_in_host=is_made,
+    )
+    return graph, _costs(problem, links), _ways(links, gpu)
+
+
+def _costs(problem: Problem, links: Links) -> Costs:
+    """``[1 + nodes, devices]`` what each node takes; the first row is of what does not run."""
+    kinds = [device.kind for device in problem.devices]
+    is_pool = np.array([device.is_pool for device in problem.devices])
+    none = np.zeros(problem.node_count)
+    starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
+    held = none if problem.held is None else problem.held
+    is_inline = none if problem.is_inline is None else problem.is_inline
+
+    def table(of_nodes: np.ndarray) -> np.ndarray:
+        return np.concatenate((np.zeros(len(kinds), of_nodes.dtype), of_nodes.ravel()))
+
+    return Costs(
+        host=table(starts[:, kinds]),
+        kernel=table(problem.seconds[:, kinds]),
+        held=table(held[:, None] * is_pool),
+        is_expensive=table(((is_inline == 0)[:, None] & is_pool).astype(np.int64)),
+        copy=float(links.start),
+        begin=0.0,
+        wake_up=0.0,
+        queue=0.0,
+        poll=float(links.notice),
+    )
+
+
+def _ways(links: Links, gpu: Ints) -> Ways:
+    """A way for every two devices, between their memories."""
+    count = len(gpu)
+    channel = np.array(links.channel, np.int64)
+    np.fill_diagonal(channel, -1)
+    shared = links.shared if links.shared is not None else np.empty((count, count, 0), np.int64)
+    is_shared = (shared >= 0) & (channel >= 0)[:, :, None]
+    link = shared[is_shared].astype(np.int64)
+    ends = np.sort(np.broadcast_arrays(gpu[:, None], gpu[None, :]), axis=0).reshape(2, -1)
+    with np.errstate(divide="ignore"):
+        return Ways(
+            number=np.repeat(np.arange(count * count), 2),
+            stream=np.where(channel >= 0, int(gpu.max(initial=-1)) + 1 + channel, NO_STREAM).ravel(),
+            source=np.where(ends[0] >= 0, ends[0], ends[1]),
+            target=np.where(ends[0] >= 0, ends[1], -1),
+            bandwidth=1.0 / np.asarray(links.per_unit, float).ravel(),
+            latency=np.asarray(links.latency, float).ravel(),
+            blocks=np.zeros(count * count, np.int64),
+            first_link=np.concatenate(([0], np.cumsum(is_shared.sum(axis=2)))).astype(np.int64),
+            link=link,
+            rate=1.0 / (np.empty(0) if links.pace is None else links.pace)[link],
+        )
+
+
+def _plain_links(problem: Problem) -> Links:
+    """The links of a problem that has none: what a device costs, from each one copy at a time."""
+    cost = np.array([device.link for device in problem.devices], float)
+    per_unit = np.maximum(cost[:, None], cost[None, :])
+    channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
+    return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
+
+
+def new_step_work(step: Step) -> StepWork:
+    """Room to compute the time of a step in.
+
+    Args:
+        step: of the problem.
+    """
+    graph = step.graph
+    copies = len(graph.after)
+    both = 2 * (graph.item_count + copies)
+    where, on_path, on_host = (np.zeros(size, np.int64) for size in (len(graph.row), both, both))
+    clock = new_clock(graph, step.ways, step.threads, copies)
+    return StepWork(clock, where, on_path, on_host, np.zeros(both))

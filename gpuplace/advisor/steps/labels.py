@@ -132,10 +132,10 @@ def moved_nodes(rehearsal: Rehearsal, device_of: Ints) -> int:
 def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tuple[Ints, int]]:
     """Choices by other labels, and the nodes that they move: fewer than `most`."""
     machinery, of_group = rehearsal.step.machinery, rehearsal.units.of_group
-    kinds = _kinds(rehearsal)
+    kinds = device_kinds(rehearsal)
     where, known = rehearsal.wanted(device_of), {device_of.tobytes()}
     is_chosen = (of_group >= 0) & rehearsal.freedom.is_free
-    homes = _homes_of_units(rehearsal)
+    homes = homes_of_units(rehearsal)
     alone = device_of < 0
     # Devices that take each other's place with all that is on them: nothing changes if links are alike.
     everything = np.where(alone, homes, device_of)
@@ -153,8 +153,12 @@ def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tu
                 yield choice, moved
 
 
-def _homes_of_units(rehearsal: Rehearsal) -> Ints:
-    """[units] where the program has each; -1 where that is on several devices."""
+def homes_of_units(rehearsal: Rehearsal) -> Ints:
+    """Return where the program has each unit: [units] positions of devices; -1 if it is on several.
+
+    Args:
+        rehearsal: of the step.
+    """
     of_group, stay = rehearsal.units.of_group, rehearsal.stay
     units = len(rehearsal.units.names)
     groups = np.flatnonzero((of_group >= 0) & rehearsal.freedom.is_free)
@@ -173,8 +177,12 @@ def _stays(rehearsal: Rehearsal, where: Ints, is_chosen: NDArray[np.bool_]) -> F
     return found.reshape(devices, devices).astype(np.float64)
 
 
-def _kinds(rehearsal: Rehearsal) -> list[Hashable]:
-    """[devices] equal for devices that may take each other's place; the client's own device keeps it."""
+def device_kinds(rehearsal: Rehearsal) -> list[Hashable]:
+    """Return what devices have in common that may take each other's place: [devices]; the client's own keeps its own.
+
+    Args:
+        rehearsal: of the step.
+    """
     models, devices = rehearsal.step.machinery.models, rehearsal.freedom.placement.device_set
     return [
         (

@@ -34,8 +34,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-9
 """Objectives that differ by less than this part are equal: the clock may add up the same times in another order."""
-_ESTIMATED = 6
-"""How many labellings are scored at the most, of those that keep the links and of all others."""
+_KEEPING, _OTHERS = 24, 6
+"""How many labellings are estimated at the most: of those that keep the links, and of all others."""
 _EXPANDED = 20_000
 """How many partial labellings are looked at, at the most."""
 _MOST_DEVICES = 128
@@ -144,8 +144,11 @@ def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tu
     is_chosen &= ~alone[of_group]
     within = [(kind, host) for kind, host in zip(kinds, machinery.hosts, strict=True)]
     by_kind = labellings(_stays(rehearsal, where, is_chosen), within)
-    for found, labels_of in ((everything, by_links), (device_of, by_kind)):
-        for labels in islice(labels_of, _ESTIMATED):
+    for found, labels_of in (
+        (everything, islice(by_links, _KEEPING)),
+        (device_of, islice(by_kind, _OTHERS)),
+    ):
+        for labels in labels_of:
             choice = without_idle(rehearsal, np.where(found < 0, -1, labels[found]))
             moved = moved_nodes(rehearsal, choice)
             if moved < most and choice.tobytes() not in known:

@@ -67,6 +67,7 @@ def blame(arguments: argparse.Namespace) -> int:
                 "rule": row.rule.value,
                 "op_types": ", ".join(row.op_types),
                 "dtypes": ", ".join(row.dtypes),
+                "devices": ", ".join(row.devices),
             }
             for row in found
         ]

@@ -40,93 +40,19 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 ``Variable``, ``nn``, ``train``, ``errors``, ...
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuplace import dtypes, errors
-from gpuplace import tf_logging as logging
-from gpuplace.api import compat, nest, raw_ops, version
-from gpuplace.api.arithmetic import bitwise, manip, random
-from gpuplace.api.behavior import *
-from gpuplace.api.files.graph_io import import_graph_def, make_ndarray, make_tensor_proto
-from gpuplace.api.graph_functions import *
-from gpuplace.api.kernel_table import kernels
 from gpuplace.api.missing import advise_in as _advise_in
 from gpuplace.api.missing import give_advice as _give_advice
-from gpuplace.api.nets import initializers
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import *
 from gpuplace.dtypes import QUANTIZED_DTYPES, DType, as_dtype
 from gpuplace.errors import OpError
-from gpuplace.graph.convert import (
-    convert_to_tensor,
-    get_default_graph,
-    name_scope,
-    register_tensor_conversion_function,
-)
-from gpuplace.graph.graph import Graph
-from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.lazy import lazy_names as _lazy_names
-from gpuplace.ops.array.batches import *
-from gpuplace.ops.array.constant import *
-from gpuplace.ops.array.distinct import *
-from gpuplace.ops.array.gather import *
-from gpuplace.ops.array.joining import *
-from gpuplace.ops.array.padding import *
-from gpuplace.ops.array.positions import *
-from gpuplace.ops.array.rearranging import *
-from gpuplace.ops.array.repeating import *
-from gpuplace.ops.array.reshaping import *
-from gpuplace.ops.array.running import *
-from gpuplace.ops.array.sequence import *
-from gpuplace.ops.array.slicing import *
-from gpuplace.ops.array.sorting import *
-from gpuplace.ops.flow.arrays.tensor_arrays import *
-from gpuplace.ops.flow.assert_and_print import *
-from gpuplace.ops.flow.case import *
-from gpuplace.ops.flow.conditionals import *
-from gpuplace.ops.flow.control import *
-from gpuplace.ops.flow.higher_order import *
-from gpuplace.ops.flow.python_functions import *
-from gpuplace.ops.flow.while_loops import *
-from gpuplace.ops.functions.def_function import function
-from gpuplace.ops.gradients.custom_gradient import *
-from gpuplace.ops.gradients.gradients import *
-from gpuplace.ops.gradients.hessians import *
-from gpuplace.ops.gradients.indexed_slices import *
-from gpuplace.ops.gradients.registry import NoGradient, NotDifferentiable, RegisterGradient, no_gradient
-from gpuplace.ops.gradients.tape import *
-from gpuplace.ops.math.cast import *
-from gpuplace.ops.math.check_ops import *
-from gpuplace.ops.math.clip_ops import *
-from gpuplace.ops.math.comparison import *
-from gpuplace.ops.math.confusion_matrix import *
-from gpuplace.ops.math.contraction import *
-from gpuplace.ops.math.elementwise import *
-from gpuplace.ops.math.factorization import *
-from gpuplace.ops.math.incomplete import *
-from gpuplace.ops.math.linalg import *
-from gpuplace.ops.math.matrix import *
-from gpuplace.ops.math.matrix_functions import *
-from gpuplace.ops.math.reduction import *
-from gpuplace.ops.math.segments import *
-from gpuplace.ops.math.special import *
-from gpuplace.ops.math.trigonometry import *
-from gpuplace.ops.math.unary import *
-from gpuplace.ops.random.random_ops import *
-from gpuplace.ops.variables.init_ops import *
-from gpuplace.ops.variables.initialization import *
-from gpuplace.ops.variables.partitioned import *
-from gpuplace.ops.variables.resource_variables import *
-from gpuplace.ops.variables.scatter_nd import *
-from gpuplace.ops.variables.state import *
-from gpuplace.ops.variables.template import *
-from gpuplace.ops.variables.variable_scope import *
-from gpuplace.ops.variables.variables import *
 from gpuplace.release import get_release, set_release
 from gpuplace.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
-from gpuplace.tf_logging import get_logger
 
 __version__ = "0.1.0.dev0"
 
@@ -282,6 +208,7 @@ __all__ = [
 # fmt: on
 
 if TYPE_CHECKING:
+    from gpuplace import tf_logging as logging
     from gpuplace.advisor.steps.advise import Advice, advise
     from gpuplace.advisor.towers import tower_choices
     from gpuplace.api import app, contrib, flags, profiler
@@ -297,7 +224,9 @@ if TYPE_CHECKING:
         spectral,
         strings,
     )
+    from gpuplace.api.core import *
     from gpuplace.api.files import audio, gfile, graph_util, io, python_io, saved_model
+    from gpuplace.api.kernel_table import kernels
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
     from gpuplace.api.tools import (
@@ -387,12 +316,14 @@ else:
     _late_name = _lazy_names(
         __name__,
         {
+            "gpuplace": "tf_logging as logging",
             "gpuplace.advisor.steps.advise": "Advice advise",
             "gpuplace.advisor.towers": "tower_choices",
             "gpuplace.api": "app contrib flags profiler",
             "gpuplace.api.arithmetic": """
                 debugging distributions linalg math quantization sets signal sparse spectral strings
             """,
+            "gpuplace.api.kernel_table": "kernels",
             "gpuplace.api.files": "audio gfile graph_util io python_io saved_model",
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
@@ -506,15 +437,29 @@ else:
         },
     )
 
+    for _package in ("device", "kernels"):  # the names are functions', which are loaded later as others are
+        import_module(f"{__name__}.{_package}")
+        del globals()[_package]
+
     def __getattr__(name: str) -> Any:
         """What is loaded when it is first asked for, or depends on the release; else AttributeError."""
-        if name in version.__all__:
-            return getattr(version, name)
-        if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow
-            return getattr(version, name.strip("_").upper())
-        found = _late_name(name)
+        try:
+            found = _late_name(name)
+        except AttributeError:
+            if name not in (*__all__, "__version__", "__git_version__"):
+                raise
+            return _core_name(name)
         _advise_in(name)
         return found
+
+    def _core_name(name: str) -> Any:
+        """A name of the core, all of which is loaded."""
+        core = vars(import_module("gpuplace.api.core"))
+        for public in [public for public in __all__ if public in core and public not in globals()]:
+            globals()[public] = core[public]
+            _advise_in(public)
+        # Asked for each time: what depends on the release, and is the package's own version where it is TensorFlow's.
+        return globals()[name] if name in globals() else getattr(core["version"], name.strip("_").upper())
 
 
 def __dir__() -> list[str]:

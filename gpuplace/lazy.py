@@ -54,7 +54,8 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     return get
 
 
-_waiting: list[str] = []
+_waiting = ["gpuplace.ops"]
+"""The common ops wait as well, where nothing of them is used; others wait behind them."""
 _importing = threading.RLock()
 
 
@@ -67,17 +68,21 @@ def wait_for_a_miss(*modules: str) -> None:
     _waiting.extend(modules)
 
 
-def import_waiting() -> bool:
-    """Imports the modules that wait for a miss; whether there were any."""
-    if not _waiting:
-        return False
+def import_next() -> bool:
+    """Imports the modules that wait; whether there were any. What comes to wait meanwhile waits for the next time."""
     with _importing:
-        while _waiting:
-            name = _waiting[0]
+        modules = list(_waiting)
+        for name in modules:
             import_module(name)
             if name in _waiting:  # for other threads it waits until it is there
                 _waiting.remove(name)
-    return True
+    return bool(modules)
+
+
+def import_waiting() -> None:
+    """Imports all modules that wait for a miss."""
+    while import_next():
+        pass
 
 
 def meet_waiting(registered: Callable[..., Any]) -> None:

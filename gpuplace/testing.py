@@ -28,7 +28,8 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.machine import Machine
 from gpuplace.dtypes import as_dtype
 from gpuplace.kernels.registry import Catalogue, default_catalogue, register_kernel, register_op
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.session.place import place
 from gpuplace.why.placement import Placement
 

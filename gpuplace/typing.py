@@ -14,8 +14,8 @@ from typing import Any
 _NAMES = """
     Array ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Function Graph GraphDef
     GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture PictureOptions RunMetadata
-    RunOptions SerializedBy ShapeLike SizesLike StepTimeline Subject SupportsArray TensorLike TensorProto TensorsLike
-    Trace VariableLike VersionDef VisibleDevices
+    RunOptions SerializedBy ShapeLike SizesLike StepTimeline Subject SupportsArray TensorLike TensorProto
+    TensorShapeFact TensorsLike Trace VariableLike VersionDef VisibleDevices
 """.split()
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas
 
+    import gpuplace.cost.shapes.graph_shapes
     import gpuplace.graph.graph
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
@@ -129,6 +130,7 @@ DataFrame: TypeAlias = "pandas.DataFrame"
 Explorer: TypeAlias = "gpuplace.jupyter.explorer.explorer.Explorer"
 Picture: TypeAlias = "gpuplace.jupyter.pictures.Picture"
 StepTimeline: TypeAlias = "gpuplace.timelines.step_timeline.StepTimeline"
+TensorShapeFact: TypeAlias = "gpuplace.cost.shapes.graph_shapes.TensorShapeFact"
 Subject: TypeAlias = "gpuplace.subject.subject.Subject"
 Trace: TypeAlias = "gpuplace.tables.dependency_trace.Trace"
 ConfigProto: TypeAlias = "messages.ConfigProto"

@@ -3,66 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import difflib
-import os
 import sys
+from dataclasses import asdict, fields
 
-from gpuplace import release as releases
 from gpuplace.cli.output import render, terminal_width
-from gpuplace.cli.run_script import run_module, run_script
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
-from gpuplace.cli.traced_runs import TracedRuns
-from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
-from gpuplace.graphdef.file_kinds import no_program
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted, summary_text
 from gpuplace.web.rules import RULES
-from gpuplace.why.blame import BlameRow
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Runs a script with the machine and the release named, which its child processes see as well."""
-    machine_of(arguments.machine)
-    if arguments.machine:
-        os.environ[MACHINE_VARIABLE] = arguments.machine
-    if arguments.release:
-        os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
-    release_of(arguments)
-    if arguments.trace_step is not None and not arguments.trace:
-        raise UsageError("--trace-step N: only with --trace FILE")
-    if not arguments.trace:
-        return _run_script(arguments)
-    runs = TracedRuns(arguments.trace, arguments.trace_step)
-    try:
-        with runs.measured():
-            code = _run_script(arguments)
-    except UsageError:  # there is no such script
-        raise
-    except BaseException as error:  # a script may exit or be stopped, and what it ran is still of interest
-        if runs.write() or not (isinstance(error, SystemExit) and not error.code):
-            raise
-        return 1
-    return code if runs.write() else code or 1
-
-
-def _run_script(arguments: argparse.Namespace) -> int:
-    if arguments.is_module:
-        try:
-            return run_module(arguments.script, arguments.script_arguments)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{arguments.script}.".startswith(f"{error.name}."):
-                raise  # a package above it needs something that is not there
-            raise UsageError(f"No module named {arguments.script}") from None
-    try:
-        if (why := no_program(arguments.script)) is not None:
-            raise UsageError(why)
-        return run_script(arguments.script, arguments.script_arguments)
-    except OSError as error:
-        if error.filename != arguments.script:
-            raise
-        raise UsageError(f"cannot read {arguments.script}: {error.strerror}") from None
 
 
 def place(arguments: argparse.Namespace) -> int:
@@ -88,11 +37,11 @@ def explain(arguments: argparse.Namespace) -> int:
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
     names = placement.graph.names
     if arguments.node not in placement.graph.index:
+        from difflib import get_close_matches
+
         raise NotFoundError.of(
             f"The graph has no node '{arguments.node}'.",
-            facts={
-                "nearest": ", ".join(map(repr, difflib.get_close_matches(arguments.node, names))) or "none"
-            },
+            facts={"nearest": ", ".join(map(repr, get_close_matches(arguments.node, names))) or "none"},
         )
     print(placement.explain(arguments.node))
     if placement.errors:
@@ -107,8 +56,10 @@ def blame(arguments: argparse.Namespace) -> int:
     if arguments.format == "text":
         print(found)
     else:
+        from gpuplace.why.blame import BlameRow
+
         rows = [
-            dataclasses.asdict(row)
+            asdict(row)
             | {
                 "rule": row.rule.value,
                 "op_types": ", ".join(row.op_types),
@@ -116,7 +67,7 @@ def blame(arguments: argparse.Namespace) -> int:
             }
             for row in found
         ]
-        columns = [column.name for column in dataclasses.fields(BlameRow)]
+        columns = [column.name for column in fields(BlameRow)]
         print(render(rows, arguments.format, columns))
     if placement.errors:
         raise placement.errors[0]

@@ -6,39 +6,25 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
-from gpuplace.cli import (
-    advise_command,
-    calibrate_command,
-    commands,
-    estimate_command,
-    log_command,
-    pages,
-    sweep_command,
-    timeline_command,
-)
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
-from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
 from gpuplace.display import safe_text
 from gpuplace.errors import OpError
 
-_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "run": commands.run,
-    "place": commands.place,
-    "explain": commands.explain,
-    "blame": commands.blame,
-    "diff": commands.diff,
-    "log": log_command.log,
-    "calibrate": calibrate_command.calibrate,
-    "estimate": estimate_command.estimate,
-    "devices": commands.devices,
-    "timeline": timeline_command.timeline,
-    "advise": advise_command.advise,
-    "sweep": sweep_command.sweep,
-    "report": pages.report,
-    "explore": pages.explore,
+_MODULES = {
+    "advise": "advise_command",
+    "calibrate": "calibrate_command",
+    "estimate": "estimate_command",
+    "explore": "pages",
+    "log": "log_command",
+    "report": "pages",
+    "run": "run_command",
+    "sweep": "sweep_command",
+    "timeline": "timeline_command",
 }
+"""Command -> the module of its function, where that is not ``commands``. A module is loaded for its command alone."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,12 +54,16 @@ def _run(words: list[str]) -> int:
     parser = build_parser()
     script_arguments: list[str] = []
     if words[:1] == ["run"]:
+        from gpuplace.cli.run_script import split_arguments
+
         ours, script_arguments = split_arguments(words[1:], RUN_OPTIONS)
         words = ["run", *ours]
     arguments = parser.parse_args(words)
     arguments.script_arguments = script_arguments
     try:
-        return _COMMANDS[arguments.command](arguments)
+        module = import_module(f"gpuplace.cli.{_MODULES.get(arguments.command, 'commands')}")
+        command: Callable[[argparse.Namespace], int] = getattr(module, arguments.command)
+        return command(arguments)
     except UsageError as error:
         return _fail(words, str(error), 2)
     except OpError as error:

@@ -90,7 +90,7 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
         fullest.peak if fullest is not None else 0,
         all(row.fits for row in memory),
         busiest / total if total else 0.0,
-        sum(copy.bytes for copy in step.copies if copy.way not in ("signal", "host memory")),
+        sum(copy.bytes for copy in step.copies),
         step.guessed,
         "",
     )

@@ -11,7 +11,7 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,20 +21,16 @@ from gpuplace.cost.constant_folding import constants, divided_by_constants
 from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
 from gpuplace.cost.fused_kernels import fused_kernels
 from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
-from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
 from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_copies import dead_nodes, edges_with_memories, host_arguments
 from gpuplace.cost.step_flow import Machinery, UnplacedStep
 from gpuplace.cost.step_graph import StepGraph
 from gpuplace.cost.unrolling import Unrolling
 from gpuplace.cost.work import Work
-from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
-    ALL_SWITCHES,
     CONSTANT_OPS,
     FUSED_OPS,
     INLINE_OPS,
-    MERGES,
-    SWITCHES,
 )
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.subject.step_part import StepPart
@@ -124,34 +120,30 @@ class _Builder:
         graph = self.graph
         count = len(graph)
         dead, folded, runs, emptied = self.what_runs
-        src, dst = graph.src.astype(np.int64), graph.dst.astype(np.int64)
-        chosen = np.flatnonzero(runs[src] & runs[dst] & ~folded[dst])
-        src, dst, output = src[chosen], dst[chosen], graph.src_output[chosen].astype(np.int64)
-        output = np.where(emptied[dst], CONTROL, output)
-        # what is fetched goes to the client
-        fetched = np.array(
-            [(node, port) for node, port in dict.fromkeys(self.part.fetches) if port >= 0 and runs[node]],
-            dtype=np.int64,
-        ).reshape(-1, 2)
-        ends, nodes = len(fetched), count + len(fetched)
-        src = np.concatenate((src, fetched[:, 0]))
-        output = np.concatenate((output, fetched[:, 1]))
-        reads, made, in_host = self.host_memory(src, output, dst, graph.dst_input[chosen].astype(np.int64))
-        dst = np.concatenate((dst, np.arange(count, nodes)))
-        reads = np.concatenate((reads, np.ones(ends, dtype=bool)))
+        has_gpus, somewhere = bool(self.machinery.is_gpu.any()), np.zeros(count, dtype=np.int64)
+        chosen = runs[graph.src] & runs[graph.dst] & ~folded[graph.dst]
+        output = np.where(emptied[graph.dst], CONTROL, graph.src_output)
+        catalogue = self.placement.placer.catalogue
+        # the memories at the ends of edges where all nodes are on GPUs
+        memories = edges_with_memories(
+            self.part, catalogue, chosen, somewhere, np.array([has_gpus]), output, runs
+        )
+        src, dst, output, reads, made = memories
+        nodes = count + len(src) - int(chosen.sum())
         slots = np.zeros(nodes, dtype=np.int64)
         np.maximum.at(slots, src, output + 2)
         first_tensor = np.concatenate(([0], np.cumsum(np.maximum(slots, 1))))
         tensor = first_tensor[src] + output + 1
         made_in_host = np.zeros(int(first_tensor[-1]), dtype=np.int64)
         made_in_host[tensor[made]] = 1
-        present = np.concatenate((runs, np.ones(ends, dtype=bool)))
+        none = np.zeros(nodes - count, dtype=bool)
+        present = np.concatenate((runs, ~none))
         item_node, weight, item_edges, (before, after) = self.items(present, src, dst)
         order = np.argsort(before, kind="stable")
         edges = item_edges[order]
         is_turned = (reads != made) & (output != CONTROL)
         rows, row, fused = self.rows(nodes, dead | ~runs | emptied)
-        none = np.zeros(ends, dtype=bool)
+        in_host = self.in_host() if has_gpus else np.zeros(count, dtype=bool)
         graph_of_step = StepGraph(
             **self.devices(),
             **self.idle(),
@@ -180,7 +172,7 @@ class _Builder:
             ItemTimes(rows, self.columns, int(self.part.is_fed.sum())),
             self.machinery,
             self.part.is_fed,
-            ends,
+            len(none),
             self.shapes.nbytes,
             folded,
             dead | ~runs,
@@ -191,28 +183,7 @@ class _Builder:
 
     def dead(self) -> np.ndarray:
         """[nodes] bool: nodes in branches of conditionals that are not taken."""
-        graph, shapes = self.graph, self.shapes
-        count = len(graph)
-        dead = np.zeros(count, dtype=bool)
-        is_switch = self.of_types(ALL_SWITCHES)
-        if not is_switch.any():
-            return dead
-        order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
-        merges, types, signature = MERGES, self.types, graph.signature.tolist()
-        start, src, port = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
-        stack: list[tuple[int, int]] = []
-        unknown = {True: 0, False: 0}
-        for node in np.flatnonzero(is_switch).tolist():
-            predicate = src[start[node] + 1] if start[node + 1] - start[node] > 1 else -1
-            if predicate >= 0 and types[signature[predicate]] == "LoopCond":
-                continue
-            taken = shapes.taken.get(node)
-            if taken is None:
-                has_two = types[signature[node]] in SWITCHES
-                taken = ASSUMED_ALIVE[has_two]
-                unknown[has_two] += 1
-            gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {taken, CONTROL}
-            stack += [(node, output) for output in sorted(gone)]
+        dead, unknown = dead_nodes(self.graph, self.shapes)
         if unknown[True]:
             self.assumed.append(
                 f"The predicates of {unknown[True]} Switch nodes are not known: the branch for True is taken to run."
@@ -221,23 +192,6 @@ class _Builder:
             self.assumed.append(
                 f"The indices of {unknown[False]} _SwitchN nodes are not known: the first branch is taken to run."
             )
-        left: dict[int, int] = {}
-        while stack:
-            node, output = stack.pop()
-            for edge in order[first[node] : first[node + 1]]:
-                other = after[edge]
-                if dead[other] or (output >= 0 and port[edge] != output):
-                    continue
-                if types[signature[other]] in merges and port[edge] != CONTROL:
-                    if other not in left:
-                        left[other] = sum(
-                            port[one] != CONTROL for one in range(start[other], start[other + 1])
-                        )
-                    left[other] -= 1
-                    if left[other]:
-                        continue
-                dead[other] = True
-                stack.append((other, -1))
         return dead
 
     def running(self, dead: np.ndarray, folded: np.ndarray) -> np.ndarray:
@@ -262,34 +216,16 @@ class _Builder:
                     stack.append(other)
         return np.array(seen, dtype=bool)
 
-    # Memories
-
-    def host_memory(
-        self, src: np.ndarray, output: np.ndarray, dst: np.ndarray, position: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which edges end, and begin, in host memory even on GPUs; and which nodes of GPUs work there.
-
-        Args:
-            src, output: where edges begin.
-            dst, position: where those that lead to nodes end.
-        """
+    def in_host(self) -> np.ndarray:
+        """[nodes] bool: nodes whose kernels make all their outputs in host memory even on GPUs, and work there."""
         signature = self.graph.signature
-        reads, made = np.zeros(len(dst), dtype=bool), np.zeros(len(src), dtype=bool)
-        in_host = np.zeros(len(signature), dtype=bool)
-        if not self.machinery.is_gpu.any():
-            return reads, made, in_host
         used, firsts = np.unique(signature, return_index=True)
-        sets = host_arguments(self.placement, self.part, used.tolist())
-        to, of = signature[dst], signature[src]
+        sets = host_arguments(self.graph, self.placement.placer.catalogue, used)
+        found = np.zeros(len(self.graph.signatures), dtype=bool)
         for number, first in zip(used.tolist(), firsts.tolist(), strict=True):
-            inputs, outputs = sets[number]
-            if inputs:
-                reads |= (to == number) & np.isin(position, list(inputs))
-            if outputs:
-                made |= (of == number) & np.isin(output, list(outputs))
-                if len(outputs) == len(self.shapes.dtypes(first)):
-                    in_host |= signature == number
-        return reads, made, in_host
+            outputs = sets[number][1]
+            found[number] = bool(outputs) and len(outputs) == len(self.shapes.dtypes(first))
+        return found[signature]
 
     # Loops
 
@@ -421,29 +357,3 @@ class _Builder:
                 "fuses_on_gpu": np.array([on_gpu for on_gpu, _ in kernels], dtype=np.int64),
             },
         )
-
-
-def host_arguments(
-    placement: Placement, part: StepPart, used: Collection[int] | None = None
-) -> list[tuple[frozenset[int], frozenset[int]]]:
-    """[signatures] inputs and outputs in host memory where a node of the signature is on a GPU.
-
-    Args:
-        placement: of the whole graph.
-        part: what runs.
-        used: the signatures that are asked for; None: all.
-    """
-    catalogue = placement.placer.catalogue
-    wanted = None if used is None else set(used)
-    found: list[tuple[frozenset[int], frozenset[int]]] = []
-    for number, signature in enumerate(part.graph.signatures):
-        op_def = catalogue.ops.get(signature.op_type)
-        if op_def is None or (wanted is not None and number not in wanted):
-            found.append((frozenset(), frozenset()))
-            continue
-        attrs = {**op_def.defaults, **dict(signature.attrs)}
-        try:
-            found.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
-        except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
-            found.append((frozenset(), frozenset()))
-    return found

@@ -96,15 +96,21 @@ def explanation(step: Any, *, memory: bool = True) -> str:
         for what, lasted in parts[: _MOST + 2]:
             lines.append(f"It waits {seconds_text(lasted)} of {seconds_text(total)} for {what}.")
         lines += _gpu_lines(step)
-    moved = [copy for copy in step.copies if copy.way not in ("signal", "host memory")]
+    moved = step.copies
     if moved:
         nbytes = sum(copy.bytes for copy in moved)
         longest = max(moved, key=lambda copy: (copy.time, copy.tensor))
         latest = max(moved, key=lambda copy: (copy.wait, copy.tensor))
+        count, removed = step.step_copies.count, sum(copy.runs for copy in moved if copy.removed)
         lines.append(
-            f"{len(moved):,} tensors are copied between memories, {size_text(nbytes)}; the longest copy, "
+            f"{count:,} cop{'y' if count == 1 else 'ies'} between devices, {size_text(nbytes)}; the longest, "
             f"{longest.tensor} to {_label(step, longest.target)}, takes {seconds_text(longest.time)}."
         )
+        if removed:
+            lines.append(
+                f"{removed:,} of them cost nothing: constant folding or dependency optimization removes them before "
+                "the step runs."
+            )
         if latest.wait >= _WORTH_SAYING * total:
             lines.append(
                 f"{latest.tensor} waits longest to be copied to {_label(step, latest.target)}: "

@@ -19,6 +19,7 @@ from gpuplace.cost.host_memory import host_memory
 from gpuplace.cost.memory.step_memory import StepMemory
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_copies import StepCopies, StepCopy, copies_of_part
 from gpuplace.cost.step_flow import ON_CPU, ON_GPU, Machinery, StepFlow
 from gpuplace.cost.step_graph import Times
 from gpuplace.cost.step_metadata import step_metadata
@@ -26,7 +27,7 @@ from gpuplace.cost.step_request import StepRequest
 from gpuplace.cost.step_tables import (
     TABLES,
     CopyCost,
-    copy_rows,
+    copy_costs,
     device_rows,
     memory_rows,
     node_rows,
@@ -152,6 +153,15 @@ class StepEstimate:
         names, start = self.part.graph.names, self.node_times["start"].tolist()
         return {names[node]: start[node] for node in self.running}
 
+    def bytes_of(self, node: int, output: int) -> int:
+        """Return the bytes of an output; an unknown size counts as 1.
+
+        Args:
+            node: a node of the step, by its position in the whole graph.
+            output: its output.
+        """
+        return self.shapes.nbytes(int(np.searchsorted(self.part.nodes, node)), output)
+
     @property
     def device_names(self) -> list[str]:
         """Full names of the machine's devices."""
@@ -174,9 +184,20 @@ class StepEstimate:
         return found
 
     @cached_property
+    def step_copies(self) -> StepCopies:
+        """The copies of the step, with nodes by position in the whole graph."""
+        return copies_of_part(self.placement, self.part, self.shapes)
+
+    @cached_property
     def copies(self) -> tuple[CopyCost, ...]:
-        """Every copy between memories, in order of its begin."""
-        return copy_rows(self)
+        """Every tensor that a step copies to another device, in order of the first begin."""
+        rows = [cost for _, cost in self.costs_of_copies]
+        return tuple(sorted(rows, key=lambda copy: (copy.start, copy.tensor, copy.target)))
+
+    @cached_property
+    def costs_of_copies(self) -> list[tuple[StepCopy, CopyCost]]:
+        """Each copy of the step with what it costs."""
+        return copy_costs(self)
 
     @cached_property
     def guessed(self) -> float:
@@ -322,10 +343,10 @@ class StepEstimate:
         busiest = max(self.busy.items(), key=lambda item: item[1], default=("", 0.0))
         count = len(self.running)
         where = f"; {busiest[0].rpartition('device:')[2]} is busy {busiest[1] / self.step_time:.0%} of it"
-        moved = [copy for copy in self.copies if copy.source != copy.target and copy.way != "signal"]
         return (
-            f"{count:,} nodes in {self.step_time * 1e3:.3f} ms{where if self.step_time else ''}; {len(moved):,} copies"
-            f", {sum(copy.bytes for copy in moved) / 1e6:.1f} MB; {self.guessed:.0%} of the time is guessed"
+            f"{count:,} nodes in {self.step_time * 1e3:.3f} ms{where if self.step_time else ''}; "
+            f"{self.step_copies.count:,} copies, {sum(copy.bytes for copy in self.copies) / 1e6:.1f} MB; "
+            f"{self.guessed:.0%} of the time is guessed"
         )
 
     @with_safe_text

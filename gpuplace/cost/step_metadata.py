@@ -1,12 +1,15 @@
-"""A foretold step as TensorFlow's ``RunMetadata``, so that all that shows measured steps shows it too.
+"""A predicted step as TensorFlow's ``RunMetadata``, so that every view of measured steps shows it too.
 
-Every node is in its device's list with the time of its kernel; a copy is a ``_Send`` and a ``_Recv``, as in our own
-traces, from its begin to its end.
+Every node is in its device's list with the time of its kernel. A copy between devices is a ``_Send`` and a ``_Recv``,
+as in traces of sessions, from its begin to its end; one that an optimizer removes lies at the begin and takes no time.
+Signals and copies between the two memories of a GPU are no events there.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from gpuplace.cost.step_flow import COPY
 from gpuplace.placer.placement_graph import CONTROL
@@ -40,6 +43,7 @@ class _Writer:
         self.received = {
             (table.source[copy], table.output[copy], table.receiver[copy], table.to_host[copy]): copy
             for copy in range(len(table))
+            if table.sender[copy] != table.receiver[copy]
         }
 
     def device(self, number: int) -> Any:
@@ -56,12 +60,16 @@ class _Writer:
         starts, ends = items["start"].tolist(), items["end"].tolist()
         ready = items["host_start"].tolist()
         order = sorted(range(len(kinds)), key=lambda item: (starts[item], item))
+        table = flow.copies
+        self.removed_copies()
         for item in order[:_MOST_EXECUTIONS]:
             if ready[item] < 0:
                 continue
             node = nodes[item]
             if kinds[item] == COPY:
-                self.copy(node - self.first_copy, starts[item], ends[item], ready[item])
+                copy = node - self.first_copy
+                if table.output[copy] != CONTROL and table.sender[copy] != table.receiver[copy]:
+                    self.copy(copy, starts[item], ends[item], ready[item])
             elif node < count:
                 self.node(node, devices[item], starts[item], ends[item], ready[item])
 
@@ -71,9 +79,11 @@ class _Writer:
         for edge in graph.in_edges(node):
             source, port = int(graph.src[edge]), int(graph.src_output[edge])
             name = graph.names[source]
-            copy = self.received.get(
-                (source, port, device, False), self.received.get((source, port, device, True))
-            )
+            copy = None
+            if port != CONTROL:
+                copy = self.received.get(
+                    (source, port, device, False), self.received.get((source, port, device, True))
+                )
             if copy is not None:
                 name = f"{name}/_{2 * copy + 1}"
             elif port > 0:
@@ -87,22 +97,45 @@ class _Writer:
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
             self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
 
+    def removed_copies(self) -> None:
+        """Add the copies that an optimizer removes before the step runs."""
+        removed = [row for row, cost in self.step.costs_of_copies if cost.removed]
+        part = np.searchsorted(self.step.part.nodes, [row.node for row in removed]).tolist()
+        for number, (row, node) in enumerate(zip(removed, part, strict=True), len(self.step.flow.copies)):
+            self.transfer(number, node, row.output, row.source, row.target, (0.0, 0.0, 0.0))
+
     def copy(self, copy: int, start: float, end: float, ready: float) -> None:
-        table, graph = self.step.flow.copies, self.graph
-        source, port = table.source[copy], table.output[copy]
-        name = graph.names[source]
-        edge = f"edge_{2 * copy}_{name}"
-        sender, receiver = table.sender[copy], table.receiver[copy]
-        sent, received = f"{name}/_{2 * copy}", f"{name}/_{2 * copy + 1}"
+        table = self.step.flow.copies
+        self.transfer(
+            copy,
+            table.source[copy],
+            table.output[copy],
+            table.sender[copy],
+            table.receiver[copy],
+            (start, end, ready),
+        )
+
+    def transfer(
+        self,
+        number: int,
+        source: int,
+        port: int,
+        sender: int,
+        receiver: int,
+        times: tuple[float, float, float],
+    ) -> None:
+        """Add a ``_Send`` and a ``_Recv``; times are begin, end and when it could begin."""
+        start, end, ready = times
+        name, shapes = self.graph.names[source], self.step.shapes
+        edge = f"edge_{2 * number}_{name}"
+        sent, received = f"{name}/_{2 * number}", f"{name}/_{2 * number + 1}"
         self.add(sender, sent, f"{sent} = _Send({edge} @{self.names[receiver]})", start, end, ready)
         made = self.add(
             receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", start, end, ready
         )
-        if port != CONTROL:
-            shapes = self.step.shapes
-            self.output(
-                made, port, shapes.dtypes(source)[port], shapes.sizes[source][port], table.nbytes[copy]
-            )
+        self.output(
+            made, port, shapes.dtypes(source)[port], shapes.sizes[source][port], shapes.nbytes(source, port)
+        )
 
     def add(self, device: int, name: str, label: str, start: float, end: float, ready: float) -> Any:
         begin, lasted = round(start * 1e9), max(round((end - start) * 1e9), 0)

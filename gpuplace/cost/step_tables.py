@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.step_copies import StepCopy
 from gpuplace.cost.step_flow import COPY
 
 TABLES = ("nodes", "devices", "copies", "memory", "ops")
@@ -67,24 +68,31 @@ class DeviceCost(NamedTuple):
 
 
 class CopyCost(NamedTuple):
-    """A copy of a step."""
+    """A tensor that a step copies to another device, in all iterations together."""
 
     tensor: str
-    """What is copied; ``^node`` for the signal that a node is done."""
+    """The tensor: its node, with ``:1`` for another output than the first."""
     source: str
     """Full name of the device it comes from."""
     target: str
     """Full name of the device it goes to."""
     start: float
-    """Seconds since the step's begin."""
+    """When the first copy begins, in seconds since the step's begin."""
     time: float
-    """Seconds that it takes."""
+    """Seconds of all its copies."""
     wait: float
-    """Seconds from the time that it was sent to its begin: for streams and links."""
+    """Seconds that copies wait for streams and links after they were sent."""
     bytes: float
-    """Bytes."""
+    """Bytes of all its copies."""
     way: str
-    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"``, ``"host memory"`` or ``"signal"``."""
+    """``"PCIe"``, ``"NVLink"``, ``"PCIe through the host"``, ``"network"`` or ``"host memory"``; ``""`` where an
+    optimizer removes it."""
+    runs: int
+    """Number of copies: 1, or one for each iteration of the loops around it."""
+    use: str
+    """``"feed"``, ``"fetch"``, or ``""`` between nodes."""
+    removed: bool
+    """Whether an optimizer removes it before the step runs, with a folded constant or an unused node."""
 
 
 class MemoryCost(NamedTuple):
@@ -97,13 +105,15 @@ class MemoryCost(NamedTuple):
     peak: int
     """Most bytes in use, variables included."""
     variables: int
-    """Bytes of variables and constants, which stay."""
+    """Bytes of the graph's variables, as they are declared."""
     at: str
     """Node that was being run at the peak."""
     fits: bool
     """Whether it fits."""
     fragmentation: float
     """Part of the free memory that is not in its largest piece, at the end; 0 to 1."""
+    constants: int
+    """Bytes of constants in use at the peak."""
 
 
 class OpCost(NamedTuple):
@@ -182,11 +192,9 @@ def device_rows(step: Any) -> list[DeviceCost]:
     into = {name: [0, 0.0] for name in names}
     out = {name: [0, 0.0] for name in names}
     for copy in step.copies:
-        if copy.source == copy.target or copy.way == "signal":
-            continue
-        into[copy.target][0] += 1
+        into[copy.target][0] += copy.runs
         into[copy.target][1] += copy.bytes
-        out[copy.source][0] += 1
+        out[copy.source][0] += copy.runs
         out[copy.source][1] += copy.bytes
     found = []
     for number, name in enumerate(names):
@@ -209,37 +217,64 @@ def device_rows(step: Any) -> list[DeviceCost]:
     return found
 
 
-def copy_rows(step: Any) -> tuple[CopyCost, ...]:
-    """Every copy between memories, in order of its begin.
+def copy_costs(step: Any) -> list[tuple[StepCopy, CopyCost]]:
+    """Return each copy of a step with what it costs.
 
     Args:
         step: the `StepEstimate`.
     """
-    flow, items, graph = step.flow, step.item_times, step.part.graph
-    table, names = flow.copies, step.device_names
-    first = flow.first_copy
+    times = copy_times(step)
+    names, graph = step.device_names, step.placement.graph
     found = []
+    for row in step.step_copies.rows:
+        start, time, wait, way = times.get(
+            (row.node, row.output, row.target, row.to_host), (0.0, 0.0, 0.0, "")
+        )
+        name = graph.names[row.node]
+        cost = CopyCost(
+            f"{name}:{row.output}" if row.output else name,
+            names[row.source],
+            names[row.target],
+            start,
+            time,
+            wait,
+            float(step.bytes_of(row.node, row.output) * row.runs),
+            way,
+            row.runs,
+            row.use,
+            not way,
+        )
+        found.append((row, cost))
+    return found
+
+
+def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float, float, str]]:
+    """Return begin, seconds, seconds of waiting and way of each copy by the clock.
+
+    Args:
+        step: the `StepEstimate`.
+
+    Returns:
+        Node in the whole graph, output, receiving device and whether it goes to host memory, to its times.
+    """
+    flow, items, nodes = step.flow, step.item_times, step.part.nodes
+    table, first = flow.copies, flow.first_copy
+    found: dict[tuple[int, int, int, bool], tuple[float, float, float, str]] = {}
     for item in np.flatnonzero(items["kind"] == COPY).tolist():
         copy = int(flow.item_node[item]) - first
         if step.times.host_start[item] < 0:
             continue
-        node, output = graph.names[table.source[copy]], table.output[copy]
-        tensor = f"^{node}" if output < 0 else f"{node}:{output}" if output else node
+        key = (int(nodes[table.source[copy]]), table.output[copy], table.receiver[copy], table.to_host[copy])
         start, end = step.times.start[item], step.times.end[item]
-        found.append(
-            CopyCost(
-                tensor,
-                names[table.sender[copy]],
-                names[table.receiver[copy]],
-                start,
-                end - start,
-                max(start - step.times.host_start[item] - float(flow.host[item]), 0.0),
-                float(flow.nbytes[item]),
-                table.way[copy],
-            )
+        wait = max(start - step.times.host_start[item] - float(flow.host[item]), 0.0)
+        before = found.get(key, (start, 0.0, 0.0, ""))
+        found[key] = (
+            min(before[0], start),
+            before[1] + end - start,
+            before[2] + wait,
+            table.way[copy],
         )
-    found.sort(key=lambda copy: (copy.start, copy.tensor, copy.target))
-    return tuple(found)
+    return found
 
 
 def memory_rows(step: Any) -> list[MemoryCost]:

@@ -14,7 +14,7 @@ from typing import Any
 from gpuplace.array_text import summary
 from gpuplace.graph.constant_value import ShapeValueError, Watched, constant_value, constant_value_as_shape
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.lazy import import_waiting, meet_waiting
+from gpuplace.lazy import import_next, meet_waiting
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
@@ -48,8 +48,9 @@ def shape_function_of(op_type: str) -> ShapeFunction | None:
     Args:
         op_type: the op.
     """
-    function = _functions.get(op_type)
-    return _functions.get(op_type) if function is None and import_waiting() else function
+    while op_type not in _functions and import_next():
+        pass
+    return _functions.get(op_type)
 
 
 def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:

@@ -13,6 +13,7 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from gpuplace.files.file_system import with_op_errors
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
 from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
@@ -20,10 +21,12 @@ from gpuplace.graphdef.files import MAX_BYTES, decompressed, read_message, too_l
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.graphdef.model import Model, Part, PlacedPart
+from gpuplace.graphdef.node_columns import read_columns
 from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
+from gpuplace.placer.placement_graph import PlacementGraph, TensorInfo, known_bytes
 from gpuplace.progress import track
 from gpuplace.release import resolve, rules
 from gpuplace.shapes import TensorShape
@@ -35,6 +38,9 @@ _SAVED_MODEL = b"\x08\x01\x12"
 
 _MOST_NEARBY = 5
 """Folders that are named."""
+
+_MANY = 2000
+"""Nodes; for fewer, reading columns is not worth serialising a message again."""
 
 _SHOWN = 500
 """Characters of a parser's complaint."""
@@ -120,7 +126,7 @@ def _opened(source: Any) -> Model:
         return Model(source)
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
-        return Model(_parse(_binary_kind(data, GraphDef), data, "the given bytes"))
+        return Model(_parse(_binary_kind(data, GraphDef), data, "the given bytes"), data=data)
     if isinstance(source, (str, os.PathLike)):
         return _load_path(Path(source))
     raise TypeError(
@@ -155,7 +161,7 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
     if as_text:
         return Model(_parse_text(kind, data, str(path)), path.name, given)
-    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, given)
+    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, given, data)
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:
@@ -286,11 +292,9 @@ def load_placement_graph(
     graph_def = _graph_def(model, part, catalogue)
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     functions = {name: decode_op_def(function.signature) for name, function in library.items()}
-    builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
-    add_node = builder.add_node
-    for node in track(nodes, len(nodes), "reading nodes"):
-        add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
+    data, model.data = model.data, b""  # they would double what a placement keeps in memory
+    builder = _with_nodes(graph_def, data if graph_def is model.message else b"", catalogue)
     graph = builder.build(
         functions=functions,
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
@@ -299,6 +303,29 @@ def load_placement_graph(
         part=model.text(part),
     )
     return lower(graph, function_bodies(library), catalogue, rules(release), inline_all=inline_all)
+
+
+def _with_nodes(graph_def: Any, data: bytes, catalogue: Catalogue) -> PlacementGraphBuilder:
+    """A builder with the nodes of a graph.
+
+    Args:
+        graph_def: the graph.
+        data: what it was parsed from, `b""` if nobody knows.
+        catalogue: where signatures are looked up.
+    """
+    builder = PlacementGraphBuilder(catalogue)
+    nodes = graph_def.node
+    if len(nodes) >= _MANY:
+        columns = read_columns(
+            data or graph_def.SerializeToString(), builder, lambda index: _LazyAttrs(nodes[index].attr)
+        )
+        if columns is not None:
+            builder.add_columns(columns)
+            return builder
+    with without_garbage_collection():
+        for node in track(nodes, len(nodes), "reading nodes"):
+            builder.add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
+    return builder
 
 
 class _TensorInfos:

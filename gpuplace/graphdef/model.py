@@ -51,11 +51,13 @@ class Model:
         message: the message.
         name: name of the file that it comes from, `""` if none.
         path: what the user called the file, or its folder.
+        data: the bytes that the message was read from, `b""` if unknown; kept of a `GraphDef` until it is placed.
     """
 
-    def __init__(self, message: Any, name: str = "", path: str = "") -> None:
+    def __init__(self, message: Any, name: str = "", path: str = "", data: bytes = b"") -> None:
         self.message = message
         self.kind: str = message.DESCRIPTOR.name
+        self.data = data if self.kind == "GraphDef" else b""
         self.name = name
         self.path = path
 

@@ -35,7 +35,8 @@ from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.rows import mapping_cells
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, counted, placement_text, table_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted, placement_text, table_text
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.svg import timeline_svg
 from gpuplace.why.blame import Blame

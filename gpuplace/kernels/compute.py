@@ -38,7 +38,7 @@ from typing import Any, TypeVar
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.signature import signature_of
-from gpuplace.lazy import import_waiting, meet_waiting
+from gpuplace.lazy import import_next, import_waiting, meet_waiting
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -220,10 +220,9 @@ def computed_by_none(*op_types: str) -> None:
 
 
 def _of(op_type: str) -> dict[str, ComputeDef]:
-    found = _registered.get(op_type)
-    if found is None and import_waiting():
-        found = _registered.get(op_type)
-    return {} if found is None else found
+    while op_type not in _registered and import_next():
+        pass
+    return _registered.get(op_type, {})
 
 
 def find_compute(op_type: str, device_type: str) -> ComputeDef | None:

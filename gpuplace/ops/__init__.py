@@ -63,6 +63,7 @@ import gpuplace.ops.variables.initialization
 import gpuplace.ops.variables.initialized_value
 import gpuplace.ops.variables.resource_state
 import gpuplace.ops.variables.resource_variables
+import gpuplace.ops.variables.scatter_nd
 import gpuplace.ops.variables.state
 import gpuplace.ops.variables.variable_scope
 import gpuplace.ops.variables.variables

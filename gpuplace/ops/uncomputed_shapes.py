@@ -563,6 +563,25 @@ def _ragged_to_sparse(op: Operation) -> Any:
     return TensorShape.of((count, rank)), _vector(count), _vector(rank)
 
 
+@shape_function("RaggedTensorToTensor")
+def _ragged_to_tensor(op: Operation) -> Any:
+    """The shape that is asked for, ``-1`` for any size; then what the values and the number of rows tell."""
+    asked, values = constant_value_as_shape(op.inputs[0]).sizes, op.inputs[1].shape.sizes
+    kinds = [bytes(kind) for kind in op.attrs["row_partition_types"]]
+    counts_rows = bool(kinds) and kinds[0] == b"FIRST_DIM_SIZE"
+    splits = len(kinds) - counts_rows
+    if values is None:
+        return (UNKNOWN_SHAPE if asked is None else TensorShape.of(asked),)
+    found: list[int | None] = [*[None] * (splits + 1), *values[1:]]
+    if counts_rows and (rows := constant_value(op.inputs[3])) is not None:
+        found[0] = int(rows)
+    if asked is not None:
+        if len(asked) != len(found):
+            raise ValueError(f"Shape must be rank {len(found)} but is rank {len(asked)}")
+        found = [size if wanted is None else wanted for size, wanted in zip(found, asked, strict=True)]
+    return (TensorShape.of(tuple(found)),)
+
+
 @shape_function("RaggedTensorToVariant")
 def _ragged_variant(op: Operation) -> Any:
     if not op.attrs["batched_input"]:

@@ -12,7 +12,8 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.tables.blocks import Block, error_card, text_block
 from gpuplace.tables.palette import GPU_FILLS, chip_look, device_style
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, counted
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted
 from gpuplace.timelines.plots import Axis, Line, plot_svg
 
 _MOST_ROWS = 12
@@ -222,7 +223,7 @@ def _longest(step: StepEstimate) -> tuple[Block, Block]:
 
 
 def _copies(step: StepEstimate) -> list[Block]:
-    moved = [copy for copy in step.copies if copy.source != copy.target and copy.way != "signal"]
+    moved = step.copies
     if not moved:
         return [text_block("Nothing is copied between devices.", "faint")]
     rows = [

@@ -23,7 +23,8 @@ from gpuplace.tables.interner import Interner
 from gpuplace.tables.palette import chip_look, device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells
-from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import copies_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
@@ -77,8 +78,10 @@ def page_data(
         "nodes": _nodes(view),
         "scopes": _scopes(view),
         "edges": _edges(view),
-        "copies": _copies(view),
-        "copyText": printable(summary_text(view).partition("; ")[2].partition("; ")[0]),
+        "copies": (copies := _copies(view))["edges"],
+        "copyOf": copies["of"],
+        "copyRows": copies["rows"],
+        "copyText": printable(copies_text(view, view.copies)) if view.copies else "",
         "sources": _sources(view),
         "verdicts": _verdicts(view),
         "calls": [
@@ -131,7 +134,7 @@ def _look(device: str) -> dict[str, Any]:
 def _device(row: Any) -> dict[str, Any]:
     limit = bytes_text(row.memory_limit) if row.memory_limit is not None else ""
     more = {"type": row.type, "nodes": row.nodes, "limit": limit, "text": printable(row.description)}
-    return _look(row.device) | more | {"copies": row.copies_in, "bytes": bytes_text(row.bytes_in)}
+    return _look(row.device) | more | {"copies": row.copies_in, "bytes": row.size_in}
 
 
 def _no_device(view: PlacementView) -> dict[str, Any]:
@@ -189,8 +192,7 @@ def _edges(view: PlacementView) -> dict[str, Any]:
     fact = []
     tensors = list(zip(view.src.tolist(), view.src_output.tolist(), strict=True))
     for src, output in track(tensors, len(tensors), "writing edges", " edges"):
-        known = None if output < 0 else view.tensor_of(src, output)
-        fact.append(-1 if known is None else facts((printable(str(known)), known.nbytes)))
+        fact.append(-1 if output < 0 else facts(_fact(view, src, output)))
     return {
         "src": view.src.tolist(),
         "output": view.src_output.tolist(),
@@ -201,9 +203,20 @@ def _edges(view: PlacementView) -> dict[str, Any]:
     }
 
 
-def _copies(view: PlacementView) -> list[int]:
-    """Edges along which a tensor goes to another device."""
-    return np.flatnonzero(view.is_copy).tolist()
+def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
+    """Type and shape of a tensor in words, its bytes, and its bytes per example."""
+    known = view.tensor_of(node, output)
+    return printable(str(known)), known.nbytes, known.example_bytes
+
+
+def _copies(view: PlacementView) -> dict[str, list[Any]]:
+    """Edges whose tensor a step copies, the copy of each, and for each copy node, output, devices, runs and fact."""
+    edges = np.flatnonzero(view.is_copy)
+    rows = [
+        [copy.node, copy.output, copy.source, copy.target, copy.runs, *_fact(view, copy.node, copy.output)]
+        for copy in view.copies
+    ]
+    return {"edges": edges.tolist(), "of": view.copy_of_edge[edges].tolist(), "rows": rows}
 
 
 def _sources(view: PlacementView) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from gpuplace.picture.outline import Outline, outline
 from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
 from gpuplace.tables.scopes import ROOT, ScopeTree
+from gpuplace.tables.text import sizes_text
 from gpuplace.web.rules import RULES, words
 
 __all__ = [
@@ -115,9 +116,9 @@ class Link:
     controls: int
     """Control edges."""
     copies: int
-    """Tensors that cross between devices, each counted once a device that it goes to."""
-    nbytes: int | None
-    """Bytes of the copies, None if a size is unknown."""
+    """Copies between devices: a tensor counts once for each device that it goes to."""
+    size: str
+    """Size of the copies in words; ``""`` without copies."""
     tensor: TensorFact | None
     """The tensor, where there is exactly one."""
     name: str
@@ -154,9 +155,9 @@ class Drawing:
     nodes: int
     edges: int
     copies: int
-    """Tensors that cross between devices in the whole graph."""
-    nbytes: int
-    """Bytes of those whose size is known."""
+    """Copies between devices in a step."""
+    size: str
+    """Their size in words; ``""`` without copies."""
     unmet: int
     guilty: int
     shelved: frozenset[str]
@@ -198,8 +199,6 @@ def draw(
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
     links, stubs = links_of(view, tree, boxes, box_of, is_cut=len(boxes) >= stub_from)
-    copies = view.copies()
-    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     order = sorted(view.counts, key=lambda device: device_style(device).order)
     return Drawing(
         boxes=tuple(boxes),
@@ -215,8 +214,8 @@ def draw(
         ),
         nodes=len(view),
         edges=len(view.src),
-        copies=len(copies),
-        nbytes=sum(size for size in sizes if size is not None),
+        copies=sum(copy.runs for copy in view.copies),
+        size=sizes_text(view, view.copies) if view.copies else "",
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
         shelved=frozenset(f"s{shelf}" for shelf in tree.shelves) & {box.id for box in boxes},
@@ -395,38 +394,27 @@ def links_of(
     pairs = np.stack(np.divmod(codes, count), axis=1)
     tops = _tops(tree, boxes, pairs) if is_cut else [ROOT] * count
     links: list[Link] = []
-    stubs: dict[tuple[int, int, bool], list[int]] = {}
+    stubs: dict[tuple[int, int, bool], list[np.ndarray]] = {}
     for k, (first, second) in enumerate(pairs.tolist()):
         edges = between[order[starts[k] : starts[k + 1]]]
         if tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
-            copies = int(view.is_copy[edges].sum())
             for key in ((first, tops[second], True), (second, tops[first], False)):
-                ends = stubs.setdefault(key, [0, 0])
-                ends[0] += len(edges)
-                ends[1] += copies
+                stubs.setdefault(key, []).append(edges)
             continue
         links.append(link_of(view, boxes[first].id, boxes[second].id, edges))
     found = []
-    for (box, other, is_outgoing), (edges_cut, copies) in stubs.items():
+    for (box, other, is_outgoing), parts in stubs.items():
+        cut = np.concatenate(parts)
+        copies = sum(copy.runs for copy in view.copies_along(cut))
         end = f"{boxes[box].id}_{'to' if is_outgoing else 'from'}_{other}"
-        found.append(Stub(end, boxes[box].id, other, tree.name(other), is_outgoing, edges_cut, copies))
+        found.append(Stub(end, boxes[box].id, other, tree.name(other), is_outgoing, len(cut), copies))
     return links, found
 
 
 def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
     """What some edges are as one line, from the box of one id to that of another."""
     controls = int(view.is_control[edges].sum())
-    crossing = edges[view.is_copy[edges]]
-    sent = set(
-        zip(
-            view.src[crossing].tolist(),
-            view.src_output[crossing].tolist(),
-            view.device[view.dst[crossing]].tolist(),
-            strict=True,
-        )
-    )
-    sizes = [view.tensor_of(node, output).nbytes for node, output, _ in sent]
-    known = [size for size in sizes if size is not None]
+    sent = view.copies_along(edges)
     data = edges[~view.is_control[edges]]
     carried = set(zip(view.src[data].tolist(), view.src_output[data].tolist(), strict=True))
     only = next(iter(carried)) if len(carried) == 1 else None
@@ -441,8 +429,8 @@ def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
         dst=dst,
         tensors=len(data),
         controls=controls,
-        copies=len(sent),
-        nbytes=sum(known) if len(known) == len(sizes) else None,
+        copies=sum(copy.runs for copy in sent),
+        size=sizes_text(view, sent) if sent else "",
         tensor=view.tensor_of(*only) if only is not None else None,
         name=name,
     )

@@ -31,7 +31,7 @@ from gpuplace.picture.strips import ranks
 from gpuplace.picture.text_width import text_width
 from gpuplace.tables.palette import LIGHT, chip_look, device_style
 from gpuplace.tables.rows import device_rows
-from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.tables.text import counted, shortened
 from gpuplace.web.rules import RULES, words
 
 __all__ = ["by_device", "lanes_size", "scene"]
@@ -142,15 +142,9 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
     lanes = []
     for row in sorted(device_rows(placement), key=lambda row: device_style(row.device).order):
         copies = counted(row.copies_in, "copy", "copies")
-        size = bytes_text(row.bytes_in)
         texts = [counted(row.nodes, "node")]
         if row.copies_in:
-            told = (
-                words("lane_bytes", copies=copies, size=size)
-                if row.bytes_in
-                else words("lane_copies", copies=copies)
-            )
-            texts.append(told)
+            texts.append(words("lane_bytes", copies=copies, size=row.size_in))
         task = row.device.rpartition("/device:")[0]
         lanes.append((row.device, {"texts": texts, "nodes": row.nodes, "task": task}))
     without = int((drawing.view.device < 0).sum())

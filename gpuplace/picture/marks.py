@@ -21,8 +21,9 @@ from gpuplace.graph.op_sets import NEXT_ITERATIONS
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import time_text
+from gpuplace.tables.size_text import bytes_text
 from gpuplace.tables.step_times import measured_us, received_us
-from gpuplace.tables.text import bytes_text, counted, searcher
+from gpuplace.tables.text import counted, searcher
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import RULES
 

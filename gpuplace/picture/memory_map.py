@@ -22,7 +22,8 @@ from typing import Any
 
 from gpuplace.tables import html
 from gpuplace.tables.palette import CPU_FILL, GPU_FILLS, INK, LIGHT, Theme, theme_named
-from gpuplace.tables.text import bytes_text, counted, shortened, table_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted, shortened, table_text
 
 _WIDTH = 720
 _LEFT = 96

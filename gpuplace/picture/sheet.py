@@ -26,7 +26,7 @@ from gpuplace.picture.text_width import fitted, text_width
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import PAPER, Look, Theme, device_style
 from gpuplace.tables.placement_view import UNKNOWN
-from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.tables.text import OF_UNKNOWN_SIZE, counted, shortened
 from gpuplace.web.rules import RULES, words
 
 __all__ = [
@@ -454,7 +454,7 @@ def wire_of(link: Link, on_path: bool = False) -> Wire:
     if link.copies:
         is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
         what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
-        size = "" if link.nbytes is None else bytes_text(link.nbytes)
+        size = "" if link.size == OF_UNKNOWN_SIZE else link.size
         label = (what, size) if size else (what,)
         told = words("copied_tip", what=what) + (f", {size}" if size else "")
         kind, pen = "copy", _wider(_LINE["copy_pen"], link.copies)
@@ -524,9 +524,8 @@ def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
     notes = []
     told: dict[str, str] = RULES["lights"]["told"]
     if drawing.copies:
-        size = f", {bytes_text(drawing.nbytes)}" if drawing.nbytes else ""
         copies = counted(drawing.copies, "copy", "copies")
-        notes.append(("copy", words("note_copies", copies=copies) + size))
+        notes.append(("copy", f"{words('note_copies', copies=copies)}, {drawing.size}"))
     if any(not link.tensors and link.controls for link in drawing.links):
         notes.append(("control", words("note_controls")))
     if marks.path is not None:

@@ -28,7 +28,7 @@ from gpuplace.graph.long_list import different_items, mapped, pick
 from gpuplace.placer.calls import Call, Inside, calls_of
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, MergeConflict
-from gpuplace.placer.kinds import Kinds
+from gpuplace.placer.kinds import Kinds, numbered
 from gpuplace.placer.member import Member
 from gpuplace.placer.node_facts import REF, RESOURCE, VARIANT, NodeFacts, SupportedTypes
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -87,7 +87,7 @@ class Bindings:
         is_bound[self.second] = True
         is_bound[inspected] = True
         self.bound = np.flatnonzero(is_bound)
-        self.inspected = np.unique(self.component[inspected])
+        self.inspected = numbered(self.component[inspected])[0]
 
     @staticmethod
     def _edges(
@@ -300,7 +300,7 @@ class Bindings:
         if not len(pairs) and not around:
             return [component]
         tied = np.array(around, dtype=np.int64)
-        return np.unique(np.concatenate((self.first[pairs], self.second[pairs], tied))).tolist()
+        return numbered(np.concatenate((self.first[pairs], self.second[pairs], tied)))[0].tolist()
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,7 @@ def form_groups(
     hard = np.concatenate((hard, bindings.inspected))
     if not len(hard):
         return Groups(component, kinds.of_node, of_kind, members)
-    hard = np.unique(hard)
+    hard = numbered(hard)[0]
     root, kind = component.copy(), kinds.of_node.copy()
     grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules)
     pairs = np.flatnonzero(np.isin(component[bindings.first], hard))

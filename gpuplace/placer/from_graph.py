@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
+from gpuplace.placer.placement_graph import PlacementGraph, TensorInfo, known_bytes
 
 
 class _Read(NamedTuple):

@@ -50,7 +50,7 @@ def kinds_of(graph: PlacementGraph, component: np.ndarray, bound: np.ndarray) ->
         bound: the nodes of components of two or more nodes.
     """
     width = max(len(graph.devices), 1)
-    codes, code = _numbered(graph.signature.astype(np.int64) * width + graph.device)
+    codes, code = numbered(graph.signature.astype(np.int64) * width + graph.device)
     alone = np.ones(len(graph), dtype=bool)
     alone[bound] = False
     # A kind per code that a single node has, whether or not one does; then a kind per set of codes.
@@ -79,8 +79,12 @@ def kinds_of(graph: PlacementGraph, component: np.ndarray, bound: np.ndarray) ->
     return Kinds(of_node, is_bound, kind, signature, device)
 
 
-def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values in rising order, and the place of each value among them."""
+def numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values in rising order, and the place of each value among them.
+
+    Args:
+        values: [values] int64, none below 0; quickest where they are not much larger than there are of them.
+    """
     if not len(values) or int(values.max()) > _SPARSE * len(values) + 4096:
         distinct, place = np.unique(values, return_inverse=True)
         return distinct, place.astype(np.int64)

@@ -18,6 +18,7 @@ device string and then spread over the nodes by array indexing::
 Edges are stored by consumer: all inputs of node 0, then all of node 1, ... each node's data inputs first. Nothing
 here knows a device that exists or a kernel.
 
+>>> from gpuplace.placer.graph_builder import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("a", "Const", {}, device="/cpu:0")
 >>> _ = builder.add_node("b", "Const", {}, device="/cpu:0")
@@ -32,9 +33,8 @@ here knows a device that exists or a kernel.
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,8 +46,6 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
-from gpuplace.graph.operation import Operation
-from gpuplace.kernels.registry import Catalogue
 from gpuplace.shapes import TensorShape
 
 CONTROL = -1
@@ -115,7 +113,7 @@ def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> in
 
 @dataclass(frozen=True, eq=False)
 class PlacementGraph:
-    """A graph as flat arrays; `PlacementGraphBuilder` makes it."""
+    """A graph as flat arrays; `gpuplace.placer.graph_builder` makes it."""
 
     names: tuple[str, ...]
     """Node names, in the order of the source graph."""
@@ -320,265 +318,7 @@ class PlacementGraph:
         return order
 
 
-class PlacementGraphBuilder:
-    """Collects nodes and makes a `PlacementGraph`.
-
-    Args:
-        catalogue: tells which attributes decide about types and kernels. Without it all types, ints, flags and short
-            strings count (right as well, only with more signatures than needed).
-    """
-
-    def __init__(self, catalogue: Catalogue | None = None) -> None:
-        self._catalogue = catalogue
-        self._names: list[str] = []
-        self._signature: list[int] = []
-        self._device: list[int] = []
-        self._signature_ids: dict[tuple[Any, ...], int] = {}
-        self._signatures: list[Signature] = []
-        self._device_ids: dict[str, int] = {"": 0}
-        self._group_ids: dict[str, int] = {}
-        self._class_node: list[int] = []
-        self._class_group: list[int] = []
-        self._class_ids: dict[str | bytes, int] = {}
-        self._src: list[int | str] = []
-        self._src_output: list[int] = []
-        self._dst: list[int] = []
-        self._dst_input: list[int] = []
-        self._attr_names: dict[str, tuple[str, ...] | None] = {}
-
-    def add_node(
-        self,
-        name: str,
-        op_type: str,
-        attrs: Mapping[str, Any],
-        inputs: Iterable[str | tuple[int, int]] = (),
-        control_inputs: Iterable[str | int] = (),
-        device: str = "",
-    ) -> int:
-        """Adds a node and returns its position.
-
-        Args:
-            name: the node's name.
-            op_type: op type, or the name of a function.
-            attrs: attribute values in their Python form (`DType`, int, bytes, tuples of them, ...); `_class` is read
-                here, of the rest only what may decide a kernel or the type of an input or output.
-            inputs: data inputs in order, as `(position, output)` of an earlier node or as GraphDef writes them:
-                `"a"`, `"a:1"`, and `"^a"` for a control input. Names may be those of later nodes.
-            control_inputs: positions or names of nodes that must run before.
-            device: requested device, as written.
-        """
-        node = self._begin_node(name, op_type, attrs, device)
-        controls: list[int | str] = []
-        position = 0
-        for item in inputs:
-            if type(item) is tuple:
-                self._src.append(item[0])
-                self._src_output.append(item[1])
-                self._dst.append(node)
-                self._dst_input.append(position)
-                position += 1
-                continue
-            if isinstance(item, str):
-                if item.startswith("^"):
-                    controls.append(item[1:])
-                    continue
-                if controls:
-                    raise _bad_node(name, "Control dependencies must come after regular dependencies")
-                producer, output = split_tensor_name(item)
-                self._src.append(producer)
-            else:
-                position_of_producer, output = item
-                self._src.append(position_of_producer)
-            self._src_output.append(output)
-            self._dst.append(node)
-            self._dst_input.append(position)
-            position += 1
-        if control_inputs:
-            controls.extend(control_inputs)
-        if controls:
-            self._add_controls(node, controls)
-        return node
-
-    def add_operations(self, operations: Sequence[Operation]) -> None:
-        """Adds all operations of a graph, as `add_node` does one after the other.
-
-        Args:
-            operations: each at the position that is its index; nothing else is added before.
-        """
-        ids, attr_names, signature = self._signature_ids, self._attr_names, self._signature
-        devices, device = self._device_ids, self._device
-        self._names = [op.name for op in operations]
-        for op in operations:
-            op_type, attrs, requested = op.type, op.attrs, op._device
-            deciding = attr_names.get(op_type)
-            number = None if deciding is None else ids.get((op_type, *map(attrs.get, deciding)))
-            signature.append(self.intern_signature(op_type, attrs) if number is None else number)
-            if requested not in devices:
-                devices[requested] = len(devices)
-            device.append(devices[requested])
-            if "_class" in attrs:
-                self._colocate(op.index, attrs)
-        inputs = [op.inputs for op in operations]
-        counts = np.fromiter(map(len, inputs), np.int32, len(inputs))
-        ends = np.cumsum(counts)
-        dst = np.repeat(np.arange(len(inputs), dtype=np.int32), counts)
-        edges = [
-            np.array([tensor.op.index for taken in inputs for tensor in taken], np.int32),
-            np.array([tensor.value_index for taken in inputs for tensor in taken], np.int32),
-            dst,
-            np.arange(len(dst), dtype=np.int32) - (ends - counts).astype(np.int32)[dst],
-        ]
-        controls = [
-            (control.index, CONTROL, op.index, CONTROL)
-            for op in operations
-            if op._control_inputs
-            for control in dict.fromkeys(op._control_inputs)
-        ]
-        if controls:
-            columns = np.array(controls, np.int32).T
-            edges = [np.concatenate(pair) for pair in zip(edges, columns, strict=True)]
-            order = np.argsort(edges[2], kind="stable")  # a node's control edges come after its others
-            edges = [column[order] for column in edges]
-        self._src, self._src_output, self._dst, self._dst_input = (column.tolist() for column in edges)
-
-    def _begin_node(self, name: str, op_type: str, attrs: Mapping[str, Any], device: str) -> int:
-        node = len(self._names)
-        self._names.append(name)
-        self._signature.append(self.intern_signature(op_type, attrs))
-        device_id = self._device_ids.get(device)
-        if device_id is None:
-            device_id = self._device_ids[device] = len(self._device_ids)
-        self._device.append(device_id)
-        self._colocate(node, attrs)
-        return node
-
-    def _colocate(self, node: int, attrs: Mapping[str, Any]) -> None:
-        groups = attrs.get("_class")
-        if isinstance(groups, (tuple, list)):
-            self.colocate(node, groups)
-
-    def _add_controls(self, node: int, controls: Sequence[int | str]) -> None:
-        for control in dict.fromkeys(controls):
-            self._src.append(control)
-            self._src_output.append(CONTROL)
-            self._dst.append(node)
-            self._dst_input.append(CONTROL)
-
-    def colocate(self, node: int, groups: Iterable[Any]) -> None:
-        """Notes the `_class` entries of the node last added; those without the `loc:@` prefix mean nothing."""
-        for group in groups:
-            if not isinstance(group, (str, bytes)):
-                continue
-            number = self._class_ids.get(group)
-            if number is None:
-                text = group.decode(errors="replace") if isinstance(group, bytes) else group
-                if not text.startswith(COLOCATION_PREFIX):
-                    continue
-                number = self._group_ids.setdefault(text[len(COLOCATION_PREFIX) :], len(self._group_ids))
-                self._class_ids[group] = number
-            self._class_node.append(node)
-            self._class_group.append(number)
-
-    def intern_signature(self, op_type: str, attrs: Mapping[str, Any]) -> int:
-        """Number of the signature of such a node."""
-        try:
-            names = self._attr_names[op_type]
-        except KeyError:
-            names = self._attr_names[op_type] = self._relevant_attrs(op_type)
-        if names is None:
-            names = tuple(sorted(name for name, value in attrs.items() if _may_decide(name, value)))
-            key: tuple[Any, ...] = (op_type, names, *[attrs[name] for name in names])
-        else:
-            key = (op_type, *[attrs.get(name) for name in names])
-        number = self._signature_ids.get(key)
-        if number is None:
-            number = self._signature_ids[key] = len(self._signatures)
-            pairs = tuple((name, attrs[name]) for name in names if name in attrs)
-            self._signatures.append(Signature(op_type, pairs))
-        return number
-
-    def _relevant_attrs(self, op_type: str) -> tuple[str, ...] | None:
-        op_def = self._catalogue.ops.get(op_type) if self._catalogue is not None else None
-        if self._catalogue is None or op_def is None:
-            return None
-        lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs) if arg.number_attr}
-        names = [attr.name for attr in op_def.attrs if attr.element_type == "type" or attr.name in lengths]
-        return tuple(dict.fromkeys((*names, *self._catalogue.kernels.deciding_attrs(op_type), "_kernel")))
-
-    def build(self, **extra: Any) -> PlacementGraph:
-        """Resolves names and freezes everything.
-
-        Args:
-            extra: the optional fields of `PlacementGraph` (`functions`, `node_attrs`, `tensor_info`, `source_line`,
-                `source`, `origin`).
-
-        Raises:
-            InvalidArgumentError: two nodes of one name, or an input that names no node.
-        """
-        joined = "\n".join(self._names)
-        if self._names and (joined.count("\n") >= len(self._names) or not _ALL_NAMES.fullmatch(joined)):
-            wrong = next(name for name in self._names if not _NAME.fullmatch(name))
-            raise _bad_node(wrong, "Node name contains invalid characters")
-        src: Sequence[int | str] = self._src
-        by_name = not {type(source) for source in src} <= {int}
-        index: dict[str, int] = {}
-        if by_name or self._group_ids or len(set(self._names)) < len(self._names):
-            index = self._index()
-        if by_name:
-            src = self._resolve(src, index)
-        return PlacementGraph(
-            names=tuple(self._names),
-            signatures=tuple(self._signatures),
-            signature=np.array(self._signature, dtype=np.int32),
-            devices=tuple(self._device_ids),
-            device=np.array(self._device, dtype=np.int32),
-            groups=tuple(self._group_ids),
-            group_node=np.array([index.get(group, -1) for group in self._group_ids], dtype=np.int32),
-            class_node=np.array(self._class_node, dtype=np.int32),
-            class_group=np.array(self._class_group, dtype=np.int32),
-            src=np.array(src, dtype=np.int32),
-            src_output=np.array(self._src_output, dtype=np.int32),
-            dst=np.array(self._dst, dtype=np.int32),
-            dst_input=np.array(self._dst_input, dtype=np.int32),
-            **extra,
-        )
-
-    def _index(self) -> dict[str, int]:
-        index = {name: i for i, name in enumerate(self._names)}
-        if len(index) < len(self._names):
-            for i, name in enumerate(self._names):
-                if index[name] != i:
-                    raise InvalidArgumentError.of(
-                        f"Node '{name}' is not unique",
-                        facts={"positions": f"{i} and {index[name]}"},
-                        hint="give one of the two nodes another name",
-                    )
-        return index
-
-    def _resolve(self, src: Sequence[int | str], index: Mapping[str, int]) -> list[int]:
-        resolved: list[int] = []
-        for edge, source in enumerate(src):
-            found = index.get(source) if isinstance(source, str) else source
-            if found is None:
-                node = self._names[self._dst[edge]]
-                output = self._src_output[edge]
-                text = f"^{source}" if output == CONTROL else f"{source}:{output}" if output else source
-                raise InvalidArgumentError.of(
-                    f"Node '{node}': Unknown input node '{text}'",
-                    hint="every input must be the output of a node of the same graph",
-                )
-            resolved.append(found)
-        return resolved
-
-
-_NAME_PATTERN = r"[A-Za-z0-9._][A-Za-z0-9_.\\/\-]*(?:>[A-Za-z0-9._][A-Za-z0-9_.\\/\-]*)*"
-_NAME = re.compile(_NAME_PATTERN)
-_ALL_NAMES = re.compile(rf"{_NAME_PATTERN}(?:\n{_NAME_PATTERN})*+")
 _MAX_OUTPUT = (1 << 31) - 1
-
-
-def _bad_node(name: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError.of(f"Node '{name}': {what}")
 
 
 def split_tensor_name(text: str) -> tuple[str, int]:
@@ -591,13 +331,3 @@ def split_tensor_name(text: str) -> tuple[str, int]:
     if colon and output.isascii() and output.isdigit():
         return name, min(int(output), _MAX_OUTPUT) if len(output) < 12 else _MAX_OUTPUT
     return text, 0
-
-
-def _may_decide(name: str, value: Any) -> bool:
-    if name == "_kernel":
-        return True
-    if name.startswith("_"):
-        return False
-    if isinstance(value, tuple):
-        return bool(value) and isinstance(value[0], DType)
-    return isinstance(value, (DType, int)) or (isinstance(value, bytes) and len(value) <= 32)

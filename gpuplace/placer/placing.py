@@ -9,7 +9,7 @@
 
 >>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 >>> from gpuplace.kernels.registry import default_catalogue
->>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
+>>> from gpuplace.placer.graph_builder import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")
 >>> names = [f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU")]

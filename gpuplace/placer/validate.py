@@ -170,9 +170,7 @@ def _check_edges(graph: PlacementGraph, types: list[_Types]) -> None:
     )
     # A reference serves where a value is asked for, not the other way round.
     wrong_type = (wanted != passed) & (wanted != passed - _REF_ENUM)
-    suspects = np.unique(
-        np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]]))
-    )
+    suspects = np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]]))
     if len(suspects):
         node = int(suspects[np.argmin(graph.rank[suspects])])
         raise _input_error(graph, node, types)

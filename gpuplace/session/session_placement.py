@@ -29,7 +29,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.plan.compile import Signature
 from gpuplace.plan.lowered_graph import LoweredGraph
 from gpuplace.plan.schedule.partition import retval_name

@@ -13,7 +13,7 @@
 ... )
 >>> found = trace_of(view, "b")
 >>> found.names, found.text
-(('a', 'b'), 'what b depends on: 1 node on CPU:0; 1 copy between devices, unknown size')
+(('a', 'b'), 'what b depends on: 1 node on CPU:0; 1 copy between devices, of unknown size')
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from gpuplace.display import above, notebook_view, with_safe_text
-from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.placement_view import CopyRow, PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
-from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.tables.text import copies_text, counted, shortened
 from gpuplace.typing import DataFrame
 from gpuplace.web.rules import RULES
 
@@ -88,21 +88,16 @@ class Trace:
         return found
 
     @cached_property
-    def copies(self) -> tuple[tuple[int, int, int], ...]:
-        """``(node, output, device)`` of each tensor that is sent to another device on the way."""
-        return tuple(self.view.copies(self.edges))
+    def copies(self) -> tuple[CopyRow, ...]:
+        """Each tensor that is copied to another device on the way."""
+        return tuple(self.view.copies_along(self.edges))
 
     @cached_property
     def nbytes(self) -> int | None:
         """Bytes of the copies whose size is known; None if none is."""
-        sizes = [self.view.tensor_of(node, output).nbytes for node, output, _ in self.copies]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if known or not sizes else None
-
-    @cached_property
-    def unsized(self) -> int:
-        """Copies whose size is unknown."""
-        return sum(self.view.tensor_of(node, output).nbytes is None for node, output, _ in self.copies)
+        facts = [(copy, self.view.tensor_of(copy.node, copy.output).nbytes) for copy in self.copies]
+        known = [size * copy.runs for copy, size in facts if size is not None]
+        return sum(known) if known or not facts else None
 
     @property
     def text(self) -> str:
@@ -115,15 +110,9 @@ class Trace:
         else:
             shares = ", ".join(f"{label} {number:,}" for label, number in self.counts.items())
             where = f"{counted(total, 'node')} ({shares})"
-        copies = counted(len(self.copies), "copy", "copies") if self.copies else "no copy"
-        size = ""
-        if self.copies:
-            size = f", {bytes_text(self.nbytes)}"
-            size += (
-                f" and {self.unsized:,} of unknown size" if self.unsized and self.nbytes is not None else ""
-            )
+        copies = copies_text(self.view, self.copies) if self.copies else "no copy between devices"
         told = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
-        return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
+        return f"{told}: {where}" + (f"; {copies}" if total else "")
 
     def frame(self, table: str = "nodes") -> DataFrame:
         """The rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.placement_frames``.

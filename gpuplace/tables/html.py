@@ -16,7 +16,8 @@ from typing import Any
 from gpuplace.tables.palette import INK, LIGHT, device_label, device_style
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import mapping_cells, node_rows
-from gpuplace.tables.text import bytes_text, counted, printable, summary_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted, printable, summary_text
 from gpuplace.web.rules import RULES
 
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"

@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.memory.variables import held_bytes
 from gpuplace.graph.op_sets import CONSTANT_OPS, VARIABLE_OPS
 from gpuplace.progress import track
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.why.placement import Placement
 
 _HOLDING_OPS = VARIABLE_OPS | {"TemporaryVariable"}
 _VARIABLE, _CONSTANT, _OUTPUT = range(3)
@@ -117,12 +119,8 @@ def _is_handle(dtype: Any) -> bool:
 
 
 def _size(placement: Any, view: PlacementView, node: int, output: int) -> int | None:
-    if view.op_type_of(node) == "VarHandleOp":
-        attrs = placement.graph.attrs(node) if hasattr(placement, "graph") else {}
-        sizes, dtype = getattr(attrs.get("shape"), "sizes", None), attrs.get("dtype")
-        if sizes is None or dtype is None or None in sizes or not dtype.size:
-            return None
-        return int(np.prod([size or 0 for size in sizes], dtype=np.int64)) * dtype.size
+    if view.op_type_of(node) in VARIABLE_OPS and isinstance(placement, Placement):
+        return held_bytes(placement.graph, node, placement.placer.catalogue)
     return view.tensor(node, output).nbytes
 
 

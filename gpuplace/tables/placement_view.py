@@ -15,13 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.shapes.graph_shapes import graph_shapes
+from gpuplace.cost.step_copies import StepCopies, step_copies
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.errors import OpError
 from gpuplace.progress import track
 from gpuplace.tables.palette import device_label
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.web.rules import words
 from gpuplace.why.messages import error_of
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
@@ -43,6 +48,15 @@ class TensorFact:
     """Sizes, None if a size or all are unknown."""
     nbytes: int | None
     """Size in bytes, None if unknown."""
+    example_bytes: int | None = None
+    """Bytes per example, where the size is proportional to the batch and the batch is unknown."""
+
+    @property
+    def size_text(self) -> str:
+        """``3.1 MiB``, ``3.1 MiB per example``, ``unknown size``."""
+        if self.nbytes is None and self.example_bytes is not None:
+            return words("per_example", size=bytes_text(self.example_bytes))
+        return bytes_text(self.nbytes)
 
     @property
     def shape_text(self) -> str:
@@ -55,6 +69,23 @@ class TensorFact:
 
 UNKNOWN = TensorFact("", None, None)
 """A tensor of which nothing is known."""
+
+
+class CopyRow(NamedTuple):
+    """A tensor that is copied to another device in one step."""
+
+    node: int
+    """Producing node."""
+    output: int
+    """Its output."""
+    source: int
+    """Device that it comes from, an index into ``devices``."""
+    target: int
+    """Device that it goes to."""
+    runs: int = 1
+    """How often a step copies it."""
+    use: str = ""
+    """``"feed"``, ``"fetch"``, or ``""`` between nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +134,10 @@ class PlacementView:
     """False for a log, which names nodes only."""
     part: str = ""
     """What of a model this is, in words; ``""`` for a graph that is all there is."""
+    step: Callable[[], Any] | None = None
+    """Gives the `StepCopies` of the graph's step, None where there is no step; None for columns alone."""
+    outside: Callable[[], str] = lambda: ""
+    """Gives a sentence about the nodes outside the step; ``""`` where there are none."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -167,10 +202,43 @@ class PlacementView:
         return self.src_output == CONTROL
 
     @cached_property
-    def is_copy(self) -> np.ndarray:
-        """[edges] bool: a tensor that crosses from one device to another."""
+    def _copies(self) -> tuple[list[CopyRow], np.ndarray]:
+        """The copies of a step, and [edges] the one that brings each edge its tensor, -1 for none."""
+        found = None if self.step is None else self.step()
+        if found is not None:
+            rows = [
+                CopyRow(copy.node, copy.output, copy.source, copy.target, copy.runs, copy.use)
+                for copy in found.rows
+            ]
+            return rows, found.of_edge
         here, there = self.device[self.src], self.device[self.dst]
-        return (here != there) & (here >= 0) & (there >= 0) & ~self.is_control
+        crossing = np.flatnonzero((here != there) & (here >= 0) & (there >= 0) & ~self.is_control)
+        keys = zip(
+            *(column[crossing].tolist() for column in (self.src, self.src_output, here, there)), strict=True
+        )
+        numbers: dict[CopyRow, int] = {}
+        of_edge = np.full(len(self.src), -1, dtype=np.int64)
+        of_edge[crossing] = [numbers.setdefault(CopyRow(*key), len(numbers)) for key in keys]
+        return list(numbers), of_edge
+
+    @property
+    def copies(self) -> list[CopyRow]:
+        """Each tensor that a step copies to another device: once for all its consumers there.
+
+        Of a placement these are the copies of its step (`gpuplace.cost.step_copies`), of columns alone those along
+        edges between devices.
+        """
+        return self._copies[0]
+
+    @property
+    def copy_of_edge(self) -> np.ndarray:
+        """[edges] position in ``copies`` of the copy that brings an edge its tensor, -1 for none."""
+        return self._copies[1]
+
+    @cached_property
+    def is_copy(self) -> np.ndarray:
+        """[edges] bool: a tensor that a step copies from one device to another."""
+        return self.copy_of_edge >= 0
 
     @cached_property
     def is_unmet(self) -> np.ndarray:
@@ -197,20 +265,14 @@ class PlacementView:
         shown = track(tensors, len(tensors), "reading tensors", " tensors")
         return [self.tensor_of(node, output) for node, output in shown]
 
-    def copies(self, edges: np.ndarray | None = None) -> list[tuple[int, int, int]]:
-        """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
+    def copies_along(self, edges: np.ndarray) -> list[CopyRow]:
+        """Return the copies that bring some edges their tensors.
 
         Args:
-            edges: [edges] bool, the edges to look at; all if None.
+            edges: [edges] bool, or positions of edges.
         """
-        chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
-        rows = zip(
-            self.src[chosen].tolist(),
-            self.src_output[chosen].tolist(),
-            self.device[self.dst[chosen]].tolist(),
-            strict=True,
-        )
-        return list(dict.fromkeys(rows))
+        numbers = self.copy_of_edge[edges]
+        return [self.copies[number] for number in np.unique(numbers[numbers >= 0]).tolist()]
 
     @cached_property
     def outputs(self) -> np.ndarray:
@@ -260,10 +322,17 @@ def _view_of_placement(placement: Any) -> PlacementView:
 
     def tensor(node: int, output: int) -> TensorFact:
         dtype = placement.facts_of(node).output_types[output].name
-        if graph.tensor_info is None:
-            return TensorFact(dtype, None, None)
-        info = graph.tensor_info(node, output)
-        return TensorFact(dtype, info.shape, info.nbytes)
+        fact = graph_shapes(graph, placement.placer.catalogue).tensor(node, output)
+        return TensorFact(dtype, fact.sizes, fact.nbytes, fact.example_bytes)
+
+    def step() -> StepCopies | None:
+        try:
+            return step_copies(placement)
+        except OpError:  # an empty or unsound graph, which has no step
+            return None
+
+    def outside() -> str:
+        return placement.subject.outside_text if len(graph) else ""
 
     return PlacementView(
         names=graph.names,
@@ -283,6 +352,8 @@ def _view_of_placement(placement: Any) -> PlacementView:
         errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
         part=graph.part,
+        step=step,
+        outside=outside,
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
         verdicts=lambda: verdicts_of(placement),
         groups=(lambda: partition.root) if partition is not None else None,

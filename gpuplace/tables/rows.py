@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gpuplace.tables.palette import device_label
-from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.placement_view import CopyRow, view_of
 from gpuplace.tables.scopes import scope_tree
+from gpuplace.tables.text import sizes_text
 
 
 class NodeRow(NamedTuple):
@@ -56,6 +57,8 @@ class DeviceRow(NamedTuple):
     """Tensors sent to it."""
     bytes_in: int
     """Bytes of those whose size is known."""
+    size_in: str
+    """Their size in words; ``""`` without copies."""
     description: str
     """What it is, ``""`` for a CPU."""
 
@@ -96,23 +99,22 @@ def device_rows(placement: Any) -> list[DeviceRow]:
     """Rows of all devices of the machine; what is not known of them is left out."""
     view = view_of(placement)
     attributes = getattr(getattr(placement, "device_set", None), "by_name", {})
-    received: dict[int, list[int]] = {}
-    for node, output, device in view.copies():
-        sizes = received.setdefault(device, [0, 0])
-        sizes[0] += 1
-        sizes[1] += view.tensor_of(node, output).nbytes or 0
+    received: dict[int, list[CopyRow]] = {}
+    for copy in view.copies:
+        received.setdefault(copy.target, []).append(copy)
     rows = []
     for position, name in enumerate(view.devices):
         known = attributes.get(name)
-        copies, nbytes = received.get(position, (0, 0))
+        copies = received.get(position, [])
         rows.append(
             DeviceRow(
                 name,
                 known.device_type if known else device_label(name).rpartition(" ")[2].partition(":")[0],
                 known.memory_limit if known and known.physical_device_desc else None,
                 view.counts[name],
-                copies,
-                nbytes,
+                sum(copy.runs for copy in copies),
+                sum((view.tensor_of(copy.node, copy.output).nbytes or 0) * copy.runs for copy in copies),
+                sizes_text(view, copies) if copies else "",
                 known.physical_device_desc if known else "",
             )
         )

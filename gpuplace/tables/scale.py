@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuplace.tables.palette import SCALE_FILLS
-from gpuplace.tables.text import bytes_text
+from gpuplace.tables.size_text import bytes_text
 from gpuplace.web.rules import RULES
 
 MOST_STEPS = len(SCALE_FILLS)

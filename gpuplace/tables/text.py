@@ -1,7 +1,5 @@
-"""Plain text: sizes, tables and the placement as a few lines for a terminal or a saved notebook.
+"""Plain text: tables, and a placement as a few lines for a terminal or a saved notebook.
 
->>> bytes_text(24), bytes_text(3 << 20), bytes_text(None)
-('24 B', '3.0 MiB', 'unknown size')
 >>> print(table_text(("op", "device"), [("a", "CPU:0"), ("MatMul", None)]))
 op      device
 a       CPU:0
@@ -13,10 +11,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 from gpuplace.tables.palette import device_label
-from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.placement_view import CopyRow, PlacementView, view_of
+from gpuplace.tables.size_text import bytes_text
 from gpuplace.web.rules import RULES, words
 
 _MOST_PADDED = 80
@@ -25,21 +25,9 @@ MOST_SEARCHING_S = 2
 """Seconds that a search may take."""
 _LEAST_S = 1e-3
 """For each text, also when the time is up: what is matched at once still is."""
+OF_UNKNOWN_SIZE = words("of_unknown_size")
+"""The size of copies that nothing is known of."""
 _WITHOUT_SPECIALS = re.compile(r"[\w/:, -]*")
-
-_UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
-
-
-def bytes_text(nbytes: int | None) -> str:
-    """A number of bytes in words a person reads."""
-    if nbytes is None:
-        return words("unknown_size")
-    size = float(nbytes)
-    for unit in _UNITS:
-        if abs(size) < 1024 or unit == _UNITS[-1]:
-            break
-        size /= 1024
-    return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
@@ -199,15 +187,46 @@ def _summary_text(view: PlacementView) -> str:
         f"{count:,} on {label}" if label != "no device" else f"{count:,} without a device"
         for label, count in found
     )
-    copies = view.copies()
-    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
-    known = sum(size for size in sizes if size is not None)
-    unknown = sum(size is None for size in sizes)
-    told = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
+    copies = view.copies
+    moved = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
     if copies:
-        told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
-        told += bytes_text(known) if unknown < len(copies) else "of unknown size"
-        told += f" and {unknown} of unknown size" if 0 < unknown < len(copies) else ""
+        moved = copies_text(view, copies)
     unmet = int(view.is_unmet.sum())
-    moved = f"; {counted(unmet, 'request')} not met" if unmet else ""
-    return f"{counted(len(view), 'node')}: {where or 'none'}; {told}{moved}"
+    parts = [f"{counted(len(view), 'node')}: {where or 'none'}", moved]
+    parts += [f"{counted(unmet, 'request')} not met"] if unmet else []
+    parts += [view.outside().rstrip(".")] if view.outside() else []
+    return "; ".join(parts)
+
+
+def copies_text(view: PlacementView, copies: Sequence[CopyRow]) -> str:
+    """Return number and size of copies: ``2 copies between devices, 32 B``.
+
+    Args:
+        view: the placement.
+        copies: some of its copies, at least one.
+    """
+    total = sum(copy.runs for copy in copies)
+    return f"{counted(total, 'copy', 'copies')} between devices, {sizes_text(view, copies)}"
+
+
+def sizes_text(view: PlacementView, copies: Sequence[CopyRow]) -> str:
+    """Return the size of copies: ``4.2 MiB and 3.1 MiB per example and 2 of unknown size``.
+
+    Args:
+        view: the placement.
+        copies: some of its copies, at least one.
+    """
+    known = of_examples = unknown = 0
+    facts = view.tensors_of([(copy.node, copy.output) for copy in copies])
+    for fact, copy in zip(facts, copies, strict=True):
+        if fact.nbytes is not None:
+            known += fact.nbytes * copy.runs
+        elif fact.example_bytes is not None:
+            of_examples += fact.example_bytes * copy.runs
+        else:
+            unknown += copy.runs
+    sizes = [bytes_text(known)] if known or not (of_examples or unknown) else []
+    sizes += [words("per_example", size=bytes_text(of_examples))] if of_examples else []
+    if unknown:
+        sizes.append(f"{unknown:,} {OF_UNKNOWN_SIZE}" if sizes else OF_UNKNOWN_SIZE)
+    return reduce(lambda first, second: words("and", first=first, second=second), sizes)

@@ -31,7 +31,8 @@ from gpuplace.graph.op_sets import ENDS_OF_FUNCTIONS, RECEIVES
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, counted
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted
 from gpuplace.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.why.place import place_graph
 from gpuplace.why.placement import Placement

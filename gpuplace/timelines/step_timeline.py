@@ -25,7 +25,8 @@ from gpuplace.display import above, with_safe_text
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, counted
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
 
 MOVING_OPS = TRANSFERS | {"RecvTensor"}

@@ -15,7 +15,8 @@ import numpy as np
 from gpuplace.tables.html import escape
 from gpuplace.tables.palette import INK, DeviceStyle, Theme, device_label, device_style, theme_named
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, shortened
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import shortened
 from gpuplace.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.timelines.text import share_text
 

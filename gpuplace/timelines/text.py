@@ -7,7 +7,8 @@ import numpy as np
 from gpuplace.display import safe_text
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.scale import time_text
-from gpuplace.tables.text import bytes_text, shortened, table_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import shortened, table_text
 from gpuplace.timelines.step_timeline import Gap, StepTimeline
 
 _CELLS = 60

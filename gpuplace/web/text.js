@@ -45,6 +45,25 @@ export function bytesText(size) {
   return `${(rounded / 10).toFixed(1)} ${units[unit]}`;
 }
 
+/** The size of a tensor: bytes, or bytes per example where only the batch is unknown. */
+export function sizeText(size, ofExample) {
+  return size === null && ofExample !== null ? words("per_example", { size: bytesText(ofExample) }) : bytesText(size);
+}
+
+/** The size of all copies together: rows of node, output, devices, runs, type, bytes, and bytes per example. */
+export function sizesText(copies) {
+  let [known, ofExamples, unknown] = [0, 0, 0];
+  for (const [, , , , runs, , size, ofExample] of copies) {
+    if (size !== null) known += size * runs;
+    else if (ofExample !== null) ofExamples += ofExample * runs;
+    else unknown += runs;
+  }
+  const sizes = known || !(ofExamples || unknown) ? [bytesText(known)] : [];
+  if (ofExamples) sizes.push(words("per_example", { size: bytesText(ofExamples) }));
+  if (unknown) sizes.push((sizes.length ? `${grouped(unknown)} ` : "") + RULES.words.of_unknown_size);
+  return sizes.reduce((first, second) => words("and", { first, second }));
+}
+
 /** A time in microseconds. */
 export function timeText(us) {
   const units = RULES.units.times;

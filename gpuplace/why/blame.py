@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -281,14 +282,16 @@ class _Blamer:
     def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:
         """[rows] bytes known, exact however many, and how many nodes have an output of unknown size."""
         nbytes, unsized = [0] * rows, [0] * rows
-        tell = self.graph.tensor_info
+        tell: Any = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")(
+            self.graph, self.placement.placer.catalogue
+        ).tensor
         outputs = [len(fact.output_types) for fact in self.placement.facts]
         signature = self.graph.signature[self.away].tolist()
         left = _MAX_OUTPUTS + len(self.graph) + self.graph.num_edges
         for at, node, kind in zip(row.tolist(), self.away.tolist(), signature, strict=True):
             asked = min(outputs[kind], left)
             left -= asked
-            sizes = [None if tell is None else tell(node, output).nbytes for output in range(asked)]
+            sizes = [tell(node, output).nbytes for output in range(asked)]
             if asked < outputs[kind]:
                 sizes.append(None)
             nbytes[at] += sum(size for size in sizes if size is not None)

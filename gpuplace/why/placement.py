@@ -22,7 +22,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
-from gpuplace.typing import DataFrame, Picture, PictureOptions, Subject, Trace
+from gpuplace.typing import DataFrame, Picture, PictureOptions, Subject, TensorShapeFact, Trace
 from gpuplace.why.messages import SOFT_FIELD, error_of
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
@@ -59,7 +59,7 @@ class EdgeRow(NamedTuple):
     nbytes: int | None
     """Size in bytes where known."""
     is_copy: bool
-    """The two ends have different devices, so that the tensor (or the signal) crosses."""
+    """Whether a step copies the tensor to another device for this edge; never for a control edge."""
     is_control: bool
 
 
@@ -86,10 +86,16 @@ class Placement(Placed, Mapping[str, str]):
     """What turns on soft placement where the graph was placed."""
 
     def __getitem__(self, name: str) -> str:
-        device = int(self.devices[self.graph.index[name]])
-        if device == NOWHERE:
+        device = self._device_names[self.graph.index[name]]
+        if not device:
             raise KeyError(name)
-        return self.device_set.names[device]
+        return device
+
+    @cached_property
+    def _device_names(self) -> list[str]:
+        """Full device name of each node, "" where it has none."""
+        names = (*self.device_set.names, "")  # `NOWHERE` is the last
+        return [names[device] for device in self.devices.tolist()]
 
     def __iter__(self) -> Iterator[str]:
         devices = self.devices
@@ -220,17 +226,17 @@ class Placement(Placed, Mapping[str, str]):
             graph.src_output.tolist(),
             graph.dst.tolist(),
             graph.dst_input.tolist(),
+            self._is_copy().tolist(),
             strict=True,
         )
         names = (*self.device_set.names, "")
-        for src, output, dst, position in columns:
+        for src, output, dst, position, is_copy in columns:
             is_control = output == CONTROL
             dtype, shape, nbytes = "", None, None
             if not is_control:
                 dtype = self.facts_of(src).output_types[output].name
-                if graph.tensor_info is not None:
-                    info = graph.tensor_info(src, output)
-                    shape, nbytes = info.shape, info.nbytes
+                fact = self.tensor_shape(src, output)
+                shape, nbytes = fact.sizes, fact.nbytes
             yield EdgeRow(
                 graph.names[src],
                 output,
@@ -241,9 +247,28 @@ class Placement(Placed, Mapping[str, str]):
                 dtype,
                 shape,
                 nbytes,
-                devices[src] != devices[dst],
+                is_copy,
                 is_control,
             )
+
+    def tensor_shape(self, node: int, output: int) -> TensorShapeFact:
+        """Return type, shape and bytes of an output, as shape inference over the whole graph finds them.
+
+        Args:
+            node: its node, by position in the graph.
+            output: its number.
+        """
+        graph_shapes = above("gpuplace.cost.shapes.graph_shapes", "graph_shapes")
+        found: TensorShapeFact = graph_shapes(self.graph, self.placer.catalogue).tensor(node, output)
+        return found
+
+    def _is_copy(self) -> np.ndarray:
+        """[edges] bool: whether a step copies the tensor of an edge; no edge of a graph that has no step."""
+        try:
+            of_edge: np.ndarray = above("gpuplace.cost.step_copies", "step_copies")(self).of_edge
+        except OpError:
+            return np.zeros(self.graph.num_edges, dtype=bool)
+        return of_edge >= 0
 
     def log(self, release: str | None = None) -> str:
         """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""

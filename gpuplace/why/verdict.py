@@ -32,6 +32,7 @@ from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kinds import numbered
 from gpuplace.placer.member import Member
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.placed import Placed
@@ -154,7 +155,7 @@ class _Judge:
             return
         cells = placed.partition.member * len(self.names) + self.graph.device
         clashing = []
-        for cell in np.unique(cells[overruled]).tolist():
+        for cell in numbered(cells[overruled])[0].tolist():
             member, request = divmod(cell, len(self.names))
             if not self.names[request].is_compatible(placed.partition.members[member].requested):
                 clashing.append(cell)
@@ -182,7 +183,7 @@ class _Judge:
         """Whether the node's device is one that it asks for; True where it asks for none."""
         placed, names = self.placed, self.names
         table = np.zeros((len(names), len(placed.device_set) + 1), dtype=bool)
-        for request in np.unique(self.graph.device).tolist():
+        for request in numbered(self.graph.device)[0].tolist():
             found = placed.device_set.matching(names[request])
             table[request, [placed.chooser.position[device.name] for device in found]] = True
         return table[self.graph.device, placed.devices]

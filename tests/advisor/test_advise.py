@@ -65,7 +65,7 @@ def test_moves_say_what_they_save(advised):
     assert moved == {name for name, row in rows.items() if row.moves and name in in_step}
     best = advice.moves[0]
     assert best.saves > 0 or "of memory would be missing" in best.why
-    assert best.why.startswith("else ") and best.why in advice.explain()
+    assert best.why.startswith("otherwise ") and best.why in advice.explain()
 
 
 def test_a_part_of_it_can_be_applied(advised):

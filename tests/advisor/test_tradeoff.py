@@ -9,7 +9,7 @@ import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
 from tests.advisor.step_graphs import branches, graph_of
 
-GRAPH = graph_of(branches(count=1, width=1024, blocks=2))
+GRAPH = graph_of(branches(count=1, width=1024, blocks=3))
 
 
 def advice(machine="2x V100", objective="step_time"):

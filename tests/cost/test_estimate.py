@@ -351,6 +351,20 @@ def test_of_the_branches_of_a_case_one_runs(index, taken):
     assert any("_SwitchN nodes are not known" in one for one in step.assumptions) == (index is None)
 
 
+def test_what_waits_for_a_conditional_runs_whichever_branch_is_taken():
+    """A lowered `If` is waited for by a `Merge` with control edges from both branches, of which one is dead."""
+    tf.enable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        weights = tf.get_variable("weights", [4, 4], use_resource=True)
+        y = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.matmul(x, weights), lambda: x, name="choose")
+        with tf.control_dependencies([graph.get_operation_by_name("choose")]):
+            z = tf.identity(y, name="z")
+    step = tf.estimate(graph, z, {"x": (8, 4)}, machine="1 CPU")
+    assert step.step_time > 0
+    assert {"z", "MatMul"} <= {row.name.rpartition("/")[2] for row in step.rows("nodes")}
+
+
 def test_what_has_several_tensors_is_fetched_and_fed_by_its_tensors():
     with tf.Graph().as_default() as graph:
         sparse = tf.sparse_placeholder(tf.float32, [100, 784], name="sparse")

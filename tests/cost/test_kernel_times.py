@@ -1,4 +1,4 @@
-"""Times of kernels on GPUs: by measured tables that the model has not seen, and by what must hold of any GPU."""
+"""Times of kernels on GPUs: against measured tables that the model has not seen, and by what must hold of any GPU."""
 
 from dataclasses import replace
 from functools import cache
@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gpuplace.cost.kernel_times.generations import library_of
+from gpuplace.cost.kernel_times import products, recurrences
+from gpuplace.cost.kernel_times.generations import computed_weight, library_of, similarity
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes, measured_kinds
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
 from gpuplace.cost.kernel_times.rates import rates_of
@@ -14,28 +15,43 @@ from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.device.gpu_models import GPU_MODELS, find_model
 from gpuplace.errors import InvalidArgumentError
 from tests.benchmarks.net_passes import PASSES, seconds_of_passes
-from tests.cost.judging import WAYS, judged, pooled, roofline
+from tests.cost.judging import WAYS, classes, judged, pooled, roofline
 
-# Bounds of the median and the 90th percentile of |error|, for a GPU, or a GPU and shapes, that the model has not seen.
+# Bounds of the median and the 90th percentile of |error| on all GPUs, and on each, of what the model has not seen.
 BOUNDS = {
-    (Product, "GPU left out"): (0.12, 0.50),
-    (Product, "both left out"): (0.15, 0.60),
-    (Convolution, "GPU left out"): (0.10, 0.30),
-    (Convolution, "both left out"): (0.18, 0.45),
-    (Recurrence, "GPU left out"): (0.08, 0.20),
-    (Recurrence, "both left out"): (0.15, 0.55),
+    (Product, "GPU left out"): (0.08, 0.30, 0.12, 0.60),
+    (Product, "both left out"): (0.12, 0.42, 0.16, 0.62),
+    (Product, "generation left out"): (0.17, 0.50, 0.22, 0.60),
+    (Convolution, "GPU left out"): (0.07, 0.25, 0.16, 0.40),
+    (Convolution, "both left out"): (0.15, 0.42, 0.19, 0.45),
+    (Convolution, "generation left out"): (0.20, 0.48, 0.25, 0.55),
+    (Recurrence, "GPU left out"): (0.06, 0.20, 0.17, 0.35),
+    (Recurrence, "both left out"): (0.14, 0.45, 0.18, 0.55),
 }
 
 
 @pytest.mark.parametrize(("kind", "way"), BOUNDS)
-def test_what_was_left_out_is_foretold(kind, way):
+def test_what_was_left_out_is_predicted(kind, way):
     found = judged(kind, way)
     errors, sheet = pooled(found), pooled(roofline(kind))
-    median, p90 = BOUNDS[kind, way]
+    median, p90, worst_median, worst_p90 = BOUNDS[kind, way]
     assert errors.median < median and errors.p90 < p90, (errors.median, errors.p90)
-    assert errors.median < sheet.median / 3 and way in WAYS
+    assert errors.median < sheet.median / 2.5 and way in WAYS
     for on_gpu in found:
-        assert on_gpu.median < 0.3, on_gpu.gpu
+        assert on_gpu.median < worst_median and on_gpu.p90 < worst_p90, on_gpu.gpu
+
+
+def test_errors_have_no_sign_on_average_and_no_class_hides_others():
+    """The classes of the benchmark hold all calls; large calls, which take most of the time, are predicted best."""
+    for kind in (Product, Convolution):
+        members = classes(kind)
+        assert np.logical_or.reduce(list(members.values())).all()
+        assert abs(pooled(judged(kind, "GPU left out")).mean) < 0.05
+        for name, rows in members.items():
+            on_all = pooled(judged(kind, "GPU left out", rows))
+            assert on_all.median < 0.12 and on_all.p90 < 0.45, (name, on_all.median, on_all.p90)
+    large = pooled(judged(Product, "GPU left out", classes(Product)["large"]))
+    assert large.median < 0.05 and large.p90 < 0.25
 
 
 def product(m, n, k, dtype="float32", batch=1, **transposed):
@@ -73,7 +89,7 @@ def seconds(work, gpu, library=None):
     return float(model(library).seconds([work], find_model(gpu))[0])
 
 
-def test_squares_on_a_k40_are_foretold_though_no_kepler_was_learned_from():
+def test_squares_on_a_k40_are_predicted_without_any_kepler_table():
     """GFLOP/s of cuBLAS 7.5 at 875 MHz. Source: clBLAS, doc/performance/cuBLAS_7.5/Tesla_K40/cublas_sgemm_8.csv."""
     measured = {
         256: 731.8,
@@ -115,6 +131,63 @@ def test_a_table_that_is_left_out_is_not_learned_from():
     assert np.median(abs(own - known)[there]) < 0.02 < 0.08 < np.median(abs(without - known)[there])
 
 
+def tiled(m, n, k, rates, **how):
+    sizes = [np.array([float(size)]) for size in (m, n, k)]
+    return float(products.tiled_seconds(*sizes, np.zeros(1), rates, **how)[0])
+
+
+def test_one_tile_more_than_multiprocessors_costs_a_wave():
+    rates = rates_of(find_model("V100"), "float32")
+    assert rates.sm_count == 80 and rates.boost == 1.0
+    times = [tiled(128, 128 * tiles, 64, rates) for tiles in (80, 81, 160, 161)]  # sums too short to cut
+    assert times[0] < times[1] == pytest.approx(times[2], rel=0.4) and times[2] == pytest.approx(2 * times[0])
+    assert times[3] > times[2]
+
+
+def test_long_sums_are_cut_where_tiles_are_few():
+    rates = rates_of(find_model("V100"), "float32")
+    whole, cut = (tiled(128, 128, 64000, rates, is_split=is_split) for is_split in (False, True))
+    assert cut < whole / 5
+    assert tiled(128, 128, 64, rates) == tiled(128, 128, 64, rates, is_split=False)
+
+
+def test_a_board_short_of_power_clocks_up_while_few_multiprocessors_work():
+    """A T4 runs at 964 MHz under full load and at 1590 MHz at most; its power allows the cube of the clock."""
+    rates = rates_of(find_model("T4"), "float32")
+    assert rates.boost == pytest.approx(1590 / 964, rel=0.01)
+    full, half, one = (tiled(32, 32 * tiles, 64, rates, is_split=False) for tiles in (40, 20, 1))
+    assert full / half == pytest.approx(2 ** (1 / 3), rel=1e-6)
+    assert full / one == pytest.approx(rates.boost, rel=1e-6)
+
+
+def test_strided_gradients_leave_out_what_no_window_touches():
+    small, large = (
+        seconds(convolution("backward_input", 32, 256, 512, 56, 1, stride=stride), "V100")
+        for stride in (2, 1)
+    )
+    assert small < 0.6 * large
+
+
+def test_inputs_of_recurrent_layers_take_a_product_more():
+    """DeepBench measured layers that add their inputs without a product (CUDNN_SKIP_INPUT)."""
+    rates = rates_of(find_model("V100"), "float32")
+    assert not measured_kinds()[Recurrence].rows[:, recurrences.COLUMNS.index("inputs")].any()
+    for backward in (0, 1):
+        rows = np.array([(1, backward, 2048, 128, 25, inputs, 1) for inputs in (0, 512, 2048)], float)
+        none, some, many = recurrences.seconds(rows, rates)
+        assert none < some < many and 1.4 * none < many < 2.2 * none
+
+
+def test_the_computed_time_counts_where_no_measured_gpu_is_near():
+    h100, titan_xp, k40 = (find_model(name) for name in ("H100", "TITAN Xp", "K40"))
+    nearest = {gpu: max(similarity(gpu, find_model(name)) for name in gpus()) for gpu in (h100, k40)}
+    assert computed_weight(h100) > nearest[h100]
+    assert computed_weight(k40) < nearest[k40] / 100 and computed_weight(titan_xp) < 0.02
+    assert computed_weight(titan_xp, "10.0") == computed_weight(h100)
+    alone = KernelTimes(without=gpus()).correction(h100, Product)
+    assert not alone(measured_kinds()[Product].features).any()
+
+
 def test_layers_that_were_tried_out_take_what_was_measured():
     """cuDNN's third release on a GTX TITAN X. Source: convnet-benchmarks, layers L2 to L4 forward, L5 all passes."""
     layers = [(13.75e-3, 64, 128, 64, 9), (5.56e-3, 128, 128, 32, 9), (1.42e-3, 128, 128, 16, 7)]
@@ -151,13 +224,14 @@ def test_the_fastest_algorithm_is_taken_where_the_guess_was_poor():
 
 
 @pytest.mark.parametrize(
-    "gpu", ["GeForce GTX TITAN X", "TITAN X (Pascal)", "GeForce GTX 1080 Ti", "Tesla K80"]
+    "gpu",
+    ["GeForce GTX TITAN X", "TITAN X (Pascal)", "GeForce GTX 1080 Ti", "Tesla K80"],
 )
-def test_passes_of_nets_are_foretold(gpu):
-    """Forward and backward passes that were published; only the K80's were learned from."""
+def test_passes_of_nets_are_predicted(gpu):
+    """Published forward and backward passes; the model learned from the K80's only."""
     for net in ("Inception-V1", "VGG-16", "ResNet-34", "ResNet-50"):
-        for published, foretold in zip(PASSES[gpu][net], seconds_of_passes(net, gpu), strict=True):
-            assert 1e3 * foretold == pytest.approx(published, rel=0.23), net
+        for published, predicted in zip(PASSES[gpu][net], seconds_of_passes(net, gpu), strict=True):
+            assert 1e3 * predicted == pytest.approx(published, rel=0.23), net
 
 
 @pytest.mark.parametrize("gpu", GPU_MODELS, ids=lambda gpu: gpu.name)

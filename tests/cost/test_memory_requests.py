@@ -38,7 +38,7 @@ def runs(monkeypatch):
 def said(memory):
     """All that there is to say of the memory of GPUs."""
     return [
-        (use.device, use.limit, use.peak, use.step_peak, use.variables, use.at, use.alive, use.timeline)
+        (use.device, use.limit, use.peak, use.step_peak, use.before, use.at, use.alive, use.timeline)
         + (use.fragmentation, use.short, use.failed_at, use.wanted)
         for use in memory.devices
     ], memory.sentences()
@@ -99,7 +99,7 @@ def test_what_may_wait_is_asked_for_in_one_order():
     for _ in range(20):
         step = tf.estimate(graph, [put, taken], machine="1x K40c")
         assert step.memory.fits
-        (found,) = step.question["memory_requests"].values()
+        (found,) = step.memory_requests.values()
         asked.add(tuple(label for _, label, _, _ in found.requests.rows))
     assert len(asked) == 1
 
@@ -107,7 +107,7 @@ def test_what_may_wait_is_asked_for_in_one_order():
 def test_what_a_step_leaves_is_no_request(graph, runs):
     step = tf.estimate(graph, "train", {"rows": (64, 4096)}, machine="2x K40c")
     assert step.memory.fits
-    (asked,) = step.question["memory_requests"].values()
+    (asked,) = step.memory_requests.values()
     live = {}
     for device, label, nbytes, number in asked.requests.rows:
         if nbytes > 0:

@@ -55,7 +55,7 @@ def test_shapes_are_tensorflows(archive, recorded):
     counts, wrong = Counter(), []
     release = archive.rpartition("-")[2]
     for name, data in graphs_in(archive, slice(0, None, 2)):  # the others are fed, below
-        counts += verdicts(inferred(load_graph_def(data), release), recorded[archive][name]["shapes"], wrong)
+        counts += verdicts(inferred(load_graph_def(data, signature=""), release), recorded[archive][name]["shapes"], wrong)
     assert [one for one in wrong if one[0] == "wrong"] == []
     assert {one[1] for one in wrong} <= {"Substr"}  # its broadcast of unknown shapes has a rank there
     assert counts["equal"] > ARCHIVES[archive] * counts.total()
@@ -70,7 +70,7 @@ def test_shapes_and_flops_of_what_is_fed(recorded):
         if "flops" not in entry:
             continue
         found = inferred(
-            load_graph_def(data),
+            load_graph_def(data, signature=""),
             "2.21",
             {f"{key}:0": tuple(sizes) for key, sizes in entry.get("feeds", {}).items()},
         )

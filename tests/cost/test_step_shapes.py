@@ -11,6 +11,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.node_work import step_work
 from gpuplace.cost.shapes.step_shapes import step_shapes
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.shapes import TensorShape
 from gpuplace.stand_in.framework.function import Defun
@@ -277,6 +278,67 @@ def test_a_known_branch(graph):
     assert set(found.taken.values()) == {True} and found.taken
 
 
+def test_what_a_functional_conditional_keeps_for_its_gradient(graph):
+    """Optionals carry intermediate results of each branch to the gradient, where the same branch reads them."""
+    tf.enable_control_flow_v2()
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+
+    def branch(units):
+        wide = tf.get_variable(f"wide{units}", [4, units], use_resource=True)
+        narrow = tf.get_variable(f"narrow{units}", [units, 4], use_resource=True)
+        return lambda: tf.matmul(tf.nn.relu(tf.matmul(x, wide)), narrow)
+
+    y = tf.cond(tf.placeholder(tf.bool, [], name="flag"), branch(16), branch(8))
+    variables = tf.trainable_variables()
+    slopes = tf.gradients(tf.reduce_sum(y), variables)
+    found = step_shapes(graph, {"x": (5, 4), "flag": ()})
+    kept = [node for node, kind in enumerate(found.kinds) if kind.op_type == "OptionalGetValue"]
+    for place, units in (("/then/", 16), ("/else/", 8)):
+        sizes = {found.sizes[node][0] for node in kept if place in found.graph.names[node]}
+        assert sizes == {(units, 4), (5, units), (4, units)}
+    assert [found[slope.name] for slope in slopes] == [variable.shape for variable in variables]
+    assert not found.assumed
+
+
+@pytest.mark.parametrize(
+    ("bounded", "size"),
+    [
+        (lambda n: tf.minimum(10, tf.maximum(n, 10)), 10),
+        (lambda n: tf.maximum(tf.minimum(4, n), 6), 6),
+        (lambda n: tf.minimum(tf.maximum(12, n), 10), 10),
+        (lambda n: tf.minimum(10, tf.maximum(n, 7)), None),
+        (lambda n: tf.minimum(10, tf.minimum(n, 12)), None),
+    ],
+)
+def test_a_number_between_two_bounds(graph, bounded, size):
+    n = tf.placeholder(tf.int32, [], name="n")
+    y = tf.zeros(bounded(n)[None])
+    found = step_shapes(graph, assume=None)
+    assert found[y.name].as_list() == [size]
+
+
+def test_counts_of_a_length_that_is_set(graph):
+    counts = tf.bincount(tf.placeholder(tf.int32, [None], name="x"), minlength=7, maxlength=7)
+    found = step_shapes(graph, {"x": (100,)})
+    assert found[counts.name].as_list() == [7] and found.assumed == ()
+
+
+def test_as_many_rows_of_words_as_there_are_texts(graph):
+    words = tf.string_split(tf.placeholder(tf.string, [None], name="texts"))
+    ids = tf.string_to_hash_bucket_fast(words.values, 100)
+    rows = apply_op(
+        "RaggedTensorToTensor",
+        None,
+        shape=tf.constant([-1, 20], tf.int64),
+        values=ids,
+        default_value=tf.constant(0, tf.int64),
+        row_partition_tensors=[words.dense_shape[0], words.indices[:, 0]],
+        row_partition_types=["FIRST_DIM_SIZE", "VALUE_ROWIDS"],
+    ).outputs[0]
+    assert rows.shape.as_list() == [None, 20]
+    assert step_shapes(graph, {"texts": (32,)})[rows.name].as_list() == [32, 20]
+
+
 def test_a_cycle_is_an_error():
     message = GraphDef()
     for name, other in (("a", "b"), ("b", "a")):
@@ -426,3 +488,34 @@ def test_sums_and_stacks_that_are_lowered(graph):
     stacked = tf.parallel_stack([tf.ones([2]), tf.zeros([2])])
     found = step_shapes(graph, {"rows": (3, 4)})
     assert found["sum"] == TensorShape([3, 4]) and found[stacked.name] == TensorShape([2, 2])
+
+
+def test_lists_that_one_functional_loop_fills_and_the_next_reads(graph):
+    """The nodes that leave an inlined loop come before its body in the graph: what they give out is known after it."""
+    tf.enable_control_flow_v2()
+    x = tf.placeholder(tf.float32, [6, None, 4], name="x")
+
+    def recurrent_layer(rows, units, name):
+        """A layer whose element shapes are declared without the batch, as Keras declares them."""
+        batch, width = tf.shape(rows)[1], int(rows.shape[2])
+        weights = tf.ones([width + units, units])
+        taken = tf.TensorArray(tf.float32, 6, element_shape=[None, width]).unstack(rows)
+        filled = tf.TensorArray(tf.float32, 6, element_shape=[None, units])
+
+        def body(i, state, filled):
+            state = tf.matmul(tf.concat([taken.read(i), state], 1), weights)
+            return i + 1, state, filled.write(i, state)
+
+        start = [0, tf.zeros([batch, units]), filled]
+        invariants = [TensorShape([]), TensorShape([None, units]), TensorShape([])]
+        _, _, filled = tf.while_loop(lambda i, *_: i < 6, body, start, shape_invariants=invariants, name=name)
+        return filled.stack()
+
+    y = recurrent_layer(recurrent_layer(x, 5, "first"), 7, "second")
+    (slope,) = tf.gradients(y, x)
+    step = tf.estimate(graph, [y, slope], {"x": (6, 3, 4)}, machine="1 CPU")
+    assert "While" in [op.type for op in graph.get_operations()]
+    assert step.shapes[y.name].as_list() == [6, 3, 7] and step.shapes[slope.name].as_list() == [6, 3, 4]
+    assert set(step.shapes.trips.values()) == {6} and step.guessed == 0
+    forward = 2 * 6 * 3 * ((4 + 5) * 5 + (5 + 7) * 7)  # and as much for the slope: the weights are constants
+    assert sum(row.flops for row in step.rows("nodes") if row.op == "MatMul") == 2 * forward

@@ -60,7 +60,7 @@ def placements(path: Path, machine: Machine, soft: bool) -> tuple[Placement, Pla
     """
     before, after = (
         place_graph(
-            load_placement_graph(path, default_catalogue(release)),
+            load_placement_graph(path, default_catalogue(release), signature=""),
             machine.device_set(),
             default_catalogue(release),
             soft=soft,

@@ -7,6 +7,7 @@ import pytest
 
 from gpuplace import progress
 from gpuplace.device.machine import Machine
+from gpuplace.graphdef import node_columns
 from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.logs.parser import parse_log
@@ -57,6 +58,7 @@ def test_a_bar_for_who_watches(what, monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "DELAY_S", 0)
+    monkeypatch.setattr(node_columns, "_BLOCK", len(made.graph) // 4)
     WORK[what](*two)
     assert f"{what}:" in screen.getvalue()
 

@@ -23,11 +23,11 @@ def test_towers_as_boxes_and_copies():
     ]  # fmt: skip
     assert box_named(drawing, "MatMul_1").device == f"{LOCAL}GPU:3"
     copies = [link for link in drawing.links if link.copies]
-    assert [(link.src, link.dst, link.nbytes, str(link.tensor)) for link in copies] == [
-        ("n2", "n6", 16, "2×2 float32"),
-        ("n5", "n6", 16, "2×2 float32"),
+    assert [(link.src, link.dst, link.size, str(link.tensor)) for link in copies] == [
+        ("n2", "n6", "16 B", "2×2 float32"),
+        ("n5", "n6", "16 B", "2×2 float32"),
     ]
-    assert (drawing.copies, drawing.nbytes, drawing.unmet, drawing.guilty) == (2, 32, 0, 0)
+    assert (drawing.copies, drawing.size, drawing.unmet, drawing.guilty) == (2, "32 B", 0, 0)
     assert drawing.legend == (
         (MACHINE[0], 1), (MACHINE[1], 0), (MACHINE[2], 0), (MACHINE[3], 3), (MACHINE[4], 3),
     )  # fmt: skip

@@ -39,4 +39,4 @@ def load(kind: str, writer: str, rules: str, name: str) -> PlacementGraph:
     """One graph, as its placer sees it."""
     model = folder(kind, writer) / name
     path = model if model.is_dir() else model.with_name(f"{name}.pb")
-    return load_placement_graph(path, default_catalogue(rules), rules)
+    return load_placement_graph(path, default_catalogue(rules), rules, signature="")

@@ -9,7 +9,7 @@ from gpuplace.graph.op_def import make_op_def
 from gpuplace.graphdef import export
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.placer.placement_graph import PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from gpuplace import errors
 from gpuplace.dtypes import as_dtype
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.components import components
-from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
+from gpuplace.placer.placement_graph import split_tensor_name
 from tests.support.node_specs import node, placement_graph
 
 FLOAT = as_dtype("float32")

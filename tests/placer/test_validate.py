@@ -5,7 +5,7 @@ import pytest
 from gpuplace import errors
 from gpuplace.dtypes import as_dtype
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placement_graph import PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.validate import check_graph
 
 FLOAT = as_dtype("float32")

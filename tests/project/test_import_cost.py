@@ -1,10 +1,13 @@
-"""`import gpuplace` loads the core alone: no notebook library, no protobuf, no CuPy."""
+"""`import gpuplace` loads little, and a command what it needs: no notebook library, no protobuf, no CuPy, no op."""
 
 import json
 import subprocess
 import sys
 
 import pytest
+
+from tests.support.node_specs import graph_def
+from tests.support.training_graph import training_graph
 
 HEAVY = (
     "IPython",
@@ -14,8 +17,13 @@ HEAVY = (
     "dask",
     "distributed",
     "google.protobuf",
+    "gpuplace.cost",
+    "gpuplace.graph.graph",
+    "gpuplace.ops",
+    "gpuplace.plan",
     "graphviz",
     "ipywidgets",
+    "numpy.ma",
     "pandas",
     "pyarrow",
     "pynvml",
@@ -36,7 +44,7 @@ def loaded_by(code: str) -> list[str]:
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def test_import_loads_the_core_alone():
+def test_import_loads_no_op():
     assert loaded_by("import gpuplace") == []
 
 
@@ -48,6 +56,14 @@ def test_building_and_running_a_graph_loads_no_notebook_library():
         "    print(sess.run(tf.constant(1.0) + 2.0))"
     )
     assert not set(loaded_by(code)) & {"IPython", "anywidget", "graphviz", "ipywidgets", "pandas"}
+
+
+def test_placing_a_file_from_the_command_line_loads_no_op(tmp_path):
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph_def(training_graph(60)))
+    code = f"from gpuplace.cli import main\nmain(['place', {str(path)!r}, '--machine', '2x Tesla K40c'])"
+    found = set(loaded_by(code))
+    assert found == {"google.protobuf", "gpuplace.graph.graph", "tensorboard"}
 
 
 @pytest.mark.parametrize("name", ["pandas", "google.protobuf"])

@@ -110,10 +110,15 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
+        "gpuplace.cost.shapes.graph_shapes",
+        "gpuplace.cost.step_copies",
         "gpuplace.subject.subject",
         "gpuplace.tables.dependency_trace",
     },
-    "gpuplace.why.blame": {"gpuplace.jupyter.frames.explanation_frames"},
+    "gpuplace.why.blame": {
+        "gpuplace.cost.shapes.graph_shapes",
+        "gpuplace.jupyter.frames.explanation_frames",
+    },
     "gpuplace.why.diff": {"gpuplace.jupyter.frames.explanation_frames", "gpuplace.jupyter.pictures"},
     "gpuplace.why.explanation": {"gpuplace.jupyter.frames.explanation_frames"},
     "gpuplace.cost.step_estimate": {

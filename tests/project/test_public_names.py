@@ -12,9 +12,11 @@ SOURCE = Path(gpuplace.__file__)
 
 
 def imported() -> set[str]:
-    """What the façade imports by name, and what stands in ``__all__`` of the modules of which it imports all."""
+    """What the façade and its core import by name, and ``__all__`` of the modules of which they import all."""
     found: set[str] = set()
-    for node in ast.parse(SOURCE.read_text(encoding="utf-8")).body:
+    core = Path(importlib.import_module("gpuplace.api.core").__file__)
+    texts = [path.read_text(encoding="utf-8") for path in (SOURCE, core)]
+    for node in [node for text in texts for node in ast.parse(text).body]:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("gpuplace"):
             names = {alias.asname or alias.name for alias in node.names}
             found |= set(importlib.import_module(node.module).__all__) if names == {"*"} else names

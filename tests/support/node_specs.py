@@ -18,7 +18,8 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import Catalogue, default_catalogue
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
+from gpuplace.placer.placement_graph import PlacementGraph
 
 PRODUCER = 26
 """GraphDef version written: old enough for ops that later versions refuse."""

@@ -7,7 +7,8 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells, node_rows, scope_rows
-from gpuplace.tables.text import bytes_text, placement_text, shortened, summary_text, table_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import placement_text, shortened, summary_text, table_text
 from tests.tables.views import LOCAL, towers, training
 
 

@@ -8,7 +8,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placement_graph import PlacementGraphBuilder
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.placer import Placer
 from gpuplace.why.node_text import attr_text, node_text
 from gpuplace.why.place import place_again

@@ -17,6 +17,7 @@ that placement's. The program as it is competes to the end, so that an advice is
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -28,7 +29,8 @@ from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
 from gpuplace.advisor.steps.keep import kept_requests, unmet_wishes
-from gpuplace.advisor.steps.moves import simplified
+from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
+from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
 from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch, check_numbers
@@ -48,6 +50,8 @@ _JUDGED = 0.08
 """The least part of the time that is left for the last judgement."""
 _SEARCHED = 0.87
 """The part of the other time that is searched; then plainer choices are looked for."""
+_FIRST = 0.5
+"""The part of the remaining time for plainer choices after which identical devices are exchanged."""
 _AFTER_STOP = 0.5
 """Seconds for plainer choices after Ctrl-C."""
 _NO_TIME = "There was no time to try another placement: with more seconds a better one may be found."
@@ -235,7 +239,10 @@ def _searched(
         until = min(until, time.perf_counter() + _AFTER_STOP)
     best = stays = _as_asked(case)
     for number, (_, device_of) in enumerate(elite):
-        chosen = simplified(case.rehearsal, device_of, _SIMPLIFIED, until) if number == 0 else device_of
+        if number == 0:
+            chosen = _with_fewer_moves(case.rehearsal, device_of, until)
+        else:
+            chosen = relabelled(case.rehearsal, device_of, FINAL, until)
         try:
             found = judged(case, chosen)
         except OpError:  # a placement that lowering makes impossible; there are others
@@ -244,17 +251,29 @@ def _searched(
             best = found
         if best is not stays and not best.score.missing or time.perf_counter() > until:
             break
-    return _best_of(case, best, search.of_literature), search.bound, case.rehearsal.tried
+    return _best_of(case, best, search.of_literature, until), search.bound, case.rehearsal.tried
 
 
-def _best_of(case: Case, best: Judged, choices: list[Ints]) -> Judged:
+def _with_fewer_moves(rehearsal: Rehearsal, device_of: Ints, until: float) -> Ints:
+    """The same choice by other labels of identical devices, and without the moves that save next to nothing."""
+    now = time.perf_counter()
+    halfway = until if math.isinf(until) else now + _FIRST * (until - now)
+    enough = rehearsal.score(device_of).value * (1 + GIVEN_UP)
+    fewer = simplified(rehearsal, device_of, enough, _SIMPLIFIED, halfway)
+    by_labels = relabelled(rehearsal, fewer, FINAL, until)
+    enough += rehearsal.score(by_labels).value - rehearsal.score(fewer).value
+    fewer = simplified(rehearsal, by_labels, enough, _SIMPLIFIED, until)
+    return relabelled(rehearsal, fewer, LOSSLESS, until)
+
+
+def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Judged:
     """The best choice, or one that others would have made if that is any better: an advice is above none of them."""
     rehearsal = case.rehearsal
     for device_of in sorted(choices, key=lambda choice: rehearsal.score(choice).value):
         if rehearsal.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            found = judged(case, device_of)
+            found = judged(case, relabelled(rehearsal, device_of, LOSSLESS, until))
         except OpError:
             continue
         if (found.score.missing, found.score.value) < (best.score.missing, best.score.value):

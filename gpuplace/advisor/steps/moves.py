@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.advisor.steps.moved_regions import alike_together, moved_regions
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_flow import ON_GPU
 from gpuplace.placer.placement_graph import CONTROL
 
 Ints = NDArray[np.int64]
-_GIVEN_UP = 0.002
-"""The part of the objective that a plainer choice may cost, all in all."""
+GIVEN_UP = 0.002
+"""The part of the objective that a choice with fewer moves may cost, all in all."""
 _LEAST = 1e-3
-"""Parts below which nothing is said of a difference."""
+"""Differences below this part are not reported."""
 
 
 class Move(NamedTuple):
-    """A region that moves."""
+    """A region that moves, or several that move together."""
 
     scope: str
-    """Name scope, or the op where it is only one; ``""`` for all of the step."""
+    """Name scope, or the op if it is only one; ``""`` for all of the step. Names of several are in braces."""
     source: str
     """Where it is: short name of the device, several with commas between them."""
     target: str
-    """Where it goes."""
+    """Where it goes, written the same way."""
     nodes: tuple[str, ...]
     """The nodes of the step that move."""
     saves: float
@@ -39,84 +40,21 @@ class Move(NamedTuple):
     """Why, in a sentence."""
 
 
-@dataclass(frozen=True)
-class Moved:
-    """Units of one region that get one device."""
-
-    scope: str
-    """As of `Move`."""
-    units: tuple[int, ...]
-    """Their numbers."""
-    target: int
-    """Position of the device."""
-
-
-def moved_regions(rehearsal: Rehearsal, device_of: Ints) -> list[Moved]:
-    """The units that are elsewhere than they were, by region, in the fewest regions.
-
-    Args:
-        rehearsal: of the step.
-        device_of: [units] devices; -1 for what is left alone.
-    """
-    units = rehearsal.units
-    homes = rehearsal.wanted(device_of)
-    runs = units.of_group >= 0
-    has_moved = np.zeros(len(units.names), dtype=bool)
-    has_moved[units.of_group[runs & (homes != rehearsal.stay)]] = True
-    at = device_of.copy()
-    at[at < 0] = _home_of_units(rehearsal)[at < 0]
-    covered = np.zeros(len(units.names), dtype=bool)
-    found: list[Moved] = []
-    for region in units.regions:
-        members = np.array(region.units, dtype=np.int64)
-        target = int(at[members[0]])
-        if covered[members].any() or not has_moved[members].any() or (at[members] != target).any():
-            continue
-        covered[members] = True
-        found.append(Moved(region.scope, tuple(members[has_moved[members]].tolist()), target))
-    return _joined(found)
-
-
-def _home_of_units(rehearsal: Rehearsal) -> Ints:
-    units = rehearsal.units
-    found = np.zeros(len(units.names), dtype=np.int64)
-    runs = np.flatnonzero((units.of_group >= 0) & rehearsal.freedom.is_free)
-    found[units.of_group[runs]] = rehearsal.stay[runs]
-    return found
-
-
-def _joined(moved: list[Moved]) -> list[Moved]:
-    """Regions of one scope that go to one device, as one."""
-    by: dict[tuple[str, int], list[Moved]] = defaultdict(list)
-    for one in moved:
-        by[one.scope.rpartition("/")[0], one.target].append(one)
-    found = []
-    for (scope, target), members in by.items():
-        if len(members) == 1:
-            found.append(members[0])
-            continue
-        units = tuple(unit for one in members for unit in one.units)
-        names = [one.scope.rpartition("/")[2] for one in members]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        found.append(Moved(f"{scope}/{{{shown}}}" if scope else f"{{{shown}}}", units, target))
-    return found
-
-
-def simplified(rehearsal: Rehearsal, device_of: Ints, most: int, until: float) -> Ints:
-    """The same choice without the moves that save next to nothing.
+def simplified(rehearsal: Rehearsal, device_of: Ints, enough: float, most: int, until: float) -> Ints:
+    """Return the same choice without the moves that save next to nothing.
 
     Args:
         rehearsal: of the step.
         device_of: [units] devices.
+        enough: objective that is good enough, in seconds, or bytes for ``"memory"``.
         most: how many moves are looked at.
         until: when to stop, by ``time.perf_counter``.
     """
     score = rehearsal.score(device_of)
-    enough = score.value * (1 + _GIVEN_UP)
     seconds = _unit_seconds(rehearsal)
     for _ in range(2):
         moved = moved_regions(rehearsal, device_of)
-        moved.sort(key=lambda one: (float(seconds[list(one.units)].sum()), one.scope))
+        moved.sort(key=lambda one: (float(seconds[list(one.units)].sum()), one.scopes))
         changed = False
         for one in moved[:most]:
             if time.perf_counter() > until:
@@ -139,16 +77,17 @@ def moves_of(rehearsal: Rehearsal, device_of: Ints, most: int) -> tuple[Move, ..
         device_of: [units] devices; -1 for what is left alone.
         most: of how many moves it is worked out what they save.
     """
-    moved = moved_regions(rehearsal, device_of)
+    moved = alike_together(rehearsal, moved_regions(rehearsal, device_of))
     seconds = _unit_seconds(rehearsal)
-    moved.sort(key=lambda one: (-float(seconds[list(one.units)].sum()), one.scope))
+    moved.sort(key=lambda one: (-float(seconds[list(one.units)].sum()), one.scopes))
     labels = rehearsal.freedom.placement.device_labels
     whole = _Facts.of(rehearsal, device_of)
     unit = rehearsal.units.of_group[rehearsal.freedom.group[rehearsal.step.part.nodes]]
     before = rehearsal.node_devices(np.full_like(device_of, -1))
     after = rehearsal.node_devices(device_of)
     names = rehearsal.step.part.graph.names
-    found = []
+    found: list[Move] = []
+    named: Counter[str] = Counter()
     for number, one in enumerate(moved):
         members = np.flatnonzero(np.isin(unit, one.units) & (before != after))
         sources = Counter(before[members].tolist())
@@ -159,12 +98,14 @@ def moves_of(rehearsal: Rehearsal, device_of: Ints, most: int) -> tuple[Move, ..
             tried[list(one.units)] = -1
             without = _Facts.of(rehearsal, tried)
             saves = without.score.value - whole.score.value
-            why = _reason(rehearsal, whole, without, members, after)
+            why = _reason(rehearsal, whole, without, members, is_alone=len(moved) == 1)
+        text = one.text
+        named[text] += 1
         found.append(
             Move(
-                one.scope,
+                text if named[text] == 1 else f"{text} ({named[text]})",
                 source,
-                labels[one.target],
+                ", ".join(labels[device] for device in one.targets),
                 tuple(names[node] for node in members.tolist()),
                 saves,
                 why,
@@ -215,31 +156,31 @@ class _Facts:
         )
 
 
-def _reason(rehearsal: Rehearsal, whole: _Facts, without: _Facts, members: Ints, after: Ints) -> str:
-    """What would be worse if some nodes had stayed."""
+def _reason(rehearsal: Rehearsal, whole: _Facts, without: _Facts, members: Ints, is_alone: bool) -> str:
+    """What would be worse if some nodes had stayed; `is_alone`: whether no others move."""
     labels = rehearsal.freedom.placement.device_labels
     total = max(without.score.step_time, 1e-12)
-    said = []
+    worse = []
     missing = without.score.missing - whole.score.missing
     if missing > 0:
-        said.append(f"{size_text(missing)} of memory would be missing")
+        worse.append(f"{size_text(missing)} of memory would be missing")
     there, here = float(without.seconds[members].sum()), float(whole.seconds[members].sum())
     if there > here * (1 + 10 * _LEAST) and there - here > _LEAST * total:
-        said.append(f"its kernels would take {seconds_text(there)}, not {seconds_text(here)}")
+        worse.append(f"its kernels would take {seconds_text(there)}, not {seconds_text(here)}")
     busiest = max(without.busy.items(), key=lambda item: (item[1], -item[0]), default=None)
-    if busiest is not None and busiest[1] - max(whole.busy.values(), default=0.0) > _LEAST * total:
-        said.append(
-            f"{labels[busiest[0]]} would compute {seconds_text(busiest[1])}, and no GPU does more than "
-            f"{seconds_text(max(whole.busy.values(), default=0.0))} now"
+    most = max(whole.busy.values(), default=0.0)
+    if busiest is not None and busiest[1] - most > _LEAST * total:
+        worse.append(
+            f"{labels[busiest[0]]} would compute for {seconds_text(busiest[1])}, not {seconds_text(most)} at the most"
         )
     extra = without.copied - whole.copied
     if extra > 0 and (extra > _LEAST * max(whole.copied, 1.0)):
-        said.append(f"{size_text(extra)} more would be copied between devices")
+        worse.append(f"{size_text(extra)} more would be copied between devices")
     elif without.copies > whole.copies:
         count = without.copies - whole.copies
-        said.append(f"{count} more {'tensor' if count == 1 else 'tensors'} would be copied between devices")
-    if said:
-        return "else " + ", and ".join(said)
+        worse.append(f"{count} more {'tensor' if count == 1 else 'tensors'} would be copied between devices")
+    if worse:
+        return "otherwise " + ", and ".join(worse)
     if without.score.value > whole.score.value * (1 + _LEAST):
-        return "else nodes would wait longer for each other"
-    return "it saves nothing alone, but with the others"
+        return "otherwise nodes would wait longer for each other"
+    return "it saves nothing by itself" + ("" if is_alone else ", only together with the other moves")

@@ -8,6 +8,7 @@ the search proposes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import Freedom
 from gpuplace.advisor.steps.gates import gate_groups
+from gpuplace.advisor.steps.rest_of_graph import nodes_of_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_clock
 from gpuplace.cost.step_estimate import StepEstimate
@@ -171,6 +173,11 @@ class Rehearsal:
         else:
             value = total
         return Score(missing, value, total), flow, times
+
+    @cached_property
+    def nodes_of_groups(self) -> Ints:
+        """[groups] how many nodes of the graph move with each that the step runs."""
+        return nodes_of_groups(self.freedom, self.units.of_group >= 0)
 
     # Memory
 

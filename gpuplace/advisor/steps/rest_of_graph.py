@@ -31,16 +31,12 @@ def with_the_rest(freedom: Freedom, homes: Ints, stay: Ints, in_step: NDArray[np
     as_it_was = stay.tolist()
     allowed = freedom.allowed
     scopes = _scopes_that_moved(freedom, homes, stay, in_step)
-    members: dict[int, list[int]] = {}
-    for node in np.flatnonzero(~in_step[freedom.group]).tolist():
-        members.setdefault(group[node], []).append(node)
-    rank = graph.rank.tolist()
     order, start, dst = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
     carries = (graph.src_output != CONTROL).tolist()
-    for own in sorted(members, key=lambda one: -max(rank[node] for node in members[one])):
+    for own, members in _groups_outside(freedom, in_step):
         wanted: set[int] = set()
         has_moved = False
-        for node in members[own]:
+        for node in members:
             for edge in order[start[node] : start[node + 1]]:
                 other = group[dst[edge]]
                 if carries[edge] and other != own:
@@ -50,11 +46,45 @@ def with_the_rest(freedom: Freedom, homes: Ints, stay: Ints, in_step: NDArray[np
         if has_moved and len(wanted) == 1:
             (device,) = wanted
         elif not wanted:
-            device = scopes.get(_scope_in(graph.names[members[own][0]], scopes), -1)
+            device = scopes.get(_scope_in(graph.names[members[0]], scopes), -1)
         if device >= 0 and allowed[own, device]:
             found[own] = device
     result: Ints = np.array(found, dtype=np.int64)[freedom.group]
     return result
+
+
+def nodes_of_groups(freedom: Freedom, in_step: NDArray[np.bool_]) -> Ints:
+    """[groups] how many nodes of the graph have the device of each: its own, and those that only lead to it.
+
+    Args:
+        freedom: what may be chosen.
+        in_step: [groups] what the step runs.
+    """
+    graph, group = freedom.placement.graph, freedom.group
+    leader = np.where(in_step, np.arange(len(in_step)), -1).tolist()
+    order, start, dst = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
+    carries = (graph.src_output != CONTROL).tolist()
+    of = group.tolist()
+    for own, members in _groups_outside(freedom, in_step):
+        leaders = {
+            leader[of[dst[edge]]]
+            for node in members
+            for edge in order[start[node] : start[node + 1]]
+            if carries[edge] and of[dst[edge]] != own
+        }
+        if len(leaders) == 1:
+            (leader[own],) = leaders
+    of_leader = np.array(leader, dtype=np.int64)[group]
+    return np.bincount(of_leader[of_leader >= 0], minlength=len(in_step))
+
+
+def _groups_outside(freedom: Freedom, in_step: NDArray[np.bool_]) -> list[tuple[int, list[int]]]:
+    """Groups that the step does not run, those that take others' results first, and the nodes of each."""
+    group, rank = freedom.group.tolist(), freedom.placement.graph.rank.tolist()
+    members: dict[int, list[int]] = {}
+    for node in np.flatnonzero(~in_step[freedom.group]).tolist():
+        members.setdefault(group[node], []).append(node)
+    return sorted(members.items(), key=lambda item: -max(rank[node] for node in item[1]))
 
 
 def _scopes_that_moved(

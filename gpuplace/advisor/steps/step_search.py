@@ -25,6 +25,7 @@ from gpuplace.advisor.chains import prepare
 from gpuplace.advisor.problem import Problem, checked
 from gpuplace.advisor.search import Progress, solve
 from gpuplace.advisor.searcher import is_compiled, is_countable, split_count
+from gpuplace.advisor.steps.labels import MIDWAY, relabelled
 from gpuplace.advisor.steps.levels import is_split_of, levels_of, with_room_for
 from gpuplace.advisor.steps.literature import literature
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
@@ -62,6 +63,8 @@ _ENDS = 2.0
 """How much more time the coarsest and the finest search in numbers have than those between."""
 _MEANWHILE = 0.2
 """Seconds for which regions are moved between two looks at the compiler."""
+_RELABELLED = 0.04
+"""The part of the time in which identical devices are exchanged after each search in numbers."""
 _PATIENCE = 60
 """So many changes in a row without a better choice, and the search goes back to the best."""
 _HEARD_EVERY, _HEARD_SHARE = 2.0, 0.05
@@ -88,7 +91,7 @@ class Budget:
     """Until then, since the beginning."""
     steps: int | None = None
     """How many choices to try, in place of a time."""
-    begin: float = field(default_factory=time.perf_counter)
+    begin: float = field(default_factory=lambda: time.perf_counter())  # a benchmark replaces the clock
     """When it began."""
     was_stopped: bool = False
     """Whether Ctrl-C ended it."""
@@ -198,6 +201,7 @@ class StepSearch:
                     self._solve(
                         problem, begun + (1 - begun) * _SOLVED * parts[number], only_given=bool(number)
                     )
+                    self._relabel()
             self._improve(begun + (1 - begun) * _QUICK, in_bursts=self.rehearsal.objective == "step_time")
             self._improve(1.0, in_bursts=False)
         except KeyboardInterrupt:
@@ -372,6 +376,15 @@ class StepSearch:
             self._take(self._made.units_of(self.rehearsal, np.array(other, dtype=np.int64)))
             if self._is_over():
                 return
+
+    def _relabel(self) -> None:
+        """Exchanges identical devices so that the best choices move few nodes; the search goes on from there."""
+        now = time.perf_counter()
+        until = math.inf if self.budget.steps is not None else now + _RELABELLED * self.budget.seconds
+        known, self.elite = self.elite, []
+        for number, (_, device_of) in enumerate(known):
+            is_near = number < _PROMISING
+            self._take(relabelled(self.rehearsal, device_of, MIDWAY, until) if is_near else device_of)
 
     def _bounds_hold(self) -> bool:
         """Whether no choice can be below a bound of the step in numbers.

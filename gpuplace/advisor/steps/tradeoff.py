@@ -7,6 +7,7 @@ every device has to keep. What counts in the end is each placement's own estimat
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.judge import Case, Judged, judged
+from gpuplace.advisor.steps.labels import FINAL, relabelled
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.cost.sentences import seconds_text, size_text
@@ -155,7 +157,7 @@ def found_choices(
         budgets.append(budget)
         for _, device_of in StepSearch(rehearsal, budget, seed=seed, given=given).run()[:_JUDGED]:
             try:
-                found.append(Found(name, judged(case, device_of)))
+                found.append(Found(name, judged(case, relabelled(rehearsal, device_of, FINAL, math.inf))))
             except OpError:  # a placement that lowering makes impossible
                 continue
 

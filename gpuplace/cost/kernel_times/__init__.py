@@ -1,1 +1,1 @@
-"""Times of kernels on the GPUs of the catalogue: what a GPU could do, corrected by what was measured of its kin."""
+"""Kernel times on the GPUs of the catalogue: computed from data sheets, corrected by measurements of similar GPUs."""

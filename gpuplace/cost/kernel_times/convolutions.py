@@ -1,15 +1,16 @@
-"""Convolutions: what cuDNN would take at the GPU's rates, and in which shapes they are alike.
+"""Convolutions: the time that a mature cuDNN takes, and which shapes are alike.
 
-The library has several algorithms and takes the fastest (TensorFlow tries them out): a matrix product over windows that
-are never written out, for 3x3 windows of stride 1 Winograd's (a quarter to a half of the multiplications), and Fourier
-transforms for large windows. The computed time knows of the first two; what they are worth by shape, pass, chip and
-release is in the measured table.
+The library has several algorithms and takes the fastest (TensorFlow tries them out). Two are computed here: a matrix
+product over windows that are never written out, and for windows of 3 x 3 with stride 1 Winograd's in one kernel. Both
+cut their products into tiles and waves (``products``), so a few small images leave most of a large GPU idle. The
+measured tables correct both, and ``algorithms`` has those that only trying finds.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.cost.kernel_times.products import tiled_seconds
 from gpuplace.cost.kernel_times.rates import Rates
 from gpuplace.cost.work import Convolution
 from gpuplace.device.gpu_models import GPUModel
@@ -30,24 +31,22 @@ COLUMNS = (
     "pass", "n", "c", "k", "h", "w", "filter_h", "filter_w", "out_h", "out_w", "stride_h", "stride_w", "groups",
     "depth",
 )  # fmt: skip
-"""What a row of the arrays below holds; channels are those of one group."""
+"""Columns of the arrays below; channels are those of one group."""
 
 PASSES = ("forward", "backward_input", "backward_filter")
-_BEST = 0.8
-_CALL_SECONDS = 8e-6
-_TILES = ((128, 1.0), (64, 0.95), (32, 0.8))
-"""Sizes of the tiles of a product, and the share of the rate that is reached with them; assumed."""
-_NARROW = 8
-"""What fewer columns than a tile has are rounded up to: the gradient of an image of 3 channels takes 1.3 to 2.1 times
-as long as the convolution.
+_BEST = 0.85
+"""Share of the GPU's rate that the largest tiles reach: windows are gathered from the images while the product runs."""
+_BEST_WINOGRAD = 0.75
+"""As ``_BEST``, transforms of the tiles included."""
+_UNTILED = 0.3
+"""Share of the rate that kernels without tiles reach; images of few channels would leave most of a tile empty.
 
-Source: layer L1 of github.com/soumith/convnet-benchmarks on a GTX TITAN X, cuDNN's second and third release."""
-_WINOGRAD = 2.0
-"""What Winograd's algorithm saves of the multiplications of a 3x3 window, transforms of the tiles included."""
+Source: gradients of images of 1 and 3 channels in the measured tables, rounded."""
+_CALL_SECONDS = 8e-6
 
 
 def columns_of(work: Convolution) -> tuple[int, ...]:
-    """The row of a convolution."""
+    """Return the row of a convolution."""
     groups = max(1, work.groups)
     return (
         PASSES.index(work.direction), work.batch, max(1, work.in_channels // groups),
@@ -58,7 +57,7 @@ def columns_of(work: Convolution) -> tuple[int, ...]:
 
 
 def measured_columns(direction: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The row of a measured call, whose table gives the padding instead of the output's size."""
+    """Return the row of a measured call, whose table gives the padding instead of the output's size."""
     n, c, h, w, k, filter_h, filter_w, pad_h, pad_w, stride_h, stride_w = shape
     out_h = (h + 2 * pad_h - filter_h) // stride_h + 1
     out_w = (w + 2 * pad_w - filter_w) // stride_w + 1
@@ -68,10 +67,12 @@ def measured_columns(direction: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def features(rows: Array) -> Array:
-    """Where convolutions lie among each other, ``[row, feature]``."""
+    """Return the places of convolutions in a space where neighbours are alike, ``[row, feature]``."""
     column = dict(zip(COLUMNS, rows.T))
     window = column["filter_h"] * column["filter_w"]
+    strides = np.log2(column["stride_h"] * column["stride_w"])
     is_3x3 = (column["filter_h"] == 3) & (column["filter_w"] == 3)
+    is_by_phase = column["pass"] == PASSES.index("backward_input")
     return (
         np.stack(
             [
@@ -81,50 +82,72 @@ def features(rows: Array) -> Array:
                 0.7 * np.log2(column["out_h"] * column["out_w"]),
                 *(2.5 * (column["pass"] == place) for place in range(len(PASSES))),
                 0.96 * np.log2(window),
-                np.log2(column["stride_h"] * column["stride_w"]),
+                strides,
+                2.5 * strides * is_by_phase,
                 1.5 * is_3x3,
             ],
             axis=1,
         )
-        / 2.5
+        / 3.0
     )
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Returns the computed times of convolutions, ``[row]``.
+    """Return the computed times of convolutions, ``[row]``.
 
     Args:
         rows: ``[row, COLUMNS]``, no size 0.
         rates: of the GPU, for the type.
     """
+    column = dict(zip(COLUMNS, rows.T))
     flops, moved = _amounts(rows, rates)
-    flops *= _filled_tiles(rows)
-    column = dict(zip(COLUMNS, rows.T))
-    is_winograd = (column["filter_h"] == 3) & (column["filter_w"] == 3)
+    untiled = np.maximum(flops / (rates.flops * _UNTILED), moved / rates.bandwidth)
+    times = np.minimum(_implicit_product_seconds(rows, rates), untiled)
+    is_winograd = (column["filter_h"] == 3) & (column["filter_w"] == 3) & (column["depth"] == 1)
     is_winograd &= (column["stride_h"] == 1) & (column["stride_w"] == 1)
-    computing = flops / np.where(is_winograd, _WINOGRAD, 1.0) / (rates.flops * _BEST)
-    return computing + moved / rates.bandwidth + _CALL_SECONDS
+    times[is_winograd] = np.minimum(times[is_winograd], _fused_winograd_seconds(rows[is_winograd], rates))
+    return times + _CALL_SECONDS
 
 
-def _filled_tiles(rows: Array) -> Array:
-    """By how much a product is longer because its columns, and the rows of a filter's gradient, come in tiles."""
-    column = dict(zip(COLUMNS, rows.T))
-    columns = np.where(column["pass"] == 1, column["c"], column["k"])
-    window = column["filter_h"] * column["filter_w"] * column["depth"]
-    filter_rows = np.where(column["pass"] == 2, column["c"] * window, _TILES[0][0])
-    return _in_tiles(columns) * _in_tiles(filter_rows)
+def _implicit_product_seconds(rows: Array, rates: Rates) -> Array:
+    """Return the times of products over windows that are never written out, ``[row]``."""
+    direction, n, c, k, h, w, filter_h, filter_w, out_h, out_w, stride_h, stride_w, groups, depth = rows.T
+    outputs, window = n * out_h * out_w, filter_h * filter_w
+    # With strides, the phase of an input pixel decides which weights of the window reach it: one product for each
+    # phase that any weight reaches.
+    phases = np.minimum(filter_h, stride_h) * np.minimum(filter_w, stride_w)
+    inputs = n * h * w * phases / (stride_h * stride_w)
+    weights = np.ceil(filter_h / stride_h) * np.ceil(filter_w / stride_w)
+    sizes = _sizes_of_pass(
+        direction,
+        (k, outputs, c * window * depth),
+        (c, inputs, k * weights * depth),
+        (k, c * window, outputs * depth),
+    )
+    _, nbytes = _amounts(rows, rates)
+    # The gradient of the filters sums over all pixels of all images; the sums of the other passes are short.
+    is_split = direction == PASSES.index("backward_filter")
+    return tiled_seconds(*sizes, nbytes, rates, groups, _BEST, is_split)
 
 
-def _in_tiles(sizes: Array) -> Array:
-    filled = np.minimum.reduce([np.ceil(sizes / tile) * tile / share for tile, share in _TILES])
-    smallest, share = _TILES[-1]
-    narrow = np.ceil(sizes / _NARROW) * _NARROW / share
-    return np.where(sizes < smallest, narrow, filled) / sizes
+def _fused_winograd_seconds(rows: Array, rates: Rates) -> Array:
+    """Return the times of Winograd's F(2x2, 3x3): 16 products for a tile of 4 outputs instead of 36, ``[row]``."""
+    direction, n, c, k, _, _, _, _, out_h, out_w, _, _, groups, _ = rows.T
+    tiles = n * np.ceil(out_h / 2) * np.ceil(out_w / 2)
+    sizes = _sizes_of_pass(direction, (k, tiles, c), (c, tiles, k), (k, c, tiles))
+    _, nbytes = _amounts(rows, rates)
+    return tiled_seconds(*sizes, nbytes, rates, 16 * groups, _BEST_WINOGRAD)
 
 
-_KEPLER_TIMES = np.array([[1.17, 1.24], [1.89, 1.38], [1.89, 1.38]])
-"""What convolutions take on Kepler beside later GPUs that reach the same share of their rates: ``[pass, is wide]``, for
-windows of 1 x 1 and for larger ones.
+def _sizes_of_pass(direction: Array, *sizes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    """Return rows, columns and sums of the products, from those of each of ``PASSES``."""
+    m, n, k = (np.choose(direction.astype(int), of_passes) for of_passes in zip(*sizes))
+    return m, n, k
+
+
+_KEPLER_TIMES = np.array([[1.25, 1.29], [1.97, 1.44], [1.97, 1.44]])
+"""Time of convolutions on Kepler over that of later GPUs that reach the same share of their rates: ``[pass, is wide]``,
+for windows of 1 x 1 and for larger windows.
 
 Fitted to forward and backward times of eight nets on a Tesla K80 with cuDNN 5.1, batches of 16, Torch
 (github.com/dmikushin/cnn-benchmarks, README), and to those of four nets on a GTX TITAN Black beside a GTX TITAN X, both
@@ -133,7 +156,7 @@ January and April 2015). The TITAN Black's 15 passes of single layers in the sam
 
 
 def generation_times(rows: Array, gpu: GPUModel) -> Array | float:
-    """What the times of convolutions are multiplied by on GPUs whose kernels are of a generation not measured.
+    """Return the factor of convolutions on GPUs for whose generation no table exists, ``[row]`` or 1.
 
     Args:
         rows: ``[row, COLUMNS]``.
@@ -152,7 +175,7 @@ _DEPTHWISE_SHARE = {0: 0.5, 1: 0.4, 2: 0.12}
 
 
 def depthwise_seconds(rows: Array, rates: Rates) -> Array:
-    """Returns the times of convolutions in which no channel sees another, ``[row]``: bound by memory.
+    """Return the times of convolutions in which no channel sees another, ``[row]``; memory limits them.
 
     Args:
         rows: ``[row, COLUMNS]``, no size 0.
@@ -164,7 +187,7 @@ def depthwise_seconds(rows: Array, rates: Rates) -> Array:
 
 
 def _amounts(rows: Array, rates: Rates) -> tuple[Array, Array]:
-    """Operations, and bytes of input, filter and output."""
+    """Return operations, and bytes of input, filter and output, each ``[row]``."""
     _, n, c, k, h, w, filter_h, filter_w, out_h, out_w, _, _, groups, depth = rows.T
     outputs = n * k * out_h * out_w * groups
     flops = 2.0 * outputs * c * filter_h * filter_w * depth

@@ -1,17 +1,19 @@
-"""Seconds of ``Work`` on GPUs of the catalogue: computed from the data sheet, corrected by measured kernels.
+"""Seconds of ``Work`` on the GPUs of the catalogue: computed from the data sheet, corrected by measured kernels.
 
 For a matrix product, a convolution or a recurrent layer::
 
     time(GPU, shape) = computed(GPU, shape) * correction(GPU, shape)
 
-The correction is known where a table has the shape: measured over computed time, for each measured GPU. For another GPU
-it is the mean of theirs, weighted by how alike chips and libraries are (``generations``); for another shape it is
-interpolated between the known shapes (``interpolation``). A measured GPU at a measured shape gives the measured time;
-convolutions less, where trying their algorithms out finds a faster one than the library guesses (``algorithms``).
-What else a GPU computes is bound by its memory or by the time that starting a kernel takes.
+The correction is measured over computed time, for each measured GPU and shape. For another GPU it is a mean over the
+measured ones, weighted by how alike chips and libraries are (``generations``). The computed time counts as one more
+table there: it is what a mature library takes, and all that is left where no measured GPU is near. For another shape
+the correction is interpolated between the measured shapes (``interpolation``). A measured GPU at a measured shape gives
+the measured time, except where a convolution has a faster algorithm than the library guessed (``algorithms``).
+Everything else on a GPU is limited by its memory or by the time that starting a kernel takes.
 
-What was fitted to what: the corrections are the measured tables; lengths in the spaces of shapes and the scales of
-``generations`` were chosen by leaving GPUs and shapes out of these tables. Nothing was fitted to times of whole steps.
+The corrections come from the measured tables alone. Lengths in the spaces of shapes, the scales of ``generations`` and
+the few shares in the computed times were chosen by leaving GPUs and shapes out of these tables. Nothing was fitted to
+times of whole steps.
 
 >>> from gpuplace.device.gpu_models import find_model
 >>> product = Product(m=64, n=1760, k=1760)
@@ -32,7 +34,7 @@ import numpy as np
 
 from gpuplace.cost.kernel_times import convolutions, products, recurrences
 from gpuplace.cost.kernel_times.algorithms import tried_seconds
-from gpuplace.cost.kernel_times.generations import check_library, similarity
+from gpuplace.cost.kernel_times.generations import check_library, computed_weight, similarity
 from gpuplace.cost.kernel_times.interpolation import Interpolation
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
 from gpuplace.cost.kernel_times.memory_bound import memory_bound_seconds, rearranging_seconds
@@ -44,7 +46,7 @@ from gpuplace.typing import Array
 __all__ = ["KernelTimes", "MeasuredKind", "measured_kinds"]
 
 _OTHER_TYPES = 0.5
-"""Share of a correction (its logarithm) that holds for other types than the measured float32."""
+"""Share of a correction (its logarithm) that holds for types other than the measured float32."""
 _SWAPPED_NOISE = 0.3
 """How far (squared logarithm) the time of a transposed product may be off."""
 
@@ -62,7 +64,7 @@ class MeasuredKind:
 
     @cached_property
     def features(self) -> Array:
-        """Where the measured shapes lie, ``[row, feature]``."""
+        """Places of the measured shapes, ``[row, feature]``."""
         return self.model.features(self.rows)
 
     @cached_property
@@ -74,14 +76,15 @@ class MeasuredKind:
 
 @cache
 def measured_kinds() -> dict[type, MeasuredKind]:
-    """Type of a work's kernel -> the model of its times, with the measured table."""
+    """Return the model of times and the measured table for each type of a work's kernel."""
     gemm = measured_table("gemm")
     conv = measured_table("conv")
     rows: dict[tuple[int, ...], Array] = {}
     for place, cell in enumerate(recurrences.CELLS):
         table = measured_table(cell)
         for direction, (hidden, batch, steps), times in zip(table.passes, table.shapes, table.times):
-            row = (place, int(direction != "forward"), hidden, batch, steps, hidden, 1)
+            inputs = 0  # measured with CUDNN_SKIP_INPUT (code/nvidia/rnn_bench.cu of DeepBench)
+            row = (place, int(direction != "forward"), hidden, batch, steps, inputs, 1)
             rows[row] = rows.get(row, 0.0) + times  # the gradients of inputs and weights, one after the other
     return {
         Product: MeasuredKind(products, np.array([(*shape, 1) for shape in gemm.shapes], float), gemm.times),
@@ -95,21 +98,21 @@ def measured_kinds() -> dict[type, MeasuredKind]:
 
 
 class KernelTimes:
-    """Times of kernels on GPUs, from the tables measured on some of them."""
+    """Kernel times on GPUs, computed from data sheets and corrected by the tables of measured GPUs."""
 
     def __init__(
         self, library: str | None = None, without: Iterable[str] = (), is_tried: bool = True
     ) -> None:
-        """Makes the model; tables are read when first asked for.
+        """Make the model; tables are read when first needed.
 
         Args:
             library: release of CUDA on all GPUs, such as ``"10.0"``; None: that of each GPU's time.
             without: names of GPUs whose measured tables are left out, to judge the model by them.
-            is_tried: whether convolutions take their fastest algorithm, as TensorFlow finds it by trying; False: the
-                one that the library guesses, as in the measured tables.
+            is_tried: whether convolutions take their fastest algorithm, which TensorFlow finds by trying them; False:
+                the algorithm that the library guesses, as in the measured tables.
 
         Raises:
-            InvalidArgumentError: no such release is known, or no such GPU was measured.
+            InvalidArgumentError: the release or a GPU is unknown.
         """
         check_library(library)
         self._library = library
@@ -118,7 +121,7 @@ class KernelTimes:
         self._learned: dict[tuple[GPUModel, type], Interpolation] = {}
 
     def seconds(self, works: Sequence[Work], gpu: GPUModel) -> Array:
-        """Returns the seconds that a GPU computes each work, ``[work]``.
+        """Return the seconds that a GPU takes for each work, ``[work]``.
 
         Args:
             works: what the kernels have to do.
@@ -134,7 +137,7 @@ class KernelTimes:
         return times + rearranging_seconds(works, gpu)
 
     def correction(self, gpu: GPUModel, kind: type) -> Interpolation:
-        """The logarithm of a GPU's real over computed times, over the shapes of a kind of call.
+        """Return the logarithm of a GPU's real over computed times as a function of the shape.
 
         Args:
             gpu: the GPU.
@@ -145,7 +148,7 @@ class KernelTimes:
         return self._learned[gpu, kind]
 
     def learn(self, gpu: GPUModel, kind: type, rows: Array | None = None) -> Interpolation:
-        """As ``correction``, anew, from the measured shapes or some of them.
+        """Return the correction, learned from some of the measured shapes; see ``correction``.
 
         Args:
             gpu: the GPU.
@@ -163,9 +166,12 @@ class KernelTimes:
         weights = np.where(np.isnan(known), 0.0, weights)
         if rows is not None:
             weights = weights * rows[:, None]
-        total = weights.sum(axis=1)
-        with np.errstate(invalid="ignore"):
-            values = (weights * np.nan_to_num(known)).sum(axis=1) / total
+        # The mean of speeds, not of times: one release of a library without a fast kernel must not outweigh the others.
+        # The computed time is one more table, whose speed is 1 everywhere.
+        total, computed = weights.sum(axis=1), computed_weight(gpu, self._library)
+        speeds = (weights * np.exp(-np.nan_to_num(known))).sum(axis=1) + computed
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.where(total > 0, np.log((total + computed) / speeds), np.nan)
         if kind is not Product:
             return Interpolation(measured.features, values)
         turned = products.features(products.swapped(measured.rows))

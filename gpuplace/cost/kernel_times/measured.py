@@ -1,6 +1,6 @@
-"""The measured kernels that come with the package: single calls of cuBLAS and cuDNN on six GPUs.
+"""The measured kernels that come with the package: single calls of cuBLAS and cuDNN on seven GPUs.
 
-Source: Baidu's DeepBench, results/train (Apache License 2.0); see the head of ``measured.csv``.
+Source: Baidu's DeepBench, results/train (Apache License 2.0); see the header of ``measured.csv``.
 
 >>> table = measured_table("gemm")
 >>> table.times.shape == (len(table.shapes), len(gpus())), gpus()[0]
@@ -29,7 +29,7 @@ SHAPES = {
     "lstm": ("hidden", "n", "steps"),
     "gru": ("hidden", "n", "steps"),
 }  # fmt: skip
-"""Kind -> the sizes that a row's shape lists."""
+"""Kind of call -> the sizes in a row's shape."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _rows() -> tuple[tuple[str, ...], tuple[tuple[str, str, tuple[int, ...], tup
 
 @cache
 def measured_table(kind: str) -> MeasuredTable:
-    """Returns what was measured of one kind of call.
+    """Return the measured calls of one kind.
 
     Args:
         kind: one of ``SHAPES``.
@@ -74,5 +74,5 @@ def measured_table(kind: str) -> MeasuredTable:
 
 @cache
 def gpus() -> tuple[str, ...]:
-    """Names of the GPUs that were measured, as in the catalogue."""
+    """Return the names of the measured GPUs, as in the catalogue."""
     return _rows()[0]

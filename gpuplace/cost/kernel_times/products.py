@@ -1,8 +1,8 @@
-"""Matrix products: what cuBLAS would take if its tiles filled the GPU, and in which shapes they are alike.
+"""Matrix products: the time that a mature cuBLAS takes, from tiles, waves and clocks, and which shapes are alike.
 
-The product is cut into tiles of the output, one to a block of threads; as many blocks run at once as there are
+The product is cut into tiles of the output, one to a block of threads. As many blocks run at once as there are
 multiprocessors, wave after wave, so that one tile too many costs a whole wave. A product with few tiles and long sums
-is also cut along the sums (split-k), whose parts are added up afterwards::
+is also cut along the sums (split-k), and the parts are added up afterwards::
 
           n
       +---+---+---+
@@ -10,6 +10,8 @@ is also cut along the sums (split-k), whose parts are added up afterwards::
       +---+---+---+
       | 4 | 5 | 6 |
       +---+---+---+
+
+Convolutions and steps of recurrent layers are products too; their modules call ``tiled_seconds``.
 
 Sizes are those of the column-major library: for TensorFlow's row-major ``[m, k] x [k, n]`` it computes the transposed
 product, so m and n change places.
@@ -23,10 +25,10 @@ from gpuplace.cost.kernel_times.rates import Rates
 from gpuplace.cost.work import Product
 from gpuplace.typing import Array
 
-__all__ = ["COLUMNS", "columns_of", "features", "seconds", "swapped"]
+__all__ = ["COLUMNS", "columns_of", "features", "seconds", "swapped", "tiled_seconds"]
 
 COLUMNS = ("m", "n", "k", "a_t", "b_t", "batch")
-"""What a row of the arrays below holds."""
+"""Columns of the arrays below."""
 
 _TILES = ((128, 128, 1.0), (128, 64, 0.95), (64, 64, 0.85), (128, 32, 0.8), (64, 32, 0.7), (32, 32, 0.5))
 """Rows, columns, and share of the rate that a multiprocessor reaches with tiles of these sizes."""
@@ -38,17 +40,20 @@ _ADD_UP_SECONDS = 2e-6
 
 
 def columns_of(product: Product) -> tuple[int, ...]:
-    """The row of a product in a library's column-major terms."""
+    """Return the row of a product in a library's column-major terms."""
     return (product.n, product.m, product.k, product.transpose_b, product.transpose_a, product.batch)
 
 
 def swapped(rows: Array) -> Array:
-    """The rows of the transposed products, whose times are much alike."""
+    """Return the rows of the transposed products, whose times are much alike."""
     return rows[:, [1, 0, 2, 4, 3, 5]]
 
 
 def features(rows: Array) -> Array:
-    """Where products lie among each other, ``[row, feature]``; a batch counts as that many columns more."""
+    """Return the places of products in a space where neighbours are alike, ``[row, feature]``.
+
+    A batch counts as that many columns more.
+    """
     m, n, k, a_t, b_t, batch = np.maximum(rows, 1e-9).T
     return (
         np.stack(
@@ -69,31 +74,52 @@ def features(rows: Array) -> Array:
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Returns the computed times of products, ``[row]``.
+    """Return the computed times of products, ``[row]``.
 
     Args:
         rows: ``[row, COLUMNS]``, no size 0.
         rates: of the GPU, for the type.
     """
     m, n, k, _, _, batch = rows.T
-    per_sm = rates.flops / rates.sm_count
-    outputs = m * n * batch * rates.item_bytes
-    best = np.full(len(rows), np.inf)
+    nbytes = (m * n + n * k + m * k) * batch * rates.item_bytes
+    return tiled_seconds(m, n, k, nbytes, rates, batch) + _CALL_SECONDS
+
+
+def tiled_seconds(
+    m: Array,
+    n: Array,
+    k: Array,
+    nbytes: Array,
+    rates: Rates,
+    batch: Array | float = 1.0,
+    best: float = _BEST,
+    is_split: Array | bool = True,
+) -> Array:
+    """Return the times of products without what calling the library takes, ``[row]``.
+
+    Args:
+        m: rows of the output, ``[row]``.
+        n: columns of the output, ``[row]``.
+        k: terms of each sum, ``[row]``.
+        nbytes: bytes that go between the GPU and its memory, ``[row]``.
+        rates: of the GPU, for the type.
+        batch: number of such products in one call, ``[row]`` or for all rows.
+        best: share of the GPU's rate that the largest tiles reach.
+        is_split: whether the library also cuts along the sums, ``[row]`` or for all rows.
+    """
+    computing = np.full(len(m), np.inf)
     for high, wide, share in _TILES:
-        for rows_of_tile, columns_of_tile in {(high, wide), (wide, high)}:
-            tiles = np.ceil(m / rows_of_tile) * np.ceil(n / columns_of_tile) * batch
-            tile_seconds = 2.0 * rows_of_tile * columns_of_tile / (per_sm * share * _BEST)
+        rate = rates.flops / rates.sm_count * share * best
+        for rows, columns in {(high, wide), (wide, high)}:
+            tiles = np.ceil(m / rows) * np.ceil(n / columns) * batch
             for split in _SPLITS:
-                blocks = tiles * split
-                waves = np.where(
-                    blocks < 4 * rates.sm_count,
-                    np.ceil(blocks / rates.sm_count),
-                    blocks / rates.sm_count + 0.5,
-                )
-                time = waves * tile_seconds * np.ceil(k / split)
+                loads = tiles * split / rates.sm_count
+                waves = np.where(loads < 4, np.ceil(loads), loads + 0.5)
+                # Power grows with the cube of the clock: idle multiprocessors leave some to those that work.
+                clock = np.minimum(rates.boost, np.cbrt(waves / loads)) if rates.boost > 1 else 1.0
+                time = waves * 2.0 * rows * columns * np.ceil(k / split) / (rate * clock)
                 if split > 1:
-                    time = time + 2 * split * outputs / rates.bandwidth + _ADD_UP_SECONDS
-                    time[k / split < _SHORTEST_SUM] = np.inf
-                np.minimum(best, time, out=best)
-    moved = (m * n + n * k + m * k) * batch * rates.item_bytes / rates.bandwidth
-    return (best**4 + moved**4) ** 0.25 + _CALL_SECONDS
+                    time += 2 * split * m * n * batch * rates.item_bytes / rates.bandwidth + _ADD_UP_SECONDS
+                    time[(k / split < _SHORTEST_SUM) | np.logical_not(is_split)] = np.inf
+                np.minimum(computing, time, out=computing)
+    return (computing**4 + (nbytes / rates.bandwidth) ** 4) ** 0.25

@@ -1,4 +1,4 @@
-"""What a GPU can do at best in a second, by type: the figures from which bases of kernel times are computed."""
+"""The rates of a GPU by type, from its data sheet: what kernel times are computed from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES = {
     "uint32": 4,
 }
 _TENSOR_SHARE = 0.65
-"""What products in tensor cores reach of their rate at best, beside what those outside reach of theirs; assumed."""
+"""Share of their rate that products in tensor cores reach, relative to the share that other products reach; assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +30,22 @@ class Rates:
     sm_count: int
     """Streaming multiprocessors."""
     flops: float
-    """Operations a second of all of them, in a product, at the clock of long work."""
+    """Operations a second of all multiprocessors, in a product, at the clock of long work."""
     bandwidth: float
     """Bytes a second between the GPU and its memory, in a long copy."""
     item_bytes: int
     """Bytes of a number."""
     in_tensor_cores: bool = False
     """Whether that rate is the tensor cores'."""
+    boost: float = 1.0
+    """Highest clock over the clock of long work: the board's power limits the second, not the first."""
 
 
 def rates_of(gpu: GPUModel, dtype: str, library: str | None = None) -> Rates:
-    """Returns the rates of matrix products and convolutions.
+    """Return the rates of matrix products and convolutions.
 
     Tensor cores compute float16 products from CUDA 9 on, and float32 ones as TF32 from CUDA 11 on. Without them,
-    float16 is computed as float32, as TensorFlow asks for.
+    float16 is computed as float32, as TensorFlow requests.
 
     Args:
         gpu: the GPU.
@@ -62,4 +64,5 @@ def rates_of(gpu: GPUModel, dtype: str, library: str | None = None) -> Rates:
         flops = max(flops, _TENSOR_SHARE * gpu.tf32_flops)
     item_bytes = _BYTES.get(dtype, 2 if dtype.endswith("16") else 1 if dtype.endswith("8") else 4)
     bandwidth = gpu.memory_bandwidth * memory_share(gpu)
-    return Rates(gpu.sm_count, flops * gpu.sustained, bandwidth, item_bytes, flops > gpu.fp32_flops)
+    boost = max(1.0, gpu.clock_hz / gpu.sustained_clock_hz)
+    return Rates(gpu.sm_count, flops * gpu.sustained, bandwidth, item_bytes, flops > gpu.fp32_flops, boost)

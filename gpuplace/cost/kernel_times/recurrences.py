@@ -1,9 +1,10 @@
-"""Recurrent layers of cuDNN: products of all steps' inputs at once, then one small product after another."""
+"""Recurrent layers of cuDNN: one product for the inputs of all steps, then a small product for each step."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.cost.kernel_times.products import tiled_seconds
 from gpuplace.cost.kernel_times.rates import Rates
 from gpuplace.cost.work import Recurrence
 from gpuplace.typing import Array
@@ -11,16 +12,17 @@ from gpuplace.typing import Array
 __all__ = ["CELLS", "COLUMNS", "columns_of", "features", "seconds"]
 
 COLUMNS = ("cell", "backward", "hidden", "batch", "steps", "inputs", "layers")
-"""What a row of the arrays below holds."""
+"""Columns of the arrays below."""
 
 CELLS = ("vanilla", "lstm", "gru")
 _PRODUCTS = (1, 4, 3)
 """Products of a step, by cell."""
-_CALL_SECONDS = 5e-6
+_STEP_SECONDS = 2e-5
+"""What starting the kernels of a step takes: a product, and the arithmetic of the cell."""
 
 
 def columns_of(work: Recurrence) -> tuple[int, ...]:
-    """The row of a recurrent layer."""
+    """Return the row of a recurrent layer."""
     return (
         CELLS.index(work.cell), work.direction == "backward", work.hidden, work.batch, work.steps,
         work.inputs or work.hidden, max(1, work.layers),
@@ -28,7 +30,7 @@ def columns_of(work: Recurrence) -> tuple[int, ...]:
 
 
 def features(rows: Array) -> Array:
-    """Where recurrent layers lie among each other, ``[row, feature]``."""
+    """Return the places of recurrent layers in a space where neighbours are alike, ``[row, feature]``."""
     cell, backward, hidden, batch, steps, _, _ = rows.T
     kinds = [1.5 * (cell == place) for place in range(len(CELLS))]
     logs = [np.log2(hidden), np.log2(batch), 0.5 * np.log2(steps)]
@@ -36,14 +38,24 @@ def features(rows: Array) -> Array:
 
 
 def seconds(rows: Array, rates: Rates) -> Array:
-    """Returns the computed times of recurrent layers, ``[row]``: weights are read again in every step.
+    """Return the computed times of recurrent layers, ``[row]``: each step reads the weights again.
 
     Args:
-        rows: ``[row, COLUMNS]``, no size 0.
+        rows: ``[row, COLUMNS]``; no size 0, except inputs where the layer adds them without a product.
         rates: of the GPU, for the type.
     """
     cell, backward, hidden, batch, steps, inputs, layers = rows.T
-    products = np.array(_PRODUCTS)[cell.astype(int)] * (1 + backward) * layers
-    flops = 2.0 * products * hidden * (hidden + inputs) * batch * steps
-    moved = products * steps * hidden * (hidden + 4 * batch) * rates.item_bytes
-    return flops / rates.flops + moved / rates.bandwidth + _CALL_SECONDS * layers
+    gates = np.array(_PRODUCTS)[cell.astype(int)] * hidden
+    columns = batch * steps
+
+    def product(m: Array, n: Array, k: Array) -> Array:
+        return tiled_seconds(m, n, k, (m * n + n * k + m * k) * rates.item_bytes, rates)
+
+    forward = steps * (product(gates, batch, hidden) + _STEP_SECONDS)
+    gradient = steps * (product(hidden, batch, gates) + _STEP_SECONDS) + product(gates, hidden, columns)
+    time = layers * np.where(backward, gradient, forward)
+    for width, count in ((inputs, np.sign(inputs)), (hidden, layers - 1)):
+        wide = np.maximum(width, 1.0)
+        gradients = product(wide, columns, gates) + product(gates, wide, columns)
+        time += count * np.where(backward, gradients, product(gates, columns, wide))
+    return time

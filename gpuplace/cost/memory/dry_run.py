@@ -224,6 +224,8 @@ class DryRun:
             return makes.probing(kernel), False  # bound to the attributes alone
         if makes_new and makes.is_known:
             return makes.unless_small(kernel), facts.knows_node
+        if makes_new:
+            return makes.unless_inferred(op, kernel), True
         return makes.if_fails(kernel), facts.knows_node
 
 

@@ -28,7 +28,7 @@ def memory_curve(step: StepEstimate, device: str) -> list[tuple[float, int]]:
     timed = [number for number, (node, _) in enumerate(use.timeline) if node in begins]
     times = dict(zip(timed, in_order([begins[use.timeline[number][0]] for number in timed]), strict=True))
     now = 0.0
-    curve = [(0.0, use.variables)]
+    curve = [(0.0, use.before)]
     for number, (_, nbytes) in enumerate(use.timeline):
         now = times.get(number, now)
         curve.append((now, nbytes))

@@ -14,10 +14,12 @@ from typing import Any
 
 from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, answered
 from gpuplace.cost.memory.step_requests import Asked, StepToAsk
+from gpuplace.cost.memory.variables import variable_bytes
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import OpError
 from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.graph.op_sets import CONSTANT_OPS
 from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.release import acting_as
 from gpuplace.subject.step_part import StepPart
@@ -62,9 +64,14 @@ class DeviceUse:
     """Bytes of that tensor."""
 
     @property
-    def variables(self) -> int:
+    def before(self) -> int:
         """Bytes in use before the step: variables, and constants of their initial values."""
         return self.record.variables
+
+    @cached_property
+    def constants(self) -> int:
+        """Bytes of constants in use at the peak."""
+        return sum(tensor.nbytes for tensor in self.alive if tensor.op in CONSTANT_OPS)
 
     @cached_property
     def step_peak(self) -> int:
@@ -130,6 +137,8 @@ class StepMemory:
     """Most bytes of tensors of the step in host memory, variables on CPUs included."""
     host_device: str
     """Full name of the CPU."""
+    variables: Mapping[str, int] = field(default_factory=dict)
+    """Full name of a device to the bytes of the graph's variables there, as they are declared."""
     assumed: tuple[str, ...] = field(default=())
     """What had to be assumed."""
 
@@ -161,13 +170,16 @@ class StepMemory:
         )
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """A row for each device: limit, peak, variables, node at the peak, whether it fits, fragmentation."""
+        """Return a row for each device, with the fields of `gpuplace.cost.step_tables.MemoryCost`."""
         found: list[tuple[Any, ...]] = []
         if self.host_device:
-            found.append((self.host_device, 0, self.host, 0, "", True, 0.0))
+            kept = self.variables.get(self.host_device, 0)
+            found.append((self.host_device, 0, self.host, kept, "", True, 0.0, 0))
         for use in self.devices:
+            kept = self.variables.get(use.device, 0)
+            fits = not use.short
             found.append(
-                (use.device, use.limit, use.peak, use.variables, use.at, not use.short, use.fragmentation)
+                (use.device, use.limit, use.peak, kept, use.at, fits, use.fragmentation, use.constants)
             )
         return found
 
@@ -188,9 +200,17 @@ class StepMemory:
                     f"because {largest} are alive at a time."
                 )
             elif use.peak:
+                kept = [
+                    f"{size_text(nbytes)} {what}"
+                    for nbytes, what in (
+                        (self.variables.get(use.device, 0), "variables"),
+                        (use.constants, "constants"),
+                    )
+                    if nbytes
+                ]
                 lines.append(
-                    f"{label} uses at most {size_text(use.peak)} of {size_text(use.limit)}, at {use.at}; "
-                    f"{size_text(use.variables)} of it are variables and constants."
+                    f"{label} uses at most {size_text(use.peak)} of {size_text(use.limit)}, at {use.at}"
+                    + (f", with {' and '.join(kept)}." if kept else ".")
                 )
         return [*lines, *self.assumed]
 
@@ -235,8 +255,9 @@ class StepMemory:
             known: what this step, placed so or so, has asked for; more is put there.
         """
         limits = memory_limits(placement)
+        variables = variable_bytes(placement)
         if not limits:
-            return cls((), *host)
+            return cls((), *host, variables)
         known = {} if known is None else known
         key = _what_decides(placement, limits, config)
         asked = known.pop(key, None)
@@ -246,11 +267,11 @@ class StepMemory:
                     asked = StepToAsk(placement, part, shapes, config, given or {}).asked(limits)
         except OpError as error:
             said = f"The memory of GPUs is not foretold: {error.message}"
-            return cls((), *host, (said,))
+            return cls((), *host, variables, (said,))
         known[key] = asked
         while len(known) > _MOST_KNOWN:
             del known[next(iter(known))]
-        return cls(tuple(_uses(asked, placement, limits)), *host, asked.assumed)
+        return cls(tuple(_uses(asked, placement, limits)), *host, variables, asked.assumed)
 
 
 def _what_decides(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:

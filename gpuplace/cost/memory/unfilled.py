@@ -7,6 +7,7 @@ import mmap
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -14,7 +15,10 @@ import numpy as np
 
 from gpuplace.dtypes import DType, string
 from gpuplace.errors import OpError, ResourceExhaustedError
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.constant_value import Evaluated
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import infer_shapes
+from gpuplace.shapes import TensorShape
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
 """Node and output -> sizes; None where nothing is known."""
@@ -173,6 +177,30 @@ class ResultMaker:
 
         return made
 
+    def unless_inferred(self, op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the kernel for small arrays, otherwise new arrays as the shape function tells for what it gets.
+
+        In the body of a function the graph knows no batch: only a call does.
+
+        Args:
+            op: the operation.
+            kernel: its kernel.
+        """
+        run = self.if_fails(kernel)
+
+        def made(*inputs: Any, **options: Any) -> Any:
+            given = [one for value in inputs for one in (value if isinstance(value, list) else [value])]
+            sizes = _inferred_sizes(op, given)
+            if sizes is None or options.get("out") is not None:
+                return run(*inputs, **options)
+            counts = [dtype.size * math.prod(each) for dtype, each in zip(self.dtypes, sizes, strict=True)]
+            if sum([getattr(value, "nbytes", 0) for value in given], sum(counts)) <= SMALL_BYTES:
+                return run(*inputs, **options)
+            results = tuple(map(_empty, sizes, self.dtypes))
+            return results[0] if len(results) == 1 and not self.is_list else results
+
+        return made
+
     def probing(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel for one pixel, with whole arrays in place of results that are as large as images.
 
@@ -234,6 +262,27 @@ def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
         return known
     own = tensor.shape.sizes
     return known if own is None or None in own else tuple(own)
+
+
+def _inferred_sizes(op: Operation, given: Sequence[Any]) -> list[tuple[int, ...]] | None:
+    """The sizes of the outputs of an operation that gets these arrays; None where its shape function cannot tell."""
+    if len(given) != len(op.inputs) or not all(isinstance(value, np.ndarray) for value in given):
+        return None
+    asked = copy(op)
+    asked.inputs = tuple([_evaluated(tensor, value) for tensor, value in zip(op.inputs, given, strict=True)])
+    try:
+        found = [shape.sizes for shape in infer_shapes(asked, len(op.outputs))]
+    except ValueError:  # the kernel tells what is wrong
+        return None
+    known = [sizes for sizes in found if sizes is not None and None not in sizes]
+    return known if len(known) == len(found) else None  # type: ignore[return-value]
+
+
+def _evaluated(tensor: Tensor, value: Any) -> Evaluated:
+    """A tensor that has the shape of an array, and its value if that is small."""
+    made = Evaluated(tensor.op, tensor.value_index, tensor.dtype, TensorShape.of(value.shape))
+    made.evaluate = lambda: (value, None) if value.nbytes <= SMALL_BYTES else None
+    return made
 
 
 def _maker(sizes: tuple[int, ...], dtype: DType) -> Callable[[], Any]:

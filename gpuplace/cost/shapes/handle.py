@@ -26,20 +26,37 @@ class Handle:
         kind: the kind of the node that makes it.
         in_sizes: the shapes of that node's inputs.
         count: number of elements, where it is known.
+        branches: of an optional that comes from one of several branches: what each gives; empty for all others.
     """
 
-    __slots__ = ("kind", "in_sizes", "elements", "count", "readers", "key", "pushed", "__weakref__")
+    __slots__ = (
+        "kind",
+        "in_sizes",
+        "elements",
+        "count",
+        "readers",
+        "key",
+        "pushed",
+        "branches",
+        "__weakref__",
+    )
 
     def __init__(self, kind: Kind, in_sizes: tuple[Sizes, ...]) -> None:
         self.kind = kind
         self.in_sizes = in_sizes
         self.key = (kind.number, in_sizes)
         self.count: Value | None = None
+        self.branches: tuple[Handle | None, ...] = ()
         self.elements: list[Sizes] | None = None
         """Shapes of what was written; None before the first write."""
         self.pushed: list[tuple[Any, int]] = []
         """Of a stack: where tensors are pushed, by inference and node."""
         self.readers: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it is an optional: a value or none."""
+        return self.kind.op_type in _OPTIONALS or bool(self.branches)
 
     def variable_sizes(self) -> Sizes:
         """The shape of a variable."""
@@ -68,3 +85,6 @@ class Handle:
         """The shape of an element, where a thing has elements of one kind."""
         found = self.read(engine, node)
         return found[0] if found else None
+
+
+_OPTIONALS = ("OptionalFromValue", "OptionalNone")

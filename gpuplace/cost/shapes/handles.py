@@ -1,4 +1,5 @@
-"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks and queues, variables.
+"""What is kept outside of tensors and named by handles: elements of TensorArrays, lists, stacks, queues and optionals,
+variables.
 
 A read is shaped like what was written through the same handle. Handles are followed from the node that makes them
 through ``Identity``, ``Switch``, ``Merge``, ``Enter`` and calls; elements of several shapes give the least general
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpuplace.cost.shapes.engine import Engine
-from gpuplace.cost.shapes.handle import merged_sizes
+from gpuplace.cost.shapes.handle import Handle, merged_sizes
 from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, is_known
 from gpuplace.shapes import TensorShape
 
@@ -214,6 +215,58 @@ def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     elif kind.attrs.get("num_elements", -1) >= 0:
         count = kind.attrs["num_elements"]
     return [None if element is None else (count, *element)]
+
+
+# Optionals: what a conditional keeps of each branch for its gradient
+
+
+@_rule("OptionalFromValue")
+def _make_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    values = [engine.sizes(source, output) for source, output in engine.inputs[node]]
+    engine.own_handle(node, kind).write(engine, values)
+    return [()]
+
+
+@_rule("OptionalGetValue")
+def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
+    """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
+    handle = engine.handle_at(node, 0)
+    declared = [shape.sizes for shape in kind.attrs.get("output_shapes") or ()]
+    values = handle.read(engine, node) if handle is not None else None
+    if not values or len(values) != len(declared):
+        return declared or [None] * len(kind.dtypes)
+    return list(map(merged_sizes, declared, values))
+
+
+def merged_handle(engine: Engine, node: int, kind: Kind) -> Handle | None:
+    """Return what the output of a ``Merge`` points at: an optional of either branch, otherwise what the first does.
+
+    Args:
+        engine: the graph.
+        node: the merge.
+        kind: its kind.
+    """
+    branches = [engine.handle_at(node, at) for at in range(len(engine.inputs[node]))]
+    found = next((handle for handle in branches if handle is not None), None)
+    if not any(handle.is_optional for handle in branches if handle is not None):
+        return found
+    merged = Handle(kind, tuple([engine.input_sizes(node, at) for at in range(len(branches))]))
+    merged.branches = tuple(branches)
+    return merged
+
+
+def handle_of_branch(handle: Handle, kind: Kind, output: int) -> Handle:
+    """Return what an output of a ``Switch`` points at: of an optional of either branch that of its own branch.
+
+    A conditional and its gradient have one predicate. Lowering merges the branch for True first.
+
+    Args:
+        handle: what the input of the switch points at.
+        kind: the kind of the switch.
+        output: which output.
+    """
+    branch = output if kind.op_type == "_SwitchN" else 1 - output
+    return (handle.branches[branch] if branch < len(handle.branches) else None) or handle
 
 
 # Stacks

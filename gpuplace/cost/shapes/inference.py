@@ -245,6 +245,9 @@ class Inference:
                 f"NodeDef missing attr {error} from Op<{kind.op_def}>; NodeDef: {{{{node {op.name}}}}}"
             )
             return (None,) * len(kind.dtypes)
+        except (AttributeError, TypeError) as error:  # an attribute of another type than the op declares
+            self.faults[node] = f"The attributes of '{op.name}' are not those of a {kind.op_type}: {error}"
+            return (None,) * len(kind.dtypes)
         self.faults.pop(node, None)
         made = tuple([shape.sizes for shape in shapes])
         if shape_function_of(kind.op_type) is None:
@@ -574,11 +577,9 @@ def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
 
 @_rule("Merge", "RefMerge")
 def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    for at in range(len(engine.inputs[node])):
-        handle = engine.handle_at(node, at)
-        if handle is not None:
-            engine.hand_on(node, 0, handle)
-            break
+    handle = handles.merged_handle(engine, node, kind)
+    if handle is not None:
+        engine.hand_on(node, 0, handle)
     known = [
         engine.sizes(source, output)
         for source, output in engine.inputs[node]
@@ -607,8 +608,10 @@ def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     outputs = len(kind.dtypes)
     handle = engine.handle_at(node, 0)
     if handle is not None:
+        is_switch = kind.op_type in ALL_SWITCHES
         for output in range(outputs):
-            engine.hand_on(node, output, handle)
+            own = handles.handle_of_branch(handle, kind, output) if is_switch else handle
+            engine.hand_on(node, output, own)
     return (engine.input_sizes(node, 0),) * outputs
 
 

@@ -1,7 +1,13 @@
-"""An order of a graph's nodes in which each comes after all that it needs, loops' way back aside.
+"""An order of a graph's nodes in which each comes after all that it needs, except for the back edges of loops.
 
-The order of placing (``PlacementGraph.order``) is another one where functions and loops have been inlined: nodes that
-were added come last there, also those that feed others.
+The placement order (``PlacementGraph.order``) differs where functions and loops have been inlined: nodes that were
+added come last there, even those that feed others.
+
+What a loop gives out comes after the whole body of the loop. A list or an array that the body writes to leaves the loop
+by an ``Exit`` that hangs on the condition alone, and whoever reads it needs to know what was written::
+
+    Merge ──> Switch ──> Exit ──> TensorListStack
+                └──────> body: TensorListSetItem ──> NextIteration
 """
 
 from __future__ import annotations
@@ -9,14 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
+from gpuplace.graph.op_sets import EXITS, MERGES, NEXT_ITERATIONS, SWITCHES
 from gpuplace.placer.placement_graph import PlacementGraph
 
 _SHOWN = 20
 
 
 def dependency_order(graph: PlacementGraph) -> list[int]:
-    """The nodes, each after the producers of its inputs and what it waits for.
+    """Return the nodes, each after the producers of its inputs and what it waits for.
 
     Args:
         graph: the graph.
@@ -24,12 +30,11 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
     Raises:
         InvalidArgumentError: nodes wait for each other in a circle that is no loop.
     """
-    is_next = np.array([signature.op_type in NEXT_ITERATIONS for signature in graph.signatures], bool)
-    is_merge = np.array([signature.op_type in MERGES for signature in graph.signatures], bool)
-    back = np.zeros(len(graph.src), bool)
-    if is_next.any():
-        back = is_next[graph.signature[graph.src]] & is_merge[graph.signature[graph.dst]]
-    src, dst = graph.src[~back], graph.dst[~back]
+    src, dst = graph.src, graph.dst
+    if _has_type(graph, NEXT_ITERATIONS).any():
+        back = _has_type(graph, NEXT_ITERATIONS)[src] & _has_type(graph, MERGES)[dst]
+        ends, exits = _exits_after_bodies(graph, back)
+        src, dst = np.concatenate([src[~back], ends]), np.concatenate([dst[~back], exits])
     if bool(np.all(src < dst)):
         return list(range(len(graph)))
     sorting = np.argsort(src, kind="stable")
@@ -50,3 +55,43 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
             hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
         )
     return order
+
+
+def _has_type(graph: PlacementGraph, op_types: frozenset[str]) -> np.ndarray:
+    """[nodes] bool: whether each node has one of these op types."""
+    return np.array([signature.op_type in op_types for signature in graph.signatures], bool)[graph.signature]
+
+
+def _exits_after_bodies(graph: PlacementGraph, back: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges that make every exit of a loop wait for the ends of its body; a loop is known by its condition.
+
+    The ends wait for each other in a row, and the exits for the last of them: the edges are not many.
+
+    Args:
+        graph: the graph.
+        back: [edges] bool: the way back of a loop.
+    """
+    src, dst, dst_input = graph.src, graph.dst, graph.dst_input
+    loop = np.full(len(graph), -1, dtype=np.int64)  # the condition of each switch, merge, end and exit
+    to_switch = _has_type(graph, SWITCHES)[dst]
+    condition = to_switch & (dst_input == 1) & _has_type(graph, frozenset({"LoopCond"}))[src]
+    loop[dst[condition]] = src[condition]
+    entering = to_switch & (dst_input == 0) & _has_type(graph, MERGES)[src] & (loop[dst] >= 0)
+    loop[src[entering]] = loop[dst[entering]]
+    loop[src[back]] = loop[dst[back]]
+    leaving = _has_type(graph, SWITCHES)[src] & _has_type(graph, EXITS)[dst] & (dst_input == 0)
+    loop[dst[leaving]] = loop[src[leaving]]
+
+    ends = np.unique(src[back])
+    ends = ends[loop[ends] >= 0]
+    ends = ends[np.argsort(loop[ends], kind="stable")]
+    in_a_row = loop[ends[:-1]] == loop[ends[1:]]
+    last = np.full(len(graph), -1, dtype=np.int64)  # of the ends of each loop, by its condition
+    last[loop[ends]] = ends
+    exits = np.unique(dst[leaving])
+    exits = exits[loop[exits] >= 0]
+    exits = exits[last[loop[exits]] >= 0]
+    return (
+        np.concatenate([ends[:-1][in_a_row], last[loop[exits]]]),
+        np.concatenate([ends[1:][in_a_row], exits]),
+    )

@@ -20,6 +20,7 @@ import numpy as np
 from gpuplace.cost.shapes.engine import Engine
 from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
 from gpuplace.errors import OpError
+from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, has_compute, traits_of
 from gpuplace.numerics.float_state import as_kernels_do
@@ -106,8 +107,11 @@ def _is_pure(kind: Kind) -> bool:
 def evaluate(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     """What is known of each output of a node, whose inputs have been evaluated."""
     rule = _rules.get(kind.op_type)
-    if rule is not None:
-        return rule(engine, node, kind)
+    return _by_kernel(engine, node, kind) if rule is None else rule(engine, node, kind)
+
+
+def _by_kernel(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    """What the op's own kernel tells of a node's outputs."""
     nothing: list[Value | None] = [None] * len(kind.dtypes)
     if not _is_pure(kind) or not engine.inputs[node]:
         return nothing
@@ -275,8 +279,10 @@ def _vector(sizes: Sizes, dtype: Any) -> Value | None:
 @_rule("Const", "HostConst")
 def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     held = engine.attrs_of(node).get("value")
-    count = None if held is None else held.shape.num_elements()
-    if held is None or count is None or count > _MAX_CONSTANT:
+    if not isinstance(held, TensorValue):
+        return [None]
+    count = held.shape.num_elements()
+    if count is None or count > _MAX_CONSTANT:
         return [None]
     try:
         return [(held.array, None)]
@@ -303,6 +309,42 @@ def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
 def _rank(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     sizes = engine.sizes(*engine.inputs[node][0])
     return [None if sizes is None else (np.asarray(len(sizes), np.int32), None)]
+
+
+@_rule("StringSplit", "StringSplitV2")
+def _split_texts(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    """Return the dense shape of the words: as many rows as there are texts."""
+    texts = engine.sizes(*engine.inputs[node][0])
+    return [None, None, _vector((texts[0], None), np.int64) if texts else None]
+
+
+@_rule("Minimum", "Maximum")
+def _bounded(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
+    """Return the bound where both ends of a range are the same: the least of 10 and the greatest of (10, n) is 10.
+
+    ``tf.math.bincount`` counts so with ``minlength`` and ``maxlength``.
+    """
+    found = _by_kernel(engine, node, kind)
+    if found[0] is not None and found[0][1] is None:
+        return found
+    sources = engine.inputs[node]
+    for bound, other in (sources, sources[::-1]):
+        limit = _known_number(engine, bound)
+        if limit is None or engine.kinds[other[0]].op_type != _OPPOSITES[kind.op_type]:
+            continue
+        for number in (_known_number(engine, source) for source in engine.inputs[other[0]]):
+            if number is not None and (number >= limit if kind.op_type == "Minimum" else number <= limit):
+                return [(limit, None)]
+    return found
+
+
+_OPPOSITES = {"Minimum": "Maximum", "Maximum": "Minimum"}
+
+
+def _known_number(engine: Engine, tensor: tuple[int, int]) -> Array | None:
+    """A scalar whose value is known."""
+    value = engine.known_value(*tensor)
+    return None if value is None or value[1] is not None or value[0].ndim else value[0]
 
 
 @_rule("VariableShape")

@@ -36,10 +36,9 @@ from gpuplace.picture.lighting import Lit
 from gpuplace.tables.blocks import error_card, text_block
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import counted, summary_text
+from gpuplace.tables.text import summary_text
 from gpuplace.timelines.beside import beside
 from gpuplace.timelines.reader import step_timeline
-from gpuplace.web.rules import words
 
 __all__ = ["LOOKS", "TABS", "Views"]
 
@@ -247,9 +246,7 @@ class Views:
         view = view_of(placement)
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
         nothing = "Nothing is copied between devices." if view.knows_edges else "A log does not list copies."
-        copies, reads = len(view.copies()), int(view.is_copy.sum())
-        shared = words("copy_rows", copies=counted(copies, "copy", "copies"))
-        self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
+        self.copies.fill(lambda: CopyRows(view), nothing)
         self.moves.fill(self._move_rows)
         self.log.fill(
             lambda: LogRows(self.what_if.log(), view.index), "There is no log: the placement failed."

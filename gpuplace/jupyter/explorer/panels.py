@@ -14,7 +14,8 @@ from gpuplace.tables.moves import Moves
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import mapping_cells
-from gpuplace.tables.text import bytes_text, counted, summary_text
+from gpuplace.tables.size_text import bytes_text
+from gpuplace.tables.text import counted, summary_text
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement import Placement
 

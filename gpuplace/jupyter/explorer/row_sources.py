@@ -22,8 +22,8 @@ from gpuplace.tables.moves import Moves
 from gpuplace.tables.natural_order import natural_ranks
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import bytes_text, searcher
-from gpuplace.web.rules import RULES
+from gpuplace.tables.text import searcher
+from gpuplace.web.rules import RULES, words
 
 
 class Rows:
@@ -152,7 +152,7 @@ def _name_ranks(names: Sequence[str]) -> np.ndarray:
 
 
 class CopyRows(Rows):
-    """Tensors that cross between devices."""
+    """Tensors that a step copies between devices, a row each."""
 
     columns = (
         ("from", 3),
@@ -164,62 +164,82 @@ class CopyRows(Rows):
     )
 
     def __init__(self, view: PlacementView) -> None:
-        self.edges = np.flatnonzero(view.is_copy)
-        super().__init__(len(self.edges))
         self.view = view
+        self.copies = view.copies
+        super().__init__(len(self.copies))
+
+    @cached_property
+    def _consumers(self) -> list[list[int]]:
+        """Nodes that take each copy, in the order of the edges."""
+        found: list[list[int]] = [[] for _ in self.copies]
+        edges = np.flatnonzero(self.view.is_copy)
+        numbers = self.view.copy_of_edge[edges].tolist()
+        for number, node in zip(numbers, self.view.dst[edges].tolist(), strict=True):
+            found[number].append(node)
+        return found
 
     def within(self, lit: Lit) -> np.ndarray | None:
         if lit.edges is None or len(lit.edges) != len(self.view.src):
             return None
-        found: np.ndarray = lit.edges[self.edges]
+        found = np.zeros(self.size, dtype=bool)
+        found[self.view.copy_of_edge[lit.edges & self.view.is_copy]] = True
         return found
-
-    def _ends(self, i: int) -> tuple[int, int, int]:
-        edge = int(self.edges[i])
-        return int(self.view.src[edge]), int(self.view.src_output[edge]), int(self.view.dst[edge])
 
     @cached_property
     def _first(self) -> dict[int, int]:
         """Node -> first row that names it."""
         found: dict[int, int] = {}
-        for column in (self.view.dst, self.view.src):  # what goes out of a node goes before what comes in
-            for row, node in reversed(list(enumerate(column[self.edges].tolist()))):
+        for row in reversed(range(self.size)):
+            for node in self._consumers[row]:
                 found[node] = row
+        for row in reversed(range(self.size)):  # copies out of a node go before those into it
+            found[self.copies[row].node] = row
         return found
 
     def find(self, key: str) -> int:
         node = self.view.index.get(key)
         return -1 if node is None else self._first.get(node, -1)
 
+    def _target(self, row: int) -> str:
+        names = [self.view.names[node] for node in self._consumers[row]]
+        if not names:
+            return words("copy_fetch")
+        return names[0] + (words("copy_more", number=f"{len(names) - 1:,}") if len(names) > 1 else "")
+
     def row(self, i: int) -> list[Any]:
-        view = self.view
-        src, output, dst = self._ends(i)
-        fact = view.tensor_of(src, output)
+        view, copy = self.view, self.copies[i]
+        fact = view.tensor_of(copy.node, copy.output)
+        often = words("copy_runs", number=f"{copy.runs:,}") if copy.runs != 1 else ""
         return [
-            view.names[src],
-            f"{view.names[src]}:{output}",
-            view.names[dst],
-            chip_look(view.device_of(src)),
-            chip_look(view.device_of(dst)),
+            view.names[copy.node],
+            f"{view.names[copy.node]}:{copy.output}",
+            self._target(i),
+            chip_look(view.devices[copy.source]),
+            chip_look(view.devices[copy.target]),
             str(fact),
-            bytes_text(fact.nbytes),
+            fact.size_text + often,
         ]
 
     def texts(self) -> list[str]:
         names = self.view.names
-        return [f"{names[src]} {names[dst]}" for src, _, dst in map(self._ends, range(self.size))]
+        return [
+            " ".join([names[copy.node], *(names[node] for node in consumers)])
+            for copy, consumers in zip(self.copies, self._consumers, strict=True)
+        ]
 
     def sort_keys(self, column: int) -> np.ndarray:
         view = self.view
-        if column in (0, 1):
-            nodes = (view.src if column == 0 else view.dst)[self.edges]
-            return _name_ranks(view.names)[nodes]
+        if column == 0:
+            return _name_ranks(view.names)[[copy.node for copy in self.copies]]
+        if column == 1:
+            return natural_ranks([self._target(row) for row in range(self.size)])
         if column in (2, 3):
-            return view.device[(view.src if column == 2 else view.dst)[self.edges]]
-        facts = [view.tensor_of(src, output) for src, output, _ in map(self._ends, range(self.size))]
+            return np.array([copy.source if column == 2 else copy.target for copy in self.copies])
+        facts = [view.tensor_of(copy.node, copy.output) for copy in self.copies]
         if column == 4:
             return natural_ranks([str(fact) for fact in facts])
-        return np.array([-1 if fact.nbytes is None else fact.nbytes for fact in facts])
+        sizes = [fact.example_bytes if fact.nbytes is None else fact.nbytes for fact in facts]
+        return np.array([-1 if size is None else size for size in sizes])
 
 
 class MoveRows(Rows):

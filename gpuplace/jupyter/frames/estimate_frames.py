@@ -23,10 +23,13 @@ Further tables by name:
 
 - ``"devices"``, a row a device: ``device``, ``hardware`` (category), ``nodes`` (int64), ``busy``, ``share`` (float64,
   of the step), ``copies_in``, ``copies_out`` (int64), ``bytes_in``, ``bytes_out``, ``flops`` (float64).
-- ``"copies"``, a row a copy between memories: ``tensor`` (string; ``^node`` for a signal), ``source``, ``target``
-  (category), ``start``, ``time``, ``wait`` (float64), ``bytes`` (float64), ``way`` (category).
+- ``"copies"``, a row for each tensor that a step copies to another device: ``tensor`` (string), ``source``, ``target``
+  (category), ``start``, ``time``, ``wait`` and ``bytes`` (float64, of all its copies), ``way`` (category), ``runs``
+  (float64: how often a step copies it), ``use`` (category: ``feed``, ``fetch``, or empty between nodes), ``removed``
+  (bool: an optimizer removes it before the step runs).
 - ``"memory"``, a row a device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``,
-  ``variables`` (int64), ``at`` (string), ``fits`` (bool), ``fragmentation`` (float64).
+  ``variables`` (int64), ``at`` (string), ``fits`` (bool), ``fragmentation`` (float64), ``constants`` (int64, in use at
+  the peak).
 - ``"ops"``, a row an op type and kind of device, the longest first: ``op``, ``device_type`` (category), ``nodes``
   (int64), ``time``, ``share``, ``flops``, ``bytes`` (float64), ``model`` (string).
 
@@ -54,9 +57,9 @@ _RECORDS: dict[str, Any] = {
     "memory": MemoryCost,
     "ops": OpCost,
 }
-_CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way"})
+_CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way", "use"})
 _TEXTS = frozenset({"name", "node", "tensor", "guessed", "at"})
-_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables"})
+_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables", "constants"})
 
 
 def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
@@ -107,6 +110,6 @@ def _column(name: str, values: Sequence[Any], text_model: bool) -> Any:
         return pd.array([value or None for value in values], dtype="string")
     if name == "limit":
         return pd.array([value or None for value in values], dtype="Int64")
-    if name == "fits":
+    if name in ("fits", "removed"):
         return pd.array(values, dtype=bool)
     return pd.array(values, dtype="int64" if name in _COUNTS else "float64")

@@ -21,8 +21,12 @@ Each table is a function here and a name for ``placement.frame(name)``: ``"nodes
 and a session's memory hold is in `machine_frames`, reasons and moves are in `explanation_frames`.
 
 `edges_frame`, one row an edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
-``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``copy`` and ``control``
-(bool). `devices_frame`, one row a device.
+``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``bytes_per_example``
+(Int64, where the size is proportional to an unknown batch), ``copy`` (bool: whether a step copies the tensor to get it
+there) and ``control`` (bool). `copies_frame`, one row for each tensor that a step copies to another device, with the
+columns of an edge, of which ``dst`` and ``dst_input`` are those of the first consumer (missing for a fetch), and
+``consumers`` (int64), ``runs`` (int64: how often a step copies it), ``use`` (category: ``feed``, ``fetch``, or empty
+between nodes). `devices_frame`, one row a device.
 
 `groups_frame`, one row a node that has to share its device with others, indexed by its name: ``group`` (int64, counted
 from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group asks for together), ``decided_by``
@@ -39,7 +43,7 @@ Missing values are shown as nothing (`Table`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,35 +94,78 @@ def _verdict_columns(view: Any) -> dict[str, Any]:
     }
 
 
-def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
-    """One row an edge, or only those along which a tensor is copied between devices; see the module for the columns."""
+def edges_frame(placement: Any) -> pd.DataFrame:
+    """One row an edge; see the module for the columns."""
     view = view_of(placement)
-    chosen = np.flatnonzero(view.is_copy) if copies_only else np.arange(len(view.src))
-    src, output, dst = view.src[chosen], view.src_output[chosen], view.dst[chosen]
-    is_control = view.is_control[chosen]
-    keys, tensor = np.unique(np.stack((src, output), axis=1), axis=0, return_inverse=True)
+    is_control = view.is_control
+    names = np.array(view.names, dtype=object)
+    return Table(
+        {
+            "src": pd.array(names[view.src], dtype="str"),
+            "src_output": pd.arrays.IntegerArray(view.src_output.astype(np.int32), is_control.copy()),
+            "dst": pd.array(names[view.dst], dtype="str"),
+            "dst_input": pd.arrays.IntegerArray(view.dst_input.astype(np.int32), is_control.copy()),
+            "src_device": coded(view.device[view.src], view.devices),
+            "dst_device": coded(view.device[view.dst], view.devices),
+            **_tensor_columns(view, view.src, view.src_output),
+            "copy": view.is_copy,
+            "control": is_control,
+        }
+    )
+
+
+def copies_frame(placement: Any, numbers: Sequence[int] | None = None) -> pd.DataFrame:
+    """One row a copy; see the module for the columns.
+
+    Args:
+        placement: a `Placement`, or what has a `PlacementView`.
+        numbers: positions in the copies of the view; None: all.
+    """
+    view = view_of(placement)
+    chosen = range(len(view.copies)) if numbers is None else numbers
+    copies = [view.copies[number] for number in chosen]
+    edges = np.flatnonzero(view.is_copy)
+    first: dict[int, int] = {}
+    consumers: dict[int, int] = {}
+    for edge, number in zip(edges.tolist(), view.copy_of_edge[edges].tolist(), strict=True):
+        first.setdefault(number, edge)
+        consumers[number] = consumers.get(number, 0) + 1
+    ends = [first.get(number, -1) for number in chosen]
+    is_fetch = np.array([edge < 0 for edge in ends], dtype=bool)
+    places = np.array([0 if edge < 0 else int(view.dst_input[edge]) for edge in ends], dtype=np.int32)
+    nodes, outputs = [copy.node for copy in copies], [copy.output for copy in copies]
+    return Table(
+        {
+            "src": pd.array([view.names[node] for node in nodes], dtype="str"),
+            "src_output": pd.array(outputs, dtype="Int32"),
+            "dst": pd.array([None if edge < 0 else view.names[view.dst[edge]] for edge in ends], dtype="str"),
+            "dst_input": pd.arrays.IntegerArray(places, is_fetch),
+            "src_device": coded(np.array([copy.source for copy in copies], dtype=np.int64), view.devices),
+            "dst_device": coded(np.array([copy.target for copy in copies], dtype=np.int64), view.devices),
+            **_tensor_columns(view, np.array(nodes, dtype=np.int64), np.array(outputs, dtype=np.int64)),
+            "consumers": pd.array([consumers.get(number, 0) for number in chosen], dtype="int64"),
+            "runs": pd.array([copy.runs for copy in copies], dtype="int64"),
+            "use": category(copy.use for copy in copies),
+        }
+    )
+
+
+def _tensor_columns(view: Any, nodes: np.ndarray, outputs: np.ndarray) -> dict[str, Any]:
+    """Type, shape and bytes of tensors, missing for control edges and where unknown."""
+    keys, tensor = np.unique(np.stack((nodes, outputs), axis=1), axis=0, return_inverse=True)
     tensor = tensor.reshape(-1)
     known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
     facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
     dtypes = category("" if fact is None else fact.dtype for fact in facts)
     shapes = pd.array([None if fact is None else fact.shape_text or None for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
-    names = np.array(view.names, dtype=object)
-    return Table(
-        {
-            "src": pd.array(names[src], dtype="str"),
-            "src_output": pd.arrays.IntegerArray(output.astype(np.int32), is_control.copy()),
-            "dst": pd.array(names[dst], dtype="str"),
-            "dst_input": pd.arrays.IntegerArray(view.dst_input[chosen].astype(np.int32), is_control.copy()),
-            "src_device": coded(view.device[src], view.devices),
-            "dst_device": coded(view.device[dst], view.devices),
-            "dtype": pd.Categorical.from_codes(dtypes.codes[tensor], categories=dtypes.categories),
-            "shape": shapes.take(tensor),
-            "bytes": sizes.take(tensor),
-            "copy": view.is_copy[chosen],
-            "control": is_control,
-        }
-    )
+    of_examples = pd.array([None if fact is None else fact.example_bytes for fact in facts], dtype="Int64")
+    return {
+        "dtype": pd.Categorical.from_codes(dtypes.codes[tensor], categories=dtypes.categories),
+        "shape": shapes.take(tensor),
+        "bytes": sizes.take(tensor),
+        "bytes_per_example": of_examples.take(tensor),
+    }
 
 
 def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
@@ -133,9 +180,11 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
     """
     if table == "nodes":
         return placement_frame(trace.view)[trace.nodes]
-    if table in ("edges", "copies"):
-        chosen = edges_frame(trace.view)[trace.edges]
-        return (chosen[chosen["copy"]] if table == "copies" else chosen).reset_index(drop=True)
+    if table == "edges":
+        return edges_frame(trace.view)[trace.edges].reset_index(drop=True)
+    if table == "copies":
+        numbers = trace.view.copy_of_edge[trace.edges]
+        return copies_frame(trace.view, np.unique(numbers[numbers >= 0]).tolist())
     raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
 
 
@@ -252,7 +301,7 @@ _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
     "nodes": placement_frame,
     "devices": devices_frame,
     "edges": edges_frame,
-    "copies": lambda placement: edges_frame(placement, copies_only=True),
+    "copies": copies_frame,
     "groups": groups_frame,
     "scopes": scopes_frame,
     "kernels": _kernels_of_graph,

@@ -20,8 +20,9 @@ from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import ArgDef
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.node_facts import declared_types
-from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
+from gpuplace.placer.placement_graph import split_tensor_name
 
 CALL_ATTR = "_lower_as_multi_device_function"
 """Marks the calls that are to be replaced."""

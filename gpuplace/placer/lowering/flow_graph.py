@@ -37,7 +37,7 @@ Output = tuple["FlowNode", int]
 """An output of a node."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class FlowNode:
     """A node; compared by identity."""
 
@@ -124,7 +124,7 @@ class FlowGraph:
         Raises:
             ResourceExhaustedError: more was added than was allowed, or larger nodes.
         """
-        node = FlowNode(name, op_type, attrs or {}, device, list(inputs))
+        node = FlowNode(name, op_type, {} if attrs is None else attrs, device, list(inputs))
         within = self._within
         if within is not None:
             node.caller = within.position if within.position >= 0 else within.caller
@@ -173,10 +173,10 @@ class FlowGraph:
         node.turns.append(self._next_turn())
         self._weight += _INPUT_WEIGHT
 
-    def connect_again(self, source: FlowNode, consumers: Iterable[FlowNode]) -> None:
-        """Makes the inputs that these nodes have from `source` the latest connections."""
-        for consumer in consumers:
-            for slot in sorted(source.consumers.get(consumer, ())):
+    def connect_again(self, source: FlowNode) -> None:
+        """Makes the inputs that are fed by `source` the latest connections, consumer by consumer as they are now."""
+        for consumer, slots in source.consumers.items():
+            for slot in sorted(slots):
                 consumer.turns[slot] = self._next_turn()
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:

@@ -127,7 +127,7 @@ def inline(
         for position in controls:
             graph.add_control(nodes[position], clone)
     for argument in nodes[:count]:
-        graph.connect_again(argument, nodes[count:])
+        graph.connect_again(argument)
     if entry is not None:
         for argument in nodes[:count]:
             graph.add_control(entry, argument)

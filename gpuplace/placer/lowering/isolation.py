@@ -24,14 +24,16 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering.bodies import Bodies
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
-from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph, PlacementGraphBuilder
+from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph
 
 
 def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:
     """Puts Identity nodes around all calls that return resources; gives those calls."""
-    found = [node for node in graph.nodes() if guarded(node, lambda node: gives_resource(node, bodies))]
+    calls = [node for node in graph.nodes() if node.op_type in CALL_OPS]
+    found = [node for node in calls if guarded(node, lambda node: gives_resource(node, bodies))]
     if found:
         names = {node.name for node in graph.nodes()}
         for node in found:
@@ -41,9 +43,7 @@ def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:
 
 
 def gives_resource(node: FlowNode, bodies: Bodies) -> bool:
-    """Whether a node calls a function with a resource among its results."""
-    if node.op_type not in CALL_OPS:
-        return False
+    """Whether a call is of a function with a resource among its results."""
     function = node.attrs.get("f")
     if not isinstance(function, FunctionRef) or function.name not in bodies:
         return False

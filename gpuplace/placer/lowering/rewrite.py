@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, ENDS_OF_FUNCTIONS, WHILE_OPS
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering.aggregates import (
     lower_accumulate,
     lower_parallel_concat,
@@ -19,12 +21,12 @@ from gpuplace.placer.lowering.aggregates import (
 )
 from gpuplace.placer.lowering.bodies import CALL_ATTR, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
-from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
+from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
 from gpuplace.placer.lowering.inlining import inline
 from gpuplace.placer.lowering.isolation import Inspector, edge_turn, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.node_facts import declared_types
-from gpuplace.placer.placement_graph import CONTROL, Added, PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.placement_graph import COLOCATION_PREFIX, CONTROL, Added, PlacementGraph, TensorInfo
 
 AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
@@ -67,8 +69,9 @@ def lower(
     known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
     if not known or not is_affected(graph):
         return graph
-    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules, inline_all)
-    return run.result() if run.run() else graph
+    with without_garbage_collection():
+        run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules, inline_all)
+        return run.result() if run.run() else graph
 
 
 class _Lowering:
@@ -93,7 +96,10 @@ class _Lowering:
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
         changed = self._rewrite_all("AccumulateNV2", self._lower_accumulate)
+        written_out = CALL_OPS | WHILE_OPS | BRANCH_OPS
         for node in self.flow.nodes_as_they_grow():
+            if node.op_type not in written_out and node.op_type not in self.bodies:
+                continue
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
             if self.follows_sources and node.attrs.get(MUST_COMPILE_ATTR):
@@ -188,11 +194,12 @@ class _Lowering:
         source, nodes = self.source, list(self.flow.nodes())
         position = {node: i for i, node in enumerate(nodes)}
         builder = PlacementGraphBuilder(self.catalogue)
+        deciding = _deciding_attrs(source)
         for node in nodes:
             builder.add_node(
                 node.name,
                 node.op_type,
-                node.attrs,
+                node.attrs if node.position < 0 else deciding(node.position),
                 [(position[producer], output) for producer, output in node.inputs],
                 [position[control] for control in node.controls],
                 node.device,
@@ -222,7 +229,8 @@ class _Lowering:
             return Added(source.names[nodes[node].caller], nodes[node].inner)
 
         def node_attrs(node: int) -> Mapping[str, Any]:
-            return nodes[node].attrs
+            at = nodes[node].position
+            return nodes[node].attrs if at < 0 else source.attrs(at)
 
         lowered = builder.build(
             functions=source.functions,
@@ -270,25 +278,69 @@ def _flow_graph(graph: PlacementGraph) -> FlowGraph:
     """The nodes in the order in which TensorFlow makes them from the user's graph."""
     flow = FlowGraph()
     order = graph.order.tolist()
+    op_types = [signature.op_type for signature in graph.signatures]
     nodes: dict[int, FlowNode] = {}
+    signature, device = graph.signature.tolist(), graph.device.tolist()
     for at in order:
-        node = flow.add(graph.names[at], graph.op_type(at), graph.attrs(at), graph.requested_device(at))
+        attrs = _SourceAttrs(graph, at)
+        node = flow.add(graph.names[at], op_types[signature[at]], attrs, graph.devices[device[at]])
         node.position = at
         nodes[at] = node
+    starts, src, outputs = graph.in_start.tolist(), graph.src.tolist(), graph.src_output.tolist()
     for at in order:
         node = nodes[at]
-        for edge in graph.in_edges(at):
-            producer = nodes[int(graph.src[edge])]
-            output = int(graph.src_output[edge])
+        for edge in range(starts[at], starts[at + 1]):
+            producer, output = nodes[src[edge]], outputs[edge]
             if output == CONTROL:
                 flow.add_control(producer, node)
             else:
-                feed: Output = (producer, output)
-                flow.feed(node, feed)
-    made: set[FlowNode] = set()
-    for node in nodes.values():
-        made.add(node)
-        for slot, source in enumerate(node.inputs):
-            if source[0] not in made:  # what closes a loop is connected last
-                flow.set_input(node, slot, source)
+                flow.feed(node, (producer, output))
+    rank = graph.rank
+    later = np.flatnonzero((rank[graph.src] > rank[graph.dst]) & (graph.dst_input != CONTROL))
+    for edge in later[
+        np.argsort(rank[graph.dst[later]], kind="stable")
+    ].tolist():  # what closes a loop comes last
+        node, slot = nodes[int(graph.dst[edge])], int(graph.dst_input[edge])
+        flow.set_input(node, slot, node.inputs[slot])
     return flow
+
+
+def _deciding_attrs(graph: PlacementGraph) -> Callable[[int], Mapping[str, Any]]:
+    """What gives, of a node's attributes, those that a `PlacementGraphBuilder` reads: known without decoding any."""
+    signature = graph.signature.tolist()
+    of_signature = [dict(signature.attrs) for signature in graph.signatures]
+    prefixed = [f"{COLOCATION_PREFIX}{group}".encode() for group in graph.groups]
+    groups: dict[int, list[bytes]] = {}
+    for node, group in zip(graph.class_node.tolist(), graph.class_group.tolist(), strict=True):
+        groups.setdefault(node, []).append(prefixed[group])
+
+    def attrs(node: int) -> Mapping[str, Any]:
+        found = of_signature[signature[node]]
+        return {**found, "_class": tuple(groups[node])} if node in groups else found
+
+    return attrs
+
+
+class _SourceAttrs(Mapping[str, Any]):
+    """The attributes of a node of the source graph, which are decoded when one of them is looked at."""
+
+    __slots__ = ("_graph", "_node", "_attrs")
+
+    def __init__(self, graph: PlacementGraph, node: int) -> None:
+        self._graph = graph
+        self._node = node
+        self._attrs: Mapping[str, Any] | None = None
+
+    def _decoded(self) -> Mapping[str, Any]:
+        if self._attrs is None:
+            self._attrs = self._graph.attrs(self._node)
+        return self._attrs
+
+    def __getitem__(self, name: str) -> Any:
+        return self._decoded()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._decoded())
+
+    def __len__(self) -> int:
+        return len(self._decoded())

@@ -2,7 +2,7 @@
 
 import {
   children,
-  copySet,
+  copyAt,
   COUNT,
   DATA,
   direct,
@@ -141,7 +141,7 @@ export function linksOf(boxes, boxOf) {
     }
     if (E.output[e] < 0) link.controls += 1;
     else link.tensors += 1;
-    if (copySet.has(e)) link.sent.add(`${E.src[e]}:${E.output[e]}:${N.device[E.dst[e]]}:${E.fact[e]}`);
+    if (copyAt.has(e)) link.sent.add(copyAt.get(e));
     if (link.edges.length < 2) link.edges.push(e);
   }
   return [...found.values()];

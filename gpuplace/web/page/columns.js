@@ -41,7 +41,8 @@ export const sourceOf = (n) => (DATA.sources.of.length ? DATA.sources.texts[DATA
 const callsAt = new Map(DATA.calls);
 /** `[attribute, function]` of the functions that a node calls. */
 export const callsOf = (n) => callsAt.get(n) ?? [];
-export const copySet = new Set(DATA.copies);
+/** Edge to the copy that brings it its tensor. */
+export const copyAt = new Map(DATA.copies.map((e, i) => [e, DATA.copyOf[i]]));
 
 function sorted(keys) {
   const start = new Int32Array(COUNT + 1);

@@ -7,7 +7,7 @@ import { nodesOf } from "gpuplace/page/colours.js";
 import { faceOf } from "gpuplace/page/picture.js";
 import { linkLook } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, shortened, words } from "gpuplace/text.js";
+import { counted, shortened, words } from "gpuplace/text.js";
 
 const { small: SMALL, name_letters: SCOPE_LETTERS } = RULES.text;
 const FAINT = RULES.colours.themes.light.faint;
@@ -57,9 +57,7 @@ function laneFaceOf(box) {
 function laneLook(device) {
   const { label, name, nodes, copies, bytes, fill, ink } = DATA.devices[device];
   const received = counted(copies, "copy", "copies");
-  const told = bytes === bytesText(0) // nothing is known of any
-    ? words("lane_copies", { copies: received })
-    : words("lane_bytes", { copies: received, size: bytes });
+  const told = words("lane_bytes", { copies: received, size: bytes });
   const texts = [counted(nodes, "node"), ...(copies ? [told] : [])];
   const task = name.slice(0, Math.max(0, name.indexOf("/device:")));
   return { label, texts, fill, ink, task, nodes };

@@ -2,7 +2,7 @@
 
 import { COUNT, DATA, E, incoming, N, nameOf, outgoing } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, filled, grouped, searcher, shortened } from "gpuplace/text.js";
+import { counted, filled, grouped, searcher, shortened, sizesText } from "gpuplace/text.js";
 
 const { choices: CHOICES, first: FIRST, told: TOLD } = RULES.lights;
 const TRACES = { inputs: [true], consumers: [false], both: [true, false] }; // whether against the edges
@@ -86,19 +86,13 @@ function whereText(total, shares) {
   return `${counted(total, "node")} (${shares.map(([label, n]) => `${label} ${grouped(n)}`).join(", ")})`;
 }
 
-/** What is copied between devices along some edges. */
+/** The copies between devices along some edges, in words. */
 function copiesText(edges) {
-  const sizes = new Map();
-  for (const e of DATA.copies) {
-    const size = DATA.edges.facts[E.fact[e]]?.[1] ?? null;
-    if (edges[e]) sizes.set(`${E.src[e]}:${E.output[e]}:${N.device[E.dst[e]]}`, size);
-  }
-  if (!sizes.size) return "; no copy between devices";
-  const known = [...sizes.values()].filter((size) => size !== null);
-  const unsized = sizes.size - known.length;
-  const size = bytesText(known.length ? known.reduce((sum, one) => sum + one, 0) : null);
-  const more = known.length && unsized ? ` and ${grouped(unsized)} of unknown size` : "";
-  return `; ${counted(sizes.size, "copy", "copies")} between devices, ${size}${more}`;
+  const copies = new Set(DATA.copies.flatMap((e, i) => (edges[e] ? [DATA.copyOf[i]] : [])));
+  if (!copies.size) return "; no copy between devices";
+  const rows = [...copies].map((c) => DATA.copyRows[c]);
+  const total = rows.reduce((sum, row) => sum + row[4], 0);
+  return `; ${counted(total, "copy", "copies")} between devices, ${sizesText(rows)}`;
 }
 
 /** What the picture's script marks: boxes with their numbers, and lines by the ids of what they connect. */

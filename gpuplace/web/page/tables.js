@@ -18,7 +18,7 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, grouped, words } from "gpuplace/text.js";
+import { counted, grouped, sizeText, words } from "gpuplace/text.js";
 
 /** `{title, content, shown()}` of each tab. */
 function panelsOf(model) {
@@ -37,9 +37,9 @@ function panelsOf(model) {
   if (DATA.errors.length) panel("Errors", null, element("div", {}, ...DATA.errors.map(errorBlock)));
   const all = Array.from({ length: COUNT }, (_, n) => n);
   tablePanel("Nodes", nodeColumns(), all, (n) => n, { isLit: (n, lit) => lit.nodes[n] });
-  tablePanel("Copies", COPY_COLUMNS, DATA.copies, (e) => E.dst[e], {
-    note: copiesNote(),
-    isLit: (e, lit) => lit.edges[e],
+  const copies = DATA.copyRows.map((_, c) => c);
+  tablePanel("Copies", COPY_COLUMNS, copies, (c) => consumersOf[c][0] ?? DATA.copyRows[c][0], {
+    isLit: (c, lit) => edgesOf[c].some((e) => lit.edges[e]),
   });
   if (DATA.moves) {
     const { rows, total } = DATA.moves;
@@ -96,26 +96,32 @@ function nodeColumns() {
   return columns;
 }
 
-const factOf = (e) => DATA.edges.facts[E.fact[e]];
+/** For each copy the edges whose tensor it brings, and the nodes that take it: none of a fetch. */
+const edgesOf = DATA.copyRows.map(() => []);
+DATA.copies.forEach((e, i) => edgesOf[DATA.copyOf[i]].push(e));
+const consumersOf = edgesOf.map((edges) => edges.map((e) => E.dst[e]));
+const deviceAt = (c, end) => DATA.devices[DATA.copyRows[c][end]];
+function targetOf(c) {
+  const names = consumersOf[c].map(nameOf);
+  if (!names.length) return words("copy_fetch");
+  return names[0] + (names.length > 1 ? words("copy_more", { number: grouped(names.length - 1) }) : "");
+}
 const COPY_COLUMNS = [
-  { title: "tensor", of: (e) => `${nameOf(E.src[e])}:${E.output[e]}`, width: 32 },
-  { title: "consumer", of: (e) => nameOf(E.dst[e]), width: 32 },
-  { title: "from", of: (e) => lookOf(E.src[e]), width: 9 },
-  { title: "to", of: (e) => lookOf(E.dst[e]), width: 9 },
-  { title: "type", of: (e) => factOf(e)[0], width: 10 },
+  { title: "tensor", of: (c) => `${nameOf(DATA.copyRows[c][0])}:${DATA.copyRows[c][1]}`, width: 32 },
+  { title: "consumer", of: targetOf, whole: (c) => consumersOf[c].map(nameOf).join("\n"), width: 32 },
+  { title: "from", of: (c) => deviceAt(c, 2), width: 9 },
+  { title: "to", of: (c) => deviceAt(c, 3), width: 9 },
+  { title: "type", of: (c) => DATA.copyRows[c][5], width: 10 },
   {
     title: "size",
-    of: (e) => (factOf(e)[1] === null ? "unknown" : bytesText(factOf(e)[1])),
+    of: (c) => {
+      const [, , , , runs, , size, example] = DATA.copyRows[c];
+      return sizeText(size, example) + (runs === 1 ? "" : words("copy_runs", { number: grouped(runs) }));
+    },
     width: 8,
-    number: (e) => factOf(e)[1] ?? -1,
+    number: (c) => DATA.copyRows[c][6] ?? DATA.copyRows[c][7] ?? -1,
   },
 ];
-
-/** What a row of copies is, where several ops of a device read one copy. */
-function copiesNote() {
-  const sent = new Set(DATA.copies.map((e) => `${E.src[e]}:${E.output[e]}:${lookOf(E.dst[e]).name}`)).size;
-  return sent < DATA.copies.length ? words("copy_rows", { copies: counted(sent, "copy", "copies") }) : "";
-}
 
 const MOVE_COLUMNS = [
   { title: "node", of: (row) => nameOf(row[0]), width: 36 },

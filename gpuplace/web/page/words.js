@@ -17,7 +17,7 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { bytesText, counted, grouped, shortened, words } from "gpuplace/text.js";
+import { counted, grouped, shortened, sizesText, words } from "gpuplace/text.js";
 
 const { ink: INK, alarm: ALARM } = RULES.colours.themes.light;
 const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
@@ -90,10 +90,10 @@ const { copy_pen: COPY_PEN, tensor_pen: TENSOR_PEN, control_pen: CONTROL_PEN, mo
 
 /** What the label and the tip of all edges between two boxes say, and how wide their line is. */
 export function linkLook(link) {
-  const copies = link.sent.size;
-  const facts = [...link.sent].map((key) => DATA.edges.facts[Number(key.split(":")[3])]);
-  const known = facts.every((fact) => fact && fact[1] !== null);
-  const size = copies && known ? bytesText(facts.reduce((sum, fact) => sum + fact[1], 0)) : "";
+  const rows = [...link.sent].map((c) => DATA.copyRows[c]);
+  const copies = rows.reduce((sum, row) => sum + row[4], 0);
+  const sizes = copies ? sizesText(rows) : "";
+  const size = sizes === RULES.words.of_unknown_size ? "" : sizes;
   const single = link.tensors === 1 && link.edges.length === 1 ? DATA.edges.facts[E.fact[link.edges[0]]]?.[0] : null;
   const name = link.tensors + link.controls === 1
     ? edgeName(link.edges[0])

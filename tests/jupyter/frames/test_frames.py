@@ -6,6 +6,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.jupyter.frames.machine_frames import mapping_frame
 from gpuplace.jupyter.frames.placement_frames import (
+    copies_frame,
     devices_frame,
     edges_frame,
     kernels_frame,
@@ -70,7 +71,9 @@ def test_edges(placement):
     assert len(frame) == 6
     assert frame["copy"].sum() == 2
     assert str(frame["src_output"].dtype) == "Int32" and str(frame["bytes"].dtype) == "Int64"
-    copies = edges_frame(placement, copies_only=True)
+    copies = copies_frame(placement)
+    assert copies["dst"].tolist() == ["AddN", "AddN"] and copies["consumers"].tolist() == [1, 1]
+    assert copies["runs"].tolist() == [1, 1] and copies["use"].isna().all()
     assert copies["bytes"].sum() == 32
     assert copies["shape"].tolist() == ["2×2", "2×2"] and set(copies["dtype"]) == {"float32"}
 

@@ -152,6 +152,28 @@ def cases() -> list[Callable[[], Any]]:
         lambda: r.RaggedTensorToSparse(
             rt_nested_splits=[fed(4, dt=tf.int64), fed(7, dt=tf.int64)], rt_dense_values=fed(9, 3)
         ),
+        *(
+            lambda shape=shape, partition=partition: r.RaggedTensorToTensor(
+                shape=shape(),
+                values=fed(None, 3),
+                default_value=fed(),
+                row_partition_tensors=[tensor() for tensor in partition.values()],
+                row_partition_types=list(partition),
+            )
+            for shape in (
+                lambda: tf.constant([-1, -1, 3], tf.int64),
+                lambda: tf.constant([4, 7, -1], tf.int64),
+                lambda: tf.constant(-1, tf.int64),
+                lambda: fed(3, dt=tf.int64),
+            )
+            for partition in (
+                {"ROW_SPLITS": lambda: fed(5, dt=tf.int64)},
+                {
+                    "FIRST_DIM_SIZE": lambda: const(4, tf.int64),
+                    "VALUE_ROWIDS": lambda: fed(None, dt=tf.int64),
+                },
+            )
+        ),
         lambda: r.RaggedTensorToVariant(
             rt_nested_splits=[fed(4, dt=tf.int64)], rt_dense_values=fed(9, 3), batched_input=True
         ),

@@ -2,7 +2,8 @@
 
 Every node is in its device's list with the time of its kernel. A copy between devices is a ``_Send`` and a ``_Recv``,
 as in traces of sessions, from its begin to its end; one that an optimizer removes lies at the begin and takes no time.
-Signals and copies between the two memories of a GPU are no events there.
+Signals and copies between the two memories of a GPU are no events there. ``_SOURCE`` and ``_SINK`` say when the step
+begins and ends.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.step_copies import CLIENT
 from gpuplace.cost.step_flow import COPY
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.typing import RunMetadata
@@ -45,6 +47,15 @@ class _Writer:
             for copy in range(len(table))
             if table.sender[copy] != table.receiver[copy]
         }
+        removed = [row for row, cost in step.costs_of_copies if cost.removed]
+        nodes = np.searchsorted(step.part.nodes, [row.node for row in removed]).tolist()
+        self.removed = [
+            (number, node, row)
+            for number, (node, row) in enumerate(zip(nodes, removed, strict=True), len(table))
+        ]
+        """Number, producing node and record of the copies that an optimizer removes before the step runs."""
+        for number, node, row in self.removed:
+            self.received[node, row.output, row.target, row.to_host] = number
 
     def device(self, number: int) -> Any:
         found = self.devices.get(number)
@@ -61,7 +72,10 @@ class _Writer:
         ready = items["host_start"].tolist()
         order = sorted(range(len(kinds)), key=lambda item: (starts[item], item))
         table = flow.copies
-        self.removed_copies()
+        for name, at in (("_SOURCE", 0.0), ("_SINK", step.step_time)):
+            self.add(CLIENT, name, f"{name} = NoOp()", at, at, at)
+        for number, node, row in self.removed:
+            self.transfer(number, node, row.output, row.source, row.target, (0.0, 0.0, 0.0))
         for item in order[:_MOST_EXECUTIONS]:
             if ready[item] < 0:
                 continue
@@ -96,13 +110,6 @@ class _Writer:
         for output, dtype in enumerate(shapes.dtypes(node)):
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
             self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
-
-    def removed_copies(self) -> None:
-        """Add the copies that an optimizer removes before the step runs."""
-        removed = [row for row, cost in self.step.costs_of_copies if cost.removed]
-        part = np.searchsorted(self.step.part.nodes, [row.node for row in removed]).tolist()
-        for number, (row, node) in enumerate(zip(removed, part, strict=True), len(self.step.flow.copies)):
-            self.transfer(number, node, row.output, row.source, row.target, (0.0, 0.0, 0.0))
 
     def copy(self, copy: int, start: float, end: float, ready: float) -> None:
         table = self.step.flow.copies

@@ -156,7 +156,9 @@ def seconds_of_passes(name: str, gpu: str, model: CostModel | None = None) -> tu
     graph, *steps = _graph_of(name)
     config = tf.ConfigProto(allow_soft_placement=True)
     rewrites = config.graph_options.rewrite_options
-    rewrites.dependency_optimization = rewrites.remapping = 2  # RewriterConfig.OFF: it was Torch that ran them
+    rewrites.dependency_optimization = rewrites.remapping = (
+        2  # RewriterConfig.OFF: it was Torch that ran them
+    )
     forward, whole = (
         sum(
             row.time

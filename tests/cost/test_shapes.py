@@ -55,7 +55,9 @@ def test_shapes_are_tensorflows(archive, recorded):
     counts, wrong = Counter(), []
     release = archive.rpartition("-")[2]
     for name, data in graphs_in(archive, slice(0, None, 2)):  # the others are fed, below
-        counts += verdicts(inferred(load_graph_def(data, signature=""), release), recorded[archive][name]["shapes"], wrong)
+        counts += verdicts(
+            inferred(load_graph_def(data, signature=""), release), recorded[archive][name]["shapes"], wrong
+        )
     assert [one for one in wrong if one[0] == "wrong"] == []
     assert {one[1] for one in wrong} <= {"Substr"}  # its broadcast of unknown shapes has a rank there
     assert counts["equal"] > ARCHIVES[archive] * counts.total()

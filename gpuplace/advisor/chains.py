@@ -117,8 +117,7 @@ class Ground:
         step = self.step_arrays
         assert step is not None
         nodes, devices, groups = step.node_count, step.device_count, self.problem.group_count
-        tensor_of = np.repeat(np.arange(len(step.source)), np.diff(step.reader_start))
-        before_start, before = adjacency(step.readers, tensor_of, nodes)
+        before_start, before = adjacency(step.readers, np.arange(len(step.readers)), nodes)
 
         def of(array: Any) -> Any:
             return array.tolist() if self.in_lists else array

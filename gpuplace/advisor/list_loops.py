@@ -36,12 +36,10 @@ def upward_ranks(step: Step, order: Wholes, weight: float, rank: Reals) -> None:
     for at in range(len(order) - 1, -1, -1):
         node = order[at]
         longest = 0.0
-        for tensor in range(step.tensor_start[node], step.tensor_start[node + 1]):
-            carried = latency + per_unit * step.units[tensor]
-            for where in range(step.reader_start[tensor], step.reader_start[tensor + 1]):
-                value = carried + rank[step.readers[where]]
-                if value > longest:
-                    longest = value
+        for edge in range(step.first[node], step.first[node + 1]):
+            value = latency + per_unit * step.units[edge] + rank[step.readers[edge]]
+            if value > longest:
+                longest = value
         rank[node] = longest + quickest(step, node)
 
 
@@ -91,7 +89,7 @@ def schedule(
         sizes: ``[groups]``.
         rooms: ``[devices]``.
         before_start: ``[nodes + 1]``.
-        before: tensors that a node reads.
+        before: edges by the node that they lead to.
         rank: ``[nodes]``: what is ready is taken by falling rank.
         window: of how many of the ready the one that can begin first is taken; 1: the first by rank.
         idle: ``[nodes]``: see ``idle_nodes``.
@@ -187,12 +185,11 @@ def schedule(
             done[node] = end_first
             if is_alone(step, node, target):
                 free[target] = end_first
-        for tensor in range(step.tensor_start[node], step.tensor_start[node + 1]):
-            for at in range(step.reader_start[tensor], step.reader_start[tensor + 1]):
-                reader = step.readers[at]
-                waits[reader] -= 1
-                if waits[reader] == 0:
-                    size = push_ranked(heap, size, rank, reader)
+        for edge in range(step.first[node], step.first[node + 1]):
+            reader = step.readers[edge]
+            waits[reader] -= 1
+            if waits[reader] == 0:
+                size = push_ranked(heap, size, rank, reader)
     for group in range(len(device)):
         if device[group] < 0:
             best = float("inf")
@@ -220,7 +217,7 @@ def idle_nodes(step: Step, order: Wholes, before_start: Wholes, before: Wholes, 
         for at in range(before_start[node], before_start[node + 1]):
             if idle[step.source[before[at]]] == 0:
                 is_idle = False
-        idle[node] = 1 if is_idle and step.tensor_start[node + 1] > step.tensor_start[node] else 0
+        idle[node] = 1 if is_idle and step.first[node + 1] > step.first[node] else 0
 
 
 def is_alone(step: Step, node: int, one: int) -> bool:
@@ -289,8 +286,8 @@ def earliest(
         needed += sizes[group]
     begin = 0.0
     for at in range(before_start[node], before_start[node + 1]):
-        tensor = before[at]
-        source = step.source[tensor]
+        edge = before[at]
+        source = step.source[edge]
         there = device[step.group[source]]
         if there < 0:
             if runs[step.group[source] * devices + one] < float("inf"):
@@ -300,8 +297,8 @@ def earliest(
         value = done[source]
         if there != one:
             way = there * devices + one
-            if step.is_signal[tensor] == 0:
-                value += step.latency[way] + step.units[tensor] * step.per_unit[way]
+            if step.is_signal[edge] == 0:
+                value += step.latency[way] + step.units[edge] * step.per_unit[way]
         if value > begin:
             begin = value
     if device[group] < 0 and needed > rooms[one]:
@@ -375,35 +372,34 @@ def drop_ranked(heap: Wholes, size: int, rank: Reals, at: int) -> int:
     return size
 
 
-def at_least(step: Step, tensor: int, one: int, other: int, to_host: int) -> float:
+def at_least(step: Step, edge: int, one: int, other: int) -> float:
     """What passes at least from the end of a kernel until another device can begin with what it made.
 
     Args:
         step: a ``Step``.
-        tensor: which.
+        edge: what leads from one to the other.
         one: where it is made.
         other: where it is read.
-        to_host: 1 where the reader needs it in the host's memory even on a GPU.
     """
-    if to_host == 1 and step.host >= 0 and one != other:
+    if step.host_reads[edge] == 1 and step.host >= 0 and one != other:
         other = step.host
-    if one == other or step.is_signal[tensor] == 1:
+    if one == other or step.is_signal[edge] == 1:
         return 0.0
     way = one * step.device_count + other
     if step.channel[way] < 0:
         return 0.0
-    return float(step.latency[way] + step.units[tensor] * step.per_unit[way])
+    return float(step.latency[way] + step.units[edge] * step.per_unit[way])
 
 
-def is_early(step: Step, tensor: int, one: int) -> bool:
+def is_early(step: Step, edge: int, one: int) -> bool:
     """Whether a reader need not wait for the kernels before: a GPU's node that works in the host's memory, as `Shape`.
 
     Args:
         step: a ``Step``.
-        tensor: which.
-        one: where it is made.
+        edge: what leads to the reader.
+        one: where what it reads is made.
     """
-    return bool(step.host >= 0 and step.is_pool[one] == 0 and step.host_made[tensor] == 1)
+    return bool(step.host >= 0 and step.is_pool[one] == 0 and step.host_made[edge] == 1)
 
 
 def takes(step: Step, node: int, one: int) -> float:
@@ -434,21 +430,19 @@ def earliest_ends(step: Step, order: Wholes, begin: Reals, end: Reals) -> None:
         row = node * devices
         for one in range(devices):
             end[row + one] = begin[row + one] + takes(step, node, one)
-        for tensor in range(step.tensor_start[node], step.tensor_start[node + 1]):
+        for edge in range(step.first[node], step.first[node + 1]):
             for other in range(devices):
-                for to_host in range(2):
-                    soonest = float("inf")
-                    for one in range(devices):
-                        if end[row + one] < float("inf"):
-                            value = 0.0
-                            if not is_early(step, tensor, one):
-                                value = end[row + one] + at_least(step, tensor, one, other, to_host)
-                            if value < soonest:
-                                soonest = value
-                    for at in range(step.reader_start[tensor], step.reader_start[tensor + 1]):
-                        where = step.readers[at] * devices + other
-                        if step.host_reads[at] == to_host and soonest > begin[where]:
-                            begin[where] = soonest
+                soonest = float("inf")
+                for one in range(devices):
+                    if end[row + one] < float("inf"):
+                        value = 0.0
+                        if not is_early(step, edge, one):
+                            value = end[row + one] + at_least(step, edge, one, other)
+                        if value < soonest:
+                            soonest = value
+                where = step.readers[edge] * devices + other
+                if soonest > begin[where]:
+                    begin[where] = soonest
 
 
 def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:
@@ -462,19 +456,16 @@ def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:
     devices = step.device_count
     for place in range(len(order) - 1, -1, -1):
         node = order[place]
-        for tensor in range(step.tensor_start[node], step.tensor_start[node + 1]):
+        for edge in range(step.first[node], step.first[node + 1]):
+            reader = step.readers[edge]
             for one in range(devices):
-                if is_early(step, tensor, one):
+                if is_early(step, edge, one):
                     continue
-                longest = rest[node * devices + one]
-                for at in range(step.reader_start[tensor], step.reader_start[tensor + 1]):
-                    reader = step.readers[at]
-                    soonest = float("inf")
-                    for other in range(devices):
-                        value = takes(step, reader, other) + rest[reader * devices + other]
-                        value += at_least(step, tensor, one, other, step.host_reads[at])
-                        if value < soonest:
-                            soonest = value
-                    if soonest > longest:
-                        longest = soonest
-                rest[node * devices + one] = longest
+                soonest = float("inf")
+                for other in range(devices):
+                    value = takes(step, reader, other) + rest[reader * devices + other]
+                    value += at_least(step, edge, one, other)
+                    if value < soonest:
+                        soonest = value
+                if soonest > rest[node * devices + one]:
+                    rest[node * devices + one] = soonest

@@ -100,8 +100,8 @@ class Blocks(NamedTuple):
 class Step(NamedTuple):
     """A step as the time of its splits is computed; arrays or lists as in ``Network``.
 
-    The clock of the step runs on the devices of its graph, which may be more than the problem's; list schedules and
-    bounds go by the problem's nodes and edges.
+    The clock of the step runs on the devices of its graph, which may be more than the problem's; bounds go
+    by the problem's nodes and edges.
     """
 
     graph: StepGraph
@@ -132,20 +132,14 @@ class Step(NamedTuple):
     device_count: int
     host: int
     """The host's device; -1: there is none."""
-    group: Wholes
-    """``[nodes]``."""
     seconds: Reals
     """``[nodes, devices]``."""
     starts: Reals
     """``[nodes, devices]``: time of a worker."""
     is_pool: Wholes
     """``[devices]``: 1 or 0."""
-    held: Reals
-    """``[nodes]``: for how long each has all cores of a pool."""
     first: Wholes
     """``[nodes + 1]``: where the edges from each begin."""
-    source: Wholes
-    """``[edges]``: node."""
     readers: Wholes
     """``[edges]``: node."""
     units: Reals

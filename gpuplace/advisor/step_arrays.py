@@ -25,9 +25,8 @@ def step_of(problem: Problem) -> Step:
     """
     nodes, kinds = problem.node_count, [device.kind for device in problem.devices]
     pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
-    links = problem.links or _plain_links(problem)
+    links = problem.copy_links
     starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
-    held = problem.held if problem.held is not None else np.zeros(nodes)
     first, order = adjacency(problem.sources, np.arange(len(problem.sources)), nodes)
     edges = _edges(problem, order)
     graph, costs, ways = _clocked(problem, links, first, edges)
@@ -40,13 +39,11 @@ def step_of(problem: Problem) -> Step:
         node_count=nodes,
         device_count=len(kinds),
         host=pools[0] if pools else -1,
-        group=problem.groups.astype(np.int64),
         seconds=problem.seconds[:, kinds].ravel(),
         starts=starts[:, kinds].ravel(),
         is_pool=np.array([device.is_pool for device in problem.devices], np.int64),
-        held=held.astype(float),
         first=first,
-        **{name: edges[name] for name in edges if name != "tensor"},
+        **{name: edges[name] for name in edges if name not in ("tensor", "source")},
         per_unit=np.asarray(links.per_unit, float).ravel(),
         latency=np.asarray(links.latency, float).ravel(),
         channel=np.asarray(links.channel, np.int64).ravel(),
@@ -110,7 +107,7 @@ def _clocked(
 
     Args:
         problem: of it.
-        links: of the problem, or plain ones.
+        links: of the problem.
         first: [nodes + 1] where the edges from each begin.
         edges: as `_edges` has them.
     """
@@ -211,14 +208,6 @@ def _ways(links: Links, gpu: Ints) -> Ways:
             link=link,
             rate=1.0 / (np.empty(0) if links.pace is None else links.pace)[link],
         )
-
-
-def _plain_links(problem: Problem) -> Links:
-    """The links of a problem that has none: what a device costs, from each one copy at a time."""
-    cost = np.array([device.link for device in problem.devices], float)
-    per_unit = np.maximum(cost[:, None], cost[None, :])
-    channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
-    return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
 
 
 def new_step_work(step: Step) -> StepWork:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.step_copies import CLIENT
+from gpuplace.cost.step_copies import CLIENT, host_arguments
 from gpuplace.cost.step_flow import COPY
+from gpuplace.cost.step_graph import NOTHING
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.typing import RunMetadata
 
@@ -41,6 +42,12 @@ class _Writer:
         self.devices: dict[int, Any] = {}
         self.graph = step.part.graph
         self.first_copy = step.flow.first_copy
+        catalogue = step.placement.placer.catalogue
+        kinds = [device.device_type for device in step.placement.device_set]
+        self.gpus = {number for number, kind in enumerate(kinds) if kind == "GPU"}
+        used = np.arange(len(self.graph.signatures))
+        self.host_inputs = [inputs for inputs, _ in host_arguments(self.graph, catalogue, used)]
+        self.is_idle = step.flow.step.graph.row == NOTHING
         table = step.flow.copies
         self.received = {
             (table.source[copy], table.output[copy], table.receiver[copy], table.to_host[copy]): copy
@@ -89,24 +96,24 @@ class _Writer:
 
     def node(self, node: int, device: int, start: float, end: float, ready: float) -> None:
         graph, shapes = self.graph, self.step.shapes
-        inputs = []
-        for edge in graph.in_edges(node):
+        number = int(graph.signature[node])
+        inputs: list[str] = []
+        is_folded = bool(self.step.flow.step.folded[node])
+        for edge in () if is_folded else graph.in_edges(node):
             source, port = int(graph.src[edge]), int(graph.src_output[edge])
+            if self.is_idle[node]:  # Grappler leaves a node that only waits in its place
+                port = CONTROL
             name = graph.names[source]
-            copy = None
-            if port != CONTROL:
-                copy = self.received.get(
-                    (source, port, device, False), self.received.get((source, port, device, True))
-                )
+            on_host = device not in self.gpus or int(graph.dst_input[edge]) in self.host_inputs[number]
+            copy = None if port == CONTROL else self.received.get((source, port, device, on_host))
             if copy is not None:
                 name = f"{name}/_{2 * copy + 1}"
             elif port > 0:
                 name = f"{name}:{port}"
             inputs.append(f"^{name}" if port == CONTROL else name)
         name = graph.names[node]
-        made = self.add(
-            device, name, f"{name} = {graph.op_type(node)}({', '.join(inputs)})", start, end, ready
-        )
+        op_type = "Const" if is_folded else graph.op_type(node)
+        made = self.add(device, name, f"{name} = {op_type}({', '.join(inputs)})", start, end, ready)
         for output, dtype in enumerate(shapes.dtypes(node)):
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
             self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)

@@ -242,7 +242,11 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     """
     reader = _Reader()
     reader.read(run_metadata)
-    events = sorted(reader.found, key=lambda event: (event.start, event.op in RECEIVES, event.end))
+    # Of events at one time a receive comes last, unless it is over at once: others may have taken the tensor by then.
+    events = sorted(
+        reader.found,
+        key=lambda event: (event.start, event.op in RECEIVES and event.end > event.start, event.end),
+    )
     if not events:
         raise ValueError(
             "The step_stats are empty: run with options=RunOptions(trace_level=RunOptions.FULL_TRACE), "

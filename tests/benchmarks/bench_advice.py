@@ -162,7 +162,7 @@ def tried(
             found[name] = min(found[name], math.inf if score.missing else score.step_time)
     found["ours"] = advice.value if advice.fits else math.inf
     ground = Ground(made.problem, "step_time", True)
-    bound = step_bound(made.problem, ground.step, ground.list_loops, ground.in_lists)
+    bound = step_bound(made.problem, ground.step, ground.bounds, ground.in_lists)
     return found, max(bound, advice.bound), took
 
 

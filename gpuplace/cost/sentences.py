@@ -164,4 +164,14 @@ def _gpu_lines(step: Any) -> list[str]:
         return [f"{shares[0][0]} computes in {high:.0%} of it."]
     if high - low < 0.1:
         return [f"Each of {len(shares)} GPUs computes in {low:.0%} to {high:.0%} of it."]
-    return [f"{label} computes in {share:.0%} of it." for label, share in shares]
+    alike: dict[str, list[str]] = {}
+    for label, share in sorted(shares, key=lambda pair: -pair[1]):
+        alike.setdefault(f"{share:.0%}", []).append(label)
+    lines = []
+    for share, labels in list(alike.items())[:_MOST]:
+        shown = ", ".join(labels[:_MOST]) + (
+            f" and {len(labels) - _MOST:,} more" if len(labels) > _MOST else ""
+        )
+        lines.append(f"{shown} compute{'s' if len(labels) == 1 else ''} in {share} of it.")
+    left = sum(len(labels) for labels in list(alike.values())[_MOST:])
+    return [*lines, f"{left:,} more GPUs compute less."] if left else lines

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.constant_folding import constants, divided_by_constants
-from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
-from gpuplace.cost.fused_kernels import fused_kernels
+from gpuplace.cost.grappler.constant_folding import constants, divided_by_constants
+from gpuplace.cost.grappler.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
+from gpuplace.cost.grappler.fused_kernels import fused_kernels
 from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_copies import dead_nodes, edges_with_memories, host_arguments

@@ -91,6 +91,7 @@ def explanation(step: Any, *, memory: bool = True) -> str:
     subject = step.subject
     lines = [f"The step takes {seconds_text(total)}.", f"{subject.text(step.placement.release)}."]
     lines += [subject.outside_text] if subject.outside_text else []
+    lines += _loop_lines(step)
     if total:
         parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
         for what, lasted in parts[: _MOST + 2]:
@@ -134,6 +135,16 @@ def explanation(step: Any, *, memory: bool = True) -> str:
 def _label(step: Any, device: str) -> str:
     names = step.device_names
     return step.machinery.labels[names.index(device)] if device in names else device
+
+
+def _loop_lines(step: Any) -> list[str]:
+    """How often the loops of a step run."""
+    trips = [(name.removesuffix("/while_context"), count) for name, count in step.shapes.trips.items()]
+    lines = [
+        f"Loop {name!r} runs {count:g} time{'' if count == 1 else 's'}." for name, count in trips[:_MOST]
+    ]
+    more = len(trips) - _MOST
+    return [*lines, f"{more:,} more loop{'s' if more > 1 else ''}: see shapes.trips."] if more > 0 else lines
 
 
 def _gpu_lines(step: Any) -> list[str]:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BIAS_ADDITIONS, WITH_BIASES
+from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BATCH_NORMALIZATIONS, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 __all__ = ["fused_kernels"]
@@ -48,7 +48,7 @@ class _Rules(NamedTuple):
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
 _LATER_FUNCTIONS = APPLIED_TO_BIASED | {"LeakyRelu"}
-_NORMALISATIONS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_NORMALISATIONS = sorted(name for name in BATCH_NORMALIZATIONS if "Grad" not in name)
 _NORMALISED = dict.fromkeys(_NORMALISATIONS, frozenset({"Relu"}))
 _ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=True)
 _RULES: Mapping[str, Sequence[_Rules]] = {

@@ -250,7 +250,7 @@ class Searcher:
             ):
                 name = f"all on {self.problem.devices[device].name}"
                 self.meet(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device), name)
-        if self.objective == "step_time" and self._may_list():
+        if self.objective == "step_time" and not self.given and self._may_list():
             costs = Costs(self.problem)
             for name, placer in PLACERS:
                 self.meet(of_groups(self.problem, placer(costs)), name)

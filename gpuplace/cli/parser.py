@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import TypeAlias
 
 from gpuplace import __version__
 from gpuplace.release import RELEASES
@@ -62,6 +63,9 @@ LOG_HELP = (
 )
 
 
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser; ``parse_args`` of it exits with code 2 on a wrong command line."""
     parser = argparse.ArgumentParser(
@@ -72,138 +76,173 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    run = _command(commands, "run")
-    run.usage = (
+    for add in (
+        _run,
+        _place,
+        _explain,
+        _blame,
+        _diff,
+        _log,
+        _timeline,
+        _advise,
+        _sweep,
+        _report,
+        _explore,
+        _calibrate,
+        _estimate,
+        _devices,
+    ):
+        add(commands)
+    return parser
+
+
+def _run(commands: _Commands) -> None:
+    parser = _command(commands, "run")
+    parser.usage = (
         "gpuplace run [--machine MACHINE] [--release RELEASE] [--trace FILE [--trace-step N]] "
         "(SCRIPT | -m MODULE) [ARGUMENT ...]"
     )
-    run.epilog = "Options may also follow SCRIPT; everything after -- belongs to the script."
-    run.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
-    run.add_argument(
+    parser.epilog = "Options may also follow SCRIPT; everything after -- belongs to the script."
+    parser.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
+    parser.add_argument(
         "-m", dest="is_module", action="store_true", help="SCRIPT is a module's name, as for python -m"
     )
-    _add_machine(run)
-    _add_release(run)
-    run.add_argument(
+    _add_machine(parser)
+    _add_release(parser)
+    parser.add_argument(
         "--trace",
         metavar="FILE",
         help="measure what sessions run and write a step: RunMetadata (.pb, or .pbtxt as text) or Chrome trace (.json)",
     )
-    run.add_argument(
+    parser.add_argument(
         "--trace-step", type=int, metavar="N", help="measure the N-th run, counted from 1; default: the last"
     )
 
-    place = _command(commands, "place")
-    _add_graph(place)
-    _add_session_options(place)
-    place.add_argument("--format", choices=FORMATS, default="table", help="default: table")
-    _add_rows(place)
 
-    explain = _command(commands, "explain")
-    _add_graph(explain)
-    explain.add_argument("node", metavar="NODE", help="name of a node of the graph")
-    _add_session_options(explain)
+def _place(commands: _Commands) -> None:
+    parser = _command(commands, "place")
+    _add_graph(parser)
+    _add_session_options(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _add_rows(parser)
 
-    blame = _command(commands, "blame")
-    _add_graph(blame)
-    _add_session_options(blame)
-    blame.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
-    blame.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
 
-    diff = _command(commands, "diff")
-    _add_graph(diff)
-    _add_session_options(diff)
-    diff.add_argument("--against", metavar="MACHINE", help="the other machine; default: the same")
-    diff.add_argument(
+def _explain(commands: _Commands) -> None:
+    parser = _command(commands, "explain")
+    _add_graph(parser)
+    parser.add_argument("node", metavar="NODE", help="name of a node of the graph")
+    _add_session_options(parser)
+
+
+def _blame(commands: _Commands) -> None:
+    parser = _command(commands, "blame")
+    _add_graph(parser)
+    _add_session_options(parser)
+    parser.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
+    parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
+
+
+def _diff(commands: _Commands) -> None:
+    parser = _command(commands, "diff")
+    _add_graph(parser)
+    _add_session_options(parser)
+    parser.add_argument("--against", metavar="MACHINE", help="the other machine; default: the same")
+    parser.add_argument(
         "--against-release", choices=RELEASES, metavar="RELEASE", help="the other release; default: the same"
     )
-    diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
-    _add_rows(diff)
+    parser.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+    _add_rows(parser)
 
-    log = _command(commands, "log")
-    log.epilog = "With --against, lists nodes whose device differs; the exit code is 3 if there are any."
-    log.add_argument(
+
+def _log(commands: _Commands) -> None:
+    parser = _command(commands, "log")
+    parser.epilog = "With --against, lists nodes whose device differs; the exit code is 3 if there are any."
+    parser.add_argument(
         "log", metavar="FILE", help="a log, stdout and stderr as they came; - for standard input"
     )
-    log.add_argument(
+    parser.add_argument(
         "--show",
         choices=LOG_TABLES,
         default="nodes",
         help="what to list; default: nodes. unparsed is the text that was not understood, notes say what was undone, "
         "cut or ambiguous",
     )
-    log.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
-    log.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")
-    _add_part(log)
-    _add_session_options(log)
-    log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
-    _add_rows(log)
+    parser.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
+    parser.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")
+    _add_part(parser)
+    _add_session_options(parser)
+    parser.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+    _add_rows(parser)
 
-    timeline = _command(commands, "timeline")
-    timeline.epilog = (
+
+def _timeline(commands: _Commands) -> None:
+    parser = _command(commands, "timeline")
+    parser.epilog = (
         "Without --svg, --html and --json, prints the step as text. The file - is standard output."
     )
-    timeline.add_argument("step", metavar="FILE", help=STEP_HELP)
-    timeline.add_argument("--svg", metavar="FILE", help="write a still picture")
-    timeline.add_argument(
+    parser.add_argument("step", metavar="FILE", help=STEP_HELP)
+    parser.add_argument("--svg", metavar="FILE", help="write a still picture")
+    parser.add_argument(
         "--theme", choices=("light", "dark"), default="light", help="of the picture; default: light"
     )
-    timeline.add_argument(
+    parser.add_argument(
         "--html", metavar="FILE", help="write a zoomable, searchable page that needs only a browser"
     )
-    timeline.add_argument("--title", help="heading of the page; default: the file's name")
-    timeline.add_argument(
+    parser.add_argument("--title", help="heading of the page; default: the file's name")
+    parser.add_argument(
         "--json", metavar="FILE", help="write a Chrome trace, for Perfetto and chrome://tracing"
     )
-    timeline.add_argument(
+    parser.add_argument(
         "--memory", action="store_true", help="the Chrome trace shows tensors and allocators too"
     )
-    _add_graph(timeline, "; placing it again with other devices shows what to move", option=True)
-    _add_session_options(timeline)
+    _add_graph(parser, "; placing it again with other devices shows what to move", option=True)
+    _add_session_options(parser)
 
-    advise = _command(commands, "advise")
-    advise.epilog = (
+
+def _advise(commands: _Commands) -> None:
+    parser = _command(commands, "advise")
+    parser.epilog = (
         "GRAPH is read as by place. Ctrl-C gives the best so far. The file - is standard input or output."
     )
-    advise.add_argument("graph", metavar="GRAPH", nargs="?", help=f"the graph to advise on: {GRAPH_HELP}")
-    _add_part(advise)
-    _add_step(advise, _FETCH_HELP)
-    advise.add_argument("--batch", type=int, metavar="N", help=_BATCH_HELP)
-    _add_machine(advise)
-    _add_release(advise)
-    _add_config(advise)
-    advise.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
-    _add_visible_devices(advise)
-    advise.add_argument(
+    parser.add_argument("graph", metavar="GRAPH", nargs="?", help=f"the graph to advise on: {GRAPH_HELP}")
+    _add_part(parser)
+    _add_step(parser, _FETCH_HELP)
+    parser.add_argument("--batch", type=int, metavar="N", help=_BATCH_HELP)
+    _add_machine(parser)
+    _add_release(parser)
+    _add_config(parser)
+    parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    _add_visible_devices(parser)
+    parser.add_argument(
         "--keep",
         action="append",
         metavar="PATTERN",
         help="nodes that stay as they are, by a pattern of their names, such as save/*, or a scope; again for more",
     )
-    advise.add_argument(
+    parser.add_argument(
         "--problem",
         metavar="FILE",
         help="in place of a graph, a workload as JSON: maxFPGAs, maxCPUs, maxSizePerFPGA, nodes and edges",
     )
-    advise.add_argument(
+    parser.add_argument(
         "--objective",
         choices=("step_time", "throughput", "memory", "latency"),
         help="step_time: of one step of a graph; throughput: the largest load of a device; memory: the fewest bytes on "
         "the fullest device; latency: the time of one sample of a workload; default: step_time of a graph, throughput "
         "of a workload",
     )
-    advise.add_argument(
+    parser.add_argument(
         "--seconds", type=float, default=10.0, metavar="S", help="how long to search; default: 10"
     )
-    advise.add_argument(
+    parser.add_argument(
         "--steps",
         type=int,
         metavar="N",
         help="how many changes to try, in place of a time: always the same answer",
     )
-    advise.add_argument("--seed", type=int, default=0, metavar="N", help="of the search; default: 0")
-    advise.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    advise.add_argument(
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search; default: 0")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
@@ -212,35 +251,37 @@ def build_parser() -> argparse.ArgumentParser:
         "workload, the split; default: nothing is written, of a workload standard output",
     )
 
-    sweep = _command(commands, "sweep")
-    sweep.epilog = (
+
+def _sweep(commands: _Commands) -> None:
+    parser = _command(commands, "sweep")
+    parser.epilog = (
         "Every graph on every machine with every config as every release; a case that fails has its error in its row. "
         "Ctrl-C prints what is done. It needs gpuplace[cluster]."
     )
-    sweep.add_argument(
+    parser.add_argument(
         "graphs", metavar="GRAPH", nargs="+", help=f"{GRAPH_HELP}, or a pattern such as 'models/**/*.pb'"
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--what",
         choices=("place", "estimate", "advise"),
         default="place",
         help="what is asked; default: place",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--machine",
         action="append",
         dest="machines",
         metavar="MACHINE",
         help=f"{MACHINE_HELP}; again for more",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--config",
         action="append",
         dest="configs",
         metavar="FILE",
         help="a ConfigProto as text; again for more",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--release",
         action="append",
         dest="releases",
@@ -248,132 +289,139 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="RELEASE",
         help=f"TensorFlow to behave as: {', '.join(RELEASES)}; again for more; default: {_DEFAULT_RELEASE}",
     )
-    sweep.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
-    _add_visible_devices(sweep)
-    _add_part(sweep)
-    _add_step(sweep, _FETCH_HELP)
-    sweep.add_argument(
+    parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    _add_visible_devices(parser)
+    _add_part(parser)
+    _add_step(parser, _FETCH_HELP)
+    parser.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--objective",
         choices=("step_time", "throughput", "memory"),
         help="of --what advise; default: step_time",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--seconds", type=float, metavar="S", help="how long to search for each advice; default: 10"
     )
-    sweep.add_argument("--steps", type=int, metavar="N", help="how many changes to try, in place of a time")
-    sweep.add_argument("--seed", type=int, metavar="N", help="of the search; default: 0")
-    sweep.add_argument(
+    parser.add_argument("--steps", type=int, metavar="N", help="how many changes to try, in place of a time")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the search; default: 0")
+    parser.add_argument(
         "--keep",
         action="append",
         metavar="PATTERN",
         help="nodes that stay as they are, by a pattern of their names, such as save/*, or a scope; again for more",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--resume",
         metavar="FILE",
         help="a Parquet file that rows are saved in as they come; what it holds is not asked again",
     )
-    sweep.add_argument("--workers", type=int, metavar="N", help="processes; default: one for each core")
-    sweep.add_argument(
+    parser.add_argument("--workers", type=int, metavar="N", help="processes; default: one for each core")
+    parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
         help="a dask scheduler's, such as tcp://10.0.0.1:8786, in place of processes",
     )
-    sweep.add_argument(
+    parser.add_argument(
         "--format",
         choices=("table", "json", "csv", "jsonl"),
         default="table",
         help="jsonl: each row on a line as it comes; default: table",
     )
-    _add_rows(sweep)
+    _add_rows(parser)
 
-    report = _command(commands, "report")
-    _add_graph(report, LOG_HELP)
-    report.add_argument(
+
+def _report(commands: _Commands) -> None:
+    parser = _command(commands, "report")
+    _add_graph(parser, LOG_HELP)
+    parser.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
     )
-    report.add_argument("--title", help="heading of the page; default: the file's name")
-    _add_session_options(report)
-    report.add_argument("--against", metavar="MACHINE", help="another machine: the page lists what moves")
-    report.add_argument(
+    parser.add_argument("--title", help="heading of the page; default: the file's name")
+    _add_session_options(parser)
+    parser.add_argument("--against", metavar="MACHINE", help="another machine: the page lists what moves")
+    parser.add_argument(
         "--against-release",
         choices=RELEASES,
         metavar="RELEASE",
         help="another release: the page lists what moves",
     )
-    report.add_argument(
+    parser.add_argument(
         "--run-metadata",
         metavar="FILE",
         help=f"{STEP_HELP}: its timeline, and colours by time and memory",
     )
+    _add_step(parser, "the page says what a step costs that fetches or runs this; again for more")
 
-    _add_step(report, "the page says what a step costs that fetches or runs this; again for more")
 
-    explore = _command(commands, "explore")
-    _add_graph(explore, LOG_HELP)
-    _add_session_options(explore)
-    explore.add_argument(
+def _explore(commands: _Commands) -> None:
+    parser = _command(commands, "explore")
+    _add_graph(parser, LOG_HELP)
+    _add_session_options(parser)
+    parser.add_argument(
         "--with",
         dest="shown_with",
         choices=SHOWN_WITH,
         help="lab: in JupyterLab, as a notebook to run; voila: the explorer alone; page: the file of `report`, without "
         "a kernel; default: the first that is installed of lab and voila",
     )
-    explore.add_argument("-o", "--output", metavar="FILE", help="keep the notebook, or the page, as FILE")
-    explore.add_argument("--port", type=int, help="of the server")
-    explore.add_argument("--no-browser", action="store_true", help="open no browser")
+    parser.add_argument("-o", "--output", metavar="FILE", help="keep the notebook, or the page, as FILE")
+    parser.add_argument("--port", type=int, help="of the server")
+    parser.add_argument("--no-browser", action="store_true", help="open no browser")
 
-    calibrate = _command(commands, "calibrate")
-    calibrate.add_argument(
+
+def _calibrate(commands: _Commands) -> None:
+    parser = _command(commands, "calibrate")
+    parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="where to write; default: GPUPLACE_COST_MODEL, else gpuplace/cost_model.json in XDG_CONFIG_HOME "
         "(~/.config), where it is found again",
     )
-    calibrate.add_argument(
+    parser.add_argument(
         "--tensorflow",
         metavar="PYTHON",
         help="measure kernels on the CPU of the TensorFlow (1.15 or later) that this Python has, not gpuplace's own; "
         "estimates of its steps are then those with the --release that it is",
     )
-    estimate = _command(commands, "estimate")
-    estimate.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."
-    estimate.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
-    _add_part(estimate)
-    _add_step(estimate, _FETCH_HELP)
-    estimate.add_argument("--batch", metavar="N,N,...", help=f"{_BATCH_HELP}; several for a table")
-    estimate.add_argument(
+
+
+def _estimate(commands: _Commands) -> None:
+    parser = _command(commands, "estimate")
+    parser.epilog = "Several machines or batches give a table, a row each; GPUs are those of the catalogue."
+    parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
+    _add_part(parser)
+    _add_step(parser, _FETCH_HELP)
+    parser.add_argument("--batch", metavar="N,N,...", help=f"{_BATCH_HELP}; several for a table")
+    parser.add_argument(
         "--trips", action="append", metavar="FRAME=N", help="how often the body of a loop runs"
     )
-    estimate.add_argument("--machine", action="append", dest="machines", metavar="MACHINE", help=MACHINE_HELP)
-    estimate.add_argument(
+    parser.add_argument("--machine", action="append", dest="machines", metavar="MACHINE", help=MACHINE_HELP)
+    parser.add_argument(
         "--gpu-machine", action="append", metavar="MACHINE", help="a further machine; again for more"
     )
-    _add_release(estimate)
-    _add_config(estimate)
-    estimate.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
-    _add_visible_devices(estimate)
-    estimate.add_argument(
+    _add_release(parser)
+    _add_config(parser)
+    parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    _add_visible_devices(parser)
+    parser.add_argument(
         "--table", choices=("nodes", "devices", "copies", "memory", "ops"), help="list these instead"
     )
-    estimate.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
-    _add_rows(estimate)
-
-    devices = _command(commands, "devices")
-    _add_machine(devices)
-    _add_release(devices)
-    _add_config(devices)
-    devices.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
-    return parser
+    parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
+    _add_rows(parser)
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
-) -> argparse.ArgumentParser:
+def _devices(commands: _Commands) -> None:
+    parser = _command(commands, "devices")
+    _add_machine(parser)
+    _add_release(parser)
+    _add_config(parser)
+    parser.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+
+
+def _command(commands: _Commands, name: str) -> argparse.ArgumentParser:
     help_text = COMMANDS[name]
     return commands.add_parser(
         name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", allow_abbrev=False

@@ -108,6 +108,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_graph(blame)
     _add_session_options(blame)
     blame.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
+    _add_step(blame, f"findings are about a step that fetches or runs this; {_FETCH_HELP}")
+    blame.add_argument("--batch", type=int, metavar="N", help=f"{_BATCH_HELP}; default: 32, where it is open")
     blame.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
 
     diff = _command(commands, "diff")
@@ -311,6 +313,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     _add_step(report, "the page says what a step costs that fetches or runs this; again for more")
+    report.add_argument(
+        "--batch", type=int, metavar="N", help=f"{_BATCH_HELP}; default: 32, where it is open"
+    )
 
     explore = _command(commands, "explore")
     _add_graph(explore, LOG_HELP)
@@ -358,7 +363,9 @@ def build_parser() -> argparse.ArgumentParser:
     estimate.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
     _add_visible_devices(estimate)
     estimate.add_argument(
-        "--table", choices=("nodes", "devices", "copies", "memory", "ops"), help="list these instead"
+        "--table",
+        choices=("nodes", "devices", "copies", "memory", "ops", "findings"),
+        help="list these instead",
     )
     estimate.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
     _add_rows(estimate)

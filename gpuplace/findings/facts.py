@@ -238,12 +238,17 @@ class StepFacts:
     # What belongs to what
 
     @cached_property
-    def is_model(self) -> Bools:
+    def takes_weights(self) -> Bools:
         """[nodes] that depend on a variable; in a graph without, on a product or a convolution."""
         starts = self.is_variable
         if not starts.any():
             starts = np.array([work.model in _PRODUCTS for work in self.step.works] or [False], dtype=bool)
         return self.reached(starts)
+
+    @cached_property
+    def is_model(self) -> Bools:
+        """[nodes] that depend on weights or gradients."""
+        return self.takes_weights | self.reached(self.is_gradient)
 
     @cached_property
     def is_input(self) -> Bools:
@@ -254,9 +259,9 @@ class StepFacts:
         return self.reached(sources) & ~self.is_model & ~self.is_variable
 
     @cached_property
-    def forward(self) -> Ints:
-        """[nodes] the op whose gradient each node computes; -1 for others."""
-        index, scopes = self.graph.index, {}
+    def op_of(self) -> Ints:
+        """[nodes] the op whose gradient each node computes, by its position in the whole graph; -1 for others."""
+        index, scopes = self.placement.graph.index, {}
         found = np.full(len(self.graph), -1, dtype=np.int64)
         for node, name in enumerate(self.names):
             scope = _gradient_scope(name)
@@ -268,9 +273,32 @@ class StepFacts:
         return found
 
     @cached_property
+    def is_gradient(self) -> Bools:
+        """[nodes] that compute the gradient of an op."""
+        found: Bools = self.op_of >= 0
+        return found
+
+    @cached_property
+    def forward(self) -> Ints:
+        """[nodes] the op whose gradient each node computes, by its position in the step; -1 for others.
+
+        A step that needs a gradient alone does not run the op.
+        """
+        position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
+        position[self.step.part.nodes] = np.arange(len(self.graph))
+        found: Ints = position[self.op_of]
+        return found
+
+    @cached_property
+    def device_of_op(self) -> Ints:
+        """[nodes] device of the op whose gradient each node computes; -1 for others."""
+        found: Ints = np.append(self.placement.devices, -1)[self.op_of]
+        return found
+
+    @cached_property
     def gradients_apart(self) -> Bools:
         """[nodes] gradients that run on another device than their op."""
-        is_apart = (self.forward >= 0) & (self.device != self.device[self.forward])
+        is_apart = (self.device_of_op >= 0) & (self.device != self.device_of_op)
         found: Bools = is_apart & ~self.keeps_variable & self.runs
         return found
 
@@ -332,7 +360,7 @@ class StepFacts:
         if not self.tower_gpus or not self.is_trained:
             return np.zeros(len(self.graph), dtype=bool)
         several = (self.gpus_of & (self.gpus_of - 1)) != 0
-        is_open = ~self.keeps_variable & self.runs & (self.forward < 0) & self.is_model
+        is_open = ~self.keeps_variable & self.runs & ~self.is_gradient & self.is_model
         found = (several & is_open).tolist()
         may_join, device = is_open.tolist(), self.device.tolist()
         for node in reversed(self.order):
@@ -444,9 +472,10 @@ class StepFacts:
             nodes: [nodes] bool, or positions.
         """
         chosen = _positions(nodes)
-        ops = np.where(self.forward[chosen] >= 0, self.forward[chosen], chosen)
+        ops = np.where(self.op_of[chosen] >= 0, self.op_of[chosen], self.step.part.nodes[chosen])
         weights = self.seconds[chosen] + 1e-9  # so that nodes that take no time count, too
-        return scopes([self.names[op] for op in ops.tolist()], weights.tolist())
+        names = self.placement.graph.names
+        return scopes([names[op] for op in ops.tolist()], weights.tolist())
 
     def names_of(self, nodes: Any) -> tuple[str, ...]:
         """Names of some nodes.

@@ -22,19 +22,26 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
         facts: the step.
         trials: tries changes.
     """
-    apart, forward, device = facts.gradients_apart, facts.forward, facts.device
+    apart, device, home = facts.gradients_apart, facts.device, facts.device_of_op
     copied = facts.copied(targets=apart)
     if copied.seconds + float(facts.seconds[apart].sum()) < WORTH_TRYING * facts.step.step_time:
         return []
     nodes = np.flatnonzero(apart)
-    trial = trials.with_requests(dict(zip(nodes.tolist(), device[forward[nodes]].tolist(), strict=True)))
+    homes = dict(zip(nodes.tolist(), home[nodes].tolist(), strict=True))
+    trial = trials.with_requests(homes)
+    rest = _left_behind(facts)
+    with_rest = trials.with_requests(homes | rest) if rest else None
+    moves_rest = with_rest is not None and (
+        trial is None or with_rest.gain >= trial.gain + WORTH_TRYING * facts.step.step_time
+    )
+    trial = with_rest if moves_rest else trial
     if trial is None:
         return []
     here = [facts.labels[one] for one in np.unique(device[nodes]).tolist()]
-    there = [facts.labels[one] for one in np.unique(device[forward[nodes]]).tolist()]
+    there = [facts.labels[one] for one in np.unique(home[nodes]).tolist()]
     cause = (
         f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that they "
-        f"belong to ({facts.where(np.unique(forward[nodes]))}) are on {listed(there)}."
+        f"belong to ({facts.where(nodes)}) are on {listed(there)}."
     )
     if copied.tensors:
         cause += (
@@ -48,7 +55,12 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
             GRADIENTS,
             f"Gradients of layers on {listed(there)} run on {listed(here)}",
             cause,
-            "Pass colocate_gradients_with_ops=True, so that each gradient runs on the device of its op.",
+            "Pass colocate_gradients_with_ops=True, so that each gradient runs on the device of its op"
+            + (
+                f", and compute {facts.where(sorted(rest))} in the block of the last layer."
+                if moves_rest
+                else "."
+            ),
             "train_op = optimizer.minimize(loss, colocate_gradients_with_ops=True)",
             facts.names_of(nodes),
             tuple(dict.fromkeys([*there, *here])),
@@ -56,3 +68,28 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
             moved=trial.moved,
         )
     ]
+
+
+def _left_behind(facts: StepFacts) -> dict[int, int]:
+    """What asks for no device and takes the results of one other GPU alone, as a loss outside of all blocks does.
+
+    Returns:
+        Node to that GPU, gradients included, by their positions.
+    """
+    found: dict[int, int] = {}
+    device, takes_weights = facts.device.tolist(), facts.takes_weights.tolist()
+    stays = (facts.keeps_variable | facts.is_constant | ~facts.runs).tolist()
+    requested, forward = facts.graph.device.tolist(), facts.forward.tolist()
+    for node in facts.order:
+        if stays[node] or requested[node] or not takes_weights[node]:
+            continue
+        if forward[node] >= 0:  # a gradient is with its op
+            if forward[node] in found:
+                found[node] = found[forward[node]]
+            continue
+        sources = {
+            found.get(before, device[before]) for before in facts.inputs[node] if takes_weights[before]
+        }
+        if len(sources) == 1 and sources != {device[node]} and facts.is_gpu[next(iter(sources))]:
+            found[node] = sources.pop()
+    return found

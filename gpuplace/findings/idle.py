@@ -53,7 +53,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
     gpus = [] if trial is None else sorted({label for _, label in trial.moved if label.startswith("GPU")})
     if trial is None or not gpus:
         return []
-    ops = np.where(facts.forward[nodes] >= 0, facts.forward[nodes], nodes)
+    ops = np.where(facts.is_gradient[nodes], facts.op_of[nodes], step.part.nodes[nodes])
     where, count = facts.where(is_pinned), len(nodes)
     asked = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
     shares = [

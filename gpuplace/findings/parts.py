@@ -73,7 +73,7 @@ class _Parts:
         for node in self.facts.order:
             if shared[node]:
                 continue
-            op = forward[node]
+            op = forward[node]  # of a gradient
             if op >= 0 and not shared[op] and not joins[op]:
                 self.join(op, node)
                 continue

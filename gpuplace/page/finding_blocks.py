@@ -7,6 +7,7 @@ from typing import Any
 from gpuplace.findings.finding import Finding, Findings
 from gpuplace.tables.blocks import Block, text_block
 from gpuplace.tables.findings import NOTHING, harmless_text, saving_text
+from gpuplace.tables.text import printable
 
 HEADING = "What stands out"
 """Heading of the blocks."""
@@ -28,7 +29,12 @@ def finding_blocks(found: Findings) -> list[Block]:
                 "caption": HEADING,
                 "columns": ["finding", "predicted", "cause", "what to change"],
                 "rows": [
-                    [{"strong": one.headline}, _saving(one, found.step_time), one.cause, _fix(one)]
+                    [
+                        {"strong": printable(one.headline)},
+                        _saving(one, found.step_time),
+                        printable(one.cause),
+                        _fix(one),
+                    ]
                     for one in found
                 ],
                 "look": "prose",
@@ -48,4 +54,5 @@ def _saving(one: Finding, step_time: float) -> Any:
 
 
 def _fix(one: Finding) -> Any:
-    return {"text": one.fix, "code": one.code} if one.code else one.fix
+    fix = printable(one.fix)
+    return {"text": fix, "code": "\n".join(map(printable, one.code.split("\n")))} if one.code else fix

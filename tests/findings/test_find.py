@@ -88,6 +88,20 @@ def test_the_gain_is_what_the_program_saves_when_it_is_changed_so():
     )
 
 
+def test_a_loss_outside_of_all_blocks_goes_with_the_last_layer():
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, [8192, 1024], "rows")
+        for layer in range(8):
+            with tf.device(f"/gpu:{layer // 4}"):
+                rows = dense(rows, 1024, f"dense_{layer}")
+        loss = tf.reduce_mean(tf.square(rows), name="loss")
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        one = findings(tf.estimate(graph, train, machine="2x V100"))[0]
+    assert one.kind == GRADIENTS
+    assert one.fix.endswith("on the device of its op, and compute Square in the block of the last layer.")
+    assert ("gradients/Square_grad/Mul_1", "GPU:1") in one.moved
+
+
 def test_moved_nodes_are_where_the_change_puts_them():
     one = found(program_of("bert_over_two_gpus"))[0]
     right = estimated(program_of("bert_with_its_gradients"))

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from gpuplace.advisor.problem import Floats, Problem, group_seconds, topological_order
+from gpuplace.advisor.records import Step
+from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
 _CUTS = 48
 """How many values of a, and of b, are tried."""
@@ -26,7 +28,7 @@ def step_bound(problem: Problem, step: Any, loops: Any, in_lists: bool) -> float
     Args:
         problem: one that ``checked`` let pass.
         step: a ``Step`` of the problem, as the loops take it.
-        loops: ``list_loops``, as they stand or compiled.
+        loops: this module, as it stands or compiled.
         in_lists: whether they run as they stand.
     """
     nodes, devices = problem.node_count, len(problem.devices)
@@ -150,3 +152,102 @@ def _shared(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
             if dual(trial) >= best:
                 share, best = trial, dual(trial)
     return max(largest, best), share
+
+
+def at_least(step: Step, edge: int, one: int, other: int) -> float:
+    """What passes at least from the end of a kernel until another device can begin with what it made.
+
+    Args:
+        step: a ``Step``.
+        edge: what leads from one to the other.
+        one: where it is made.
+        other: where it is read.
+    """
+    if step.host_reads[edge] == 1 and step.host >= 0 and one != other:
+        other = step.host
+    if one == other or step.is_signal[edge] == 1:
+        return 0.0
+    way = one * step.device_count + other
+    if step.channel[way] < 0:
+        return 0.0
+    return float(step.latency[way] + step.units[edge] * step.per_unit[way])
+
+
+def is_early(step: Step, edge: int, one: int) -> bool:
+    """Whether a reader need not wait for the kernels before: a GPU's node that works in the host's memory, as `Shape`.
+
+    Args:
+        step: a ``Step``.
+        edge: what leads to the reader.
+        one: where what it reads is made.
+    """
+    return bool(step.host >= 0 and step.is_pool[one] == 0 and step.host_made[edge] == 1)
+
+
+def takes(step: Step, node: int, one: int) -> float:
+    """What a node keeps those waiting who read it; infinite where it cannot run.
+
+    Args:
+        step: a ``Step``.
+        node: which.
+        one: the device.
+    """
+    at = node * step.device_count + one
+    if step.is_pool[one] == 1 and step.seconds[at] < float("inf"):
+        return float(step.seconds[at] + step.starts[at])
+    return float(step.seconds[at])
+
+
+def earliest_ends(step: Step, order: Wholes, begin: Reals, end: Reals) -> None:
+    """When each node can be done at the earliest on each device, wherever all before it are.
+
+    Args:
+        step: a ``Step``.
+        order: ``[nodes]``, topological.
+        begin: ``[nodes, devices]`` of zeros; written.
+        end: ``[nodes, devices]``; written.
+    """
+    devices = step.device_count
+    for node in order:
+        row = node * devices
+        for one in range(devices):
+            end[row + one] = begin[row + one] + takes(step, node, one)
+        for edge in range(step.first[node], step.first[node + 1]):
+            for other in range(devices):
+                soonest = float("inf")
+                for one in range(devices):
+                    if end[row + one] < float("inf"):
+                        value = 0.0
+                        if not is_early(step, edge, one):
+                            value = end[row + one] + at_least(step, edge, one, other)
+                        if value < soonest:
+                            soonest = value
+                where = step.readers[edge] * devices + other
+                if soonest > begin[where]:
+                    begin[where] = soonest
+
+
+def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:
+    """What passes at least from the end of each node on each device to the end of the step, wherever all after it are.
+
+    Args:
+        step: a ``Step``.
+        order: ``[nodes]``, topological.
+        rest: ``[nodes, devices]`` of zeros; written.
+    """
+    devices = step.device_count
+    for place in range(len(order) - 1, -1, -1):
+        node = order[place]
+        for edge in range(step.first[node], step.first[node + 1]):
+            reader = step.readers[edge]
+            for one in range(devices):
+                if is_early(step, edge, one):
+                    continue
+                soonest = float("inf")
+                for other in range(devices):
+                    value = takes(step, reader, other) + rest[reader * devices + other]
+                    value += at_least(step, edge, one, other)
+                    if value < soonest:
+                        soonest = value
+                if soonest > rest[node * devices + one]:
+                    rest[node * devices + one] = soonest

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor import latency_loops, list_loops, load_loops, step_time
+from gpuplace.advisor import bounds, latency_loops, load_loops, step_time
 from gpuplace.advisor.network import blocks_of, network_of
-from gpuplace.advisor.problem import Ints, Problem, adjacency, topological_order
+from gpuplace.advisor.problem import Ints, Problem
 from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network
 from gpuplace.advisor.step_arrays import new_step_work, step_of
 from gpuplace.numerics.compiled.arrays import as_lists
@@ -37,9 +37,7 @@ def loops_of(objective: str, is_countable: bool) -> list[list[Any]]:
         search = latency_loops.try_all_latencies if is_countable else latency_loops.anneal_latency
         return [[search, latency_loops.latency, *first]]
     search = step_time.try_all_steps if is_countable else step_time.anneal_steps
-    lists: list[Any] = [list_loops.schedule, list_loops.upward_ranks, list_loops.idle_nodes]
-    bounds: list[Any] = [list_loops.earliest_ends, list_loops.shortest_rests]
-    return [[search, step_time.step_time], [*lists, *bounds, *first]]
+    return [[search, step_time.step_time], [bounds.earliest_ends, bounds.shortest_rests, *first]]
 
 
 def prepare(objective: str, is_countable: bool, meanwhile: Callable[[], None] | None = None) -> float:
@@ -83,10 +81,10 @@ class Ground:
         self.arrays = network_of(problem)
         self.block_arrays = blocks_of(problem) if objective == "latency" else None
         self.step_arrays = step_of(problem) if objective == "step_time" else None
-        modules: Any = load_loops, latency_loops, step_time, list_loops
+        modules: Any = load_loops, latency_loops, step_time, bounds
         chosen = [compiled_functions(module) for module in modules] if is_compiled else modules
         self.in_lists = chosen[0] is load_loops
-        self.load_loops, self.latency_loops, self.step_time, self.list_loops = chosen
+        self.load_loops, self.latency_loops, self.step_time, self.bounds = chosen
         self.net: Any = self.walked(self.arrays)
         self.blocks: Any = self.walked(self.block_arrays)
         self.step: Any = self.walked(self.step_arrays)
@@ -106,51 +104,6 @@ class Ground:
         from gpuplace.numerics.compiled.record_types import Packed
 
         return Packed(record)
-
-    def scheduled(self, weight: float, window: int) -> Ints:
-        """A split by list scheduling.
-
-        Args:
-            weight: how much copies count in the ranks.
-            window: see ``list_loops.schedule``.
-        """
-        step = self.step_arrays
-        assert step is not None
-        nodes, devices, groups = step.node_count, step.device_count, self.problem.group_count
-        tensor_of = np.repeat(np.arange(len(step.source)), np.diff(step.reader_start))
-        before_start, before = adjacency(step.readers, tensor_of, nodes)
-
-        def of(array: Any) -> Any:
-            return array.tolist() if self.in_lists else array
-
-        rank, idle, order = (
-            of(np.zeros(nodes)),
-            of(np.zeros(nodes, np.int64)),
-            of(topological_order(self.problem)),
-        )
-        before_start, before = of(before_start), of(before)
-        self.list_loops.upward_ranks(self.step, order, weight, rank)
-        self.list_loops.idle_nodes(self.step, order, before_start, before, idle)
-        device = of(np.zeros(groups, np.int64))
-        self.list_loops.schedule(
-            self.step,
-            of(self.arrays.seconds),
-            of(self.arrays.sizes),
-            of(self.arrays.rooms),
-            before_start,
-            before,
-            rank,
-            window,
-            idle,
-            of(np.zeros(nodes, np.int64)),
-            of(np.zeros(nodes, np.int64)),
-            of(np.zeros(nodes, np.int64)),
-            of(np.zeros(nodes)),
-            of(np.zeros(devices)),
-            of(np.zeros(devices)),
-            device,
-        )
-        return np.array(device, np.int64)
 
 
 class Chain:

@@ -55,8 +55,7 @@ class Costs:
         if problem.host_reads is not None and problem.host_made is not None and len(transfer):
             stays = (tensors >= 0) & problem.host_reads & problem.host_made[tensors]  # nothing is copied
             self.units = np.where(stays, 0.0, self.units)
-        links = problem.links
-        assert links is not None
+        links = problem.copy_links
         self.per_unit, self.latency = links.per_unit, links.latency
         edges = np.arange(len(problem.sources))
         self.in_start, self.in_edges = (one.tolist() for one in adjacency(problem.readers, edges, self.count))

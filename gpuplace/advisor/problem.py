@@ -148,6 +148,16 @@ class Problem:
         return self.tensors, self.tensor_transfer
 
     @property
+    def copy_links(self) -> Links:
+        """How copies go; where that is not said, as a device's ``link`` has it, from each device one at a time."""
+        if self.links is not None:
+            return self.links
+        cost = np.array([device.link for device in self.devices], float)
+        per_unit = np.maximum(cost[:, None], cost[None, :])
+        channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
+        return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
+
+    @property
     def group_count(self) -> int:
         """How many groups there are, those of one node included."""
         return int(self.groups.max()) + 1 if len(self.groups) else 0

@@ -100,9 +100,8 @@ class Blocks(NamedTuple):
 class Step(NamedTuple):
     """A step as the time of its splits is computed; arrays or lists as in ``Network``.
 
-    The clock of the step runs on the devices of its graph, which may be more than the problem's; list schedules and
-    bounds go by the problem's nodes and tensors. A tensor there has readers; that a node is done, for those who wait
-    for no more, is one too.
+    The clock of the step runs on the devices of its graph, which may be more than the problem's; bounds go
+    by the problem's nodes and edges.
     """
 
     graph: StepGraph
@@ -128,37 +127,29 @@ class Step(NamedTuple):
     """``[gates + 1]``."""
     awaited: Wholes
     """Groups that each of the gates waits for; -1 less the device of the graph for what has its own."""
-    # nodes and tensors of the problem
+    # nodes and edges of the problem
     node_count: int
     device_count: int
     host: int
     """The host's device; -1: there is none."""
-    group: Wholes
-    """``[nodes]``."""
     seconds: Reals
     """``[nodes, devices]``."""
     starts: Reals
     """``[nodes, devices]``: time of a worker."""
     is_pool: Wholes
     """``[devices]``: 1 or 0."""
-    held: Reals
-    """``[nodes]``: for how long each has all cores of a pool."""
-    tensor_start: Wholes
-    """``[nodes + 1]``: where its tensors begin."""
-    source: Wholes
-    """``[tensors]``: node."""
-    units: Reals
-    """``[tensors]``."""
-    is_signal: Wholes
-    """``[tensors]``: 1 or 0."""
-    host_made: Wholes
-    """``[tensors]``: 1 where it is in the host's memory even if it is made on a GPU."""
-    reader_start: Wholes
-    """``[tensors + 1]``."""
+    first: Wholes
+    """``[nodes + 1]``: where the edges from each begin."""
     readers: Wholes
-    """Nodes, once an edge."""
+    """``[edges]``: node."""
+    units: Reals
+    """``[edges]`` of the tensor that each carries."""
+    is_signal: Wholes
+    """``[edges]``: 1 where it carries none."""
+    host_made: Wholes
+    """``[edges]``: 1 where the tensor is in the host's memory even if it is made on a GPU."""
     host_reads: Wholes
-    """For each of ``readers``: 1 where it needs it in the host's memory even on a GPU."""
+    """``[edges]``: 1 where the reader needs it in the host's memory even on a GPU."""
     per_unit: Reals
     """``[devices, devices]``."""
     latency: Reals

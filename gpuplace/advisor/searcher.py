@@ -21,6 +21,7 @@ from gpuplace.advisor.chains import Chain, Ground, prepare
 from gpuplace.advisor.divisions import best_division, down_sets, likeness, prefixes
 from gpuplace.advisor.exact import Proof, can_prove
 from gpuplace.advisor.network import orders
+from gpuplace.advisor.placers import Costs, earliest_first, heft
 from gpuplace.advisor.problem import Ints, Problem, group_seconds
 from gpuplace.advisor.records import Lattice
 from gpuplace.errors import InvalidArgumentError
@@ -42,8 +43,11 @@ COLD = 2e-5
 """The temperature at the end of a round."""
 _NEAR = 1.1
 """A chain begins from another of the first splits where that is no more than so many times the best."""
-LISTS = (("HEFT", 1.0, 1), ("HEFT, copies free", 0.0, 1), ("ETF", 1.0, 64))
-"""List schedules to begin with: name, weight of copies in the ranks, how many of the ready are compared."""
+PLACERS: tuple[tuple[str, Callable[[Costs], list[int]]], ...] = (("HEFT", heft), ("ETF", earliest_first))
+"""List schedules to begin with."""
+LISTED, LISTED_SECONDS, LISTED_PART = 40_000, 1e-5, 0.05
+"""Nodes times devices that they are made for where no time is given; what each of these takes, about; and the part of
+the time that a schedule may take."""
 _ALL = 100_000
 """Where there are no more splits than these, all are tried: the best of them is the best possible."""
 _SMALL = 20_000
@@ -199,7 +203,7 @@ class Searcher:
         step = self.ground.step_arrays
         if step is None:
             return lower_bound(self.problem, self.objective)
-        return step_bound(self.problem, self.ground.step, self.ground.list_loops, self.in_lists)
+        return step_bound(self.problem, self.ground.step, self.ground.bounds, self.in_lists)
 
     def begin(self, start: float) -> None:
         """Meets the splits to begin with.
@@ -246,9 +250,10 @@ class Searcher:
             ):
                 name = f"all on {self.problem.devices[device].name}"
                 self.meet(np.where(np.isinf(runs[:, device]), runs.argmin(axis=1), device), name)
-        if self.objective == "step_time":
-            for name, weight, window in LISTS:
-                self.meet(self.ground.scheduled(weight, window), name)
+        if self.objective == "step_time" and not self.given and self._may_list():
+            costs = Costs(self.problem)
+            for name, placer in PLACERS:
+                self.meet(of_groups(self.problem, placer(costs)), name)
         is_step = self.objective == "step_time"
         is_slow = is_step or (self.in_lists and self.steps is None)
         if not is_step:
@@ -261,6 +266,13 @@ class Searcher:
             cuts = np.unique(np.linspace(0, groups, min(groups, most) + 1).astype(np.int64))
             self._divide(prefixes(order, cuts), f"contiguous {number}")
         return self._ranked()
+
+    def _may_list(self) -> bool:
+        """Whether there is time for list schedules."""
+        size = self.problem.node_count * len(self.problem.devices)
+        if self.steps is not None:
+            return size <= LISTED
+        return size * LISTED_SECONDS <= LISTED_PART * self.seconds
 
     def _ranked(self) -> list[Ints]:
         """The splits to begin with, the best first; of those that come to the same, which mostly are the same, one."""

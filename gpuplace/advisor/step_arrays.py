@@ -6,16 +6,15 @@ is made: a node of the problem is an item, and a device is a column of costs and
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-from gpuplace.advisor.problem import Floats, Ints, Links, Problem, adjacency
+import numpy as np
+
+from gpuplace.advisor.problem import Ints, Links, Problem, adjacency
 from gpuplace.advisor.records import Step, StepWork
 from gpuplace.cost.step_clock import new_clock
 from gpuplace.cost.step_graph import NO_STREAM, Costs, StepGraph, Ways
 from gpuplace.numerics.compiled.arrays import as_arrays
-
-Bools = NDArray[np.bool_]
 
 
 def step_of(problem: Problem) -> Step:
@@ -24,28 +23,13 @@ def step_of(problem: Problem) -> Step:
     Args:
         problem: one that `checked` let pass.
     """
-    nodes, devices = problem.node_count, len(problem.devices)
-    kinds = [device.kind for device in problem.devices]
-    tensors, transfer = problem.carried
-    # a signal is a tensor of its source, the first
-    key = np.where(tensors < 0, problem.sources, nodes + tensors)
-    unique, tensor = np.unique(np.stack([problem.sources, tensors >= 0, key], 1), axis=0, return_inverse=True)
-    tensor = tensor.reshape(-1)
-    source, is_tensor = unique[:, 0], unique[:, 1] == 1
-    units = np.zeros(len(unique))
-    units[is_tensor] = transfer[unique[is_tensor, 2] - nodes]
-    made, read = np.zeros(len(unique), np.int64), np.zeros(len(tensors), np.int64)
-    if problem.host_made is not None:
-        made[is_tensor] = problem.host_made[unique[is_tensor, 2] - nodes]
-    if problem.host_reads is not None:
-        read[:] = problem.host_reads
-    reader_start, readers = adjacency(tensor, problem.readers, len(unique))
+    nodes, kinds = problem.node_count, [device.kind for device in problem.devices]
     pools = [at for at, device in enumerate(problem.devices) if device.is_pool]
-    links = problem.links or _plain_links(problem)
+    links = problem.copy_links
     starts = problem.starts if problem.starts is not None else np.zeros_like(problem.seconds)
-    held = problem.held if problem.held is not None else np.zeros(nodes)
-    tensor_start = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=nodes)))).astype(np.int64)
-    graph, costs, ways = _clocked(problem, links, tensor, source, is_tensor, units, made, read)
+    first, order = adjacency(problem.sources, np.arange(len(problem.sources)), nodes)
+    edges = _edges(problem, order)
+    graph, costs, ways = _clocked(problem, links, first, edges)
     return Step(
         graph=graph,
         costs=costs,
@@ -53,25 +37,35 @@ def step_of(problem: Problem) -> Step:
         threads=problem.devices[pools[0]].workers if pools else max(1, nodes),
         **_assigned(problem),
         node_count=nodes,
-        device_count=devices,
+        device_count=len(kinds),
         host=pools[0] if pools else -1,
-        group=problem.groups.astype(np.int64),
         seconds=problem.seconds[:, kinds].ravel(),
         starts=starts[:, kinds].ravel(),
         is_pool=np.array([device.is_pool for device in problem.devices], np.int64),
-        held=held.astype(float),
-        tensor_start=tensor_start,
-        source=source.astype(np.int64),
-        units=units,
-        is_signal=(~is_tensor).astype(np.int64),
-        host_made=made,
-        reader_start=reader_start,
-        readers=readers.astype(np.int64),
-        host_reads=adjacency(tensor, read, len(unique))[1],
+        first=first,
+        **{name: edges[name] for name in edges if name not in ("tensor", "source")},
         per_unit=np.asarray(links.per_unit, float).ravel(),
         latency=np.asarray(links.latency, float).ravel(),
         channel=np.asarray(links.channel, np.int64).ravel(),
     )
+
+
+def _edges(problem: Problem, order: Ints) -> dict[str, Any]:
+    """What `Step` says of edges, in the order of their sources."""
+    tensors, transfer = problem.carried
+    tensors = tensors[order]
+    is_signal, none = tensors < 0, np.zeros(len(order), np.int64)
+    of = np.where(is_signal, 0, tensors)
+    made, reads = problem.host_made, problem.host_reads
+    return {
+        "tensor": tensors,
+        "source": problem.sources[order].astype(np.int64),
+        "readers": problem.readers[order].astype(np.int64),
+        "units": np.where(is_signal, 0.0, np.append(transfer, 0.0)[of]),
+        "is_signal": is_signal.astype(np.int64),
+        "host_made": none if made is None else np.where(is_signal, 0, np.append(made, False)[of]),
+        "host_reads": none if reads is None else reads[order].astype(np.int64),
+    }
 
 
 def _assigned(problem: Problem) -> dict[str, Ints]:
@@ -107,46 +101,33 @@ def _assigned(problem: Problem) -> dict[str, Ints]:
 
 
 def _clocked(
-    problem: Problem,
-    links: Links,
-    tensor: Ints,
-    source: Ints,
-    is_tensor: Bools,
-    units: Floats,
-    made: Ints,
-    read: Ints,
+    problem: Problem, links: Links, first: Ints, edges: dict[str, Any]
 ) -> tuple[StepGraph, Costs, Ways]:
     """What the clock runs.
 
     Args:
         problem: of it.
-        links: of the problem, or plain ones.
-        tensor: [edges] what each carries.
-        source: [tensors] the node of each, in order.
-        is_tensor: [tensors] whether it is one, and not a signal.
-        units: [tensors].
-        made: [tensors] 1 where it is made in the host's memory.
-        read: [edges] 1 where it is read there.
+        links: of the problem.
+        first: [nodes + 1] where the edges from each begin.
+        edges: as `_edges` has them.
     """
     if problem.exact is not None:
         clock = problem.exact.clock
         return clock.graph, as_arrays(clock.costs), clock.ways
-    nodes, edges, devices = problem.node_count, len(problem.sources), problem.devices
+    nodes, devices = problem.node_count, problem.devices
     every, none = np.arange(len(devices)), np.zeros(nodes, np.int64)
     is_pool = np.array([device.is_pool for device in devices])
     has_host = bool(is_pool.any())
     host = int(is_pool.argmax())
     gpu = np.where(is_pool, -1, np.cumsum(~is_pool) - 1)
     # to the clock the first tensor of each node is its signal, whether anybody waits for it or not
-    counts = np.bincount(source[is_tensor], minlength=nodes)
-    first_tensor = np.concatenate(([0], np.cumsum(1 + counts)))
-    number = first_tensor[source]
-    before = (np.cumsum(counts) - counts)[source[is_tensor]]
-    number[is_tensor] += 1 + np.arange(len(before)) - before
-    nbytes, is_made = np.zeros(int(first_tensor[-1])), np.zeros(int(first_tensor[-1]), np.int64)
-    nbytes[number], is_made[number] = units, made
-    first, order = adjacency(problem.sources, np.arange(edges), nodes)
-    is_turned = (read != made[tensor]) & is_tensor[tensor] & has_host
+    signals = np.arange(nodes + 1) * (len(problem.carried[1]) + 1)
+    keys = signals[edges["source"]] + edges["tensor"] + 1
+    kept = np.unique(np.concatenate((signals[:-1], keys)))
+    tensor = np.searchsorted(kept, keys)
+    nbytes, is_made = np.zeros(len(kept)), np.zeros(len(kept), np.int64)
+    nbytes[tensor], is_made[tensor] = edges["units"], edges["host_made"]
+    is_turned = (edges["host_reads"] != edges["host_made"]) & (edges["is_signal"] == 0) & has_host
     graph = StepGraph(
         item_count=nodes,
         device_count=len(devices),
@@ -169,11 +150,11 @@ def _clocked(
         weight=np.ones(nodes),
         waits=np.bincount(problem.readers, minlength=nodes),
         first=first,
-        after=problem.readers[order].astype(np.int64),
-        tensor=number[tensor][order],
-        reads_in_host=read[order],
-        is_turned=is_turned[order].astype(np.int64),
-        first_tensor=first_tensor,
+        after=edges["readers"],
+        tensor=tensor,
+        reads_in_host=edges["host_reads"],
+        is_turned=is_turned.astype(np.int64),
+        first_tensor=np.searchsorted(kept, signals),
         nbytes=nbytes,
         is_made_in_host=is_made,
     )
@@ -227,14 +208,6 @@ def _ways(links: Links, gpu: Ints) -> Ways:
             link=link,
             rate=1.0 / (np.empty(0) if links.pace is None else links.pace)[link],
         )
-
-
-def _plain_links(problem: Problem) -> Links:
-    """The links of a problem that has none: what a device costs, from each one copy at a time."""
-    cost = np.array([device.link for device in problem.devices], float)
-    per_unit = np.maximum(cost[:, None], cost[None, :])
-    channel = np.repeat(np.arange(len(cost))[:, None], len(cost), axis=1)
-    return Links(per_unit, np.zeros_like(per_unit), np.where(per_unit > 0, channel, -1))
 
 
 def new_step_work(step: Step) -> StepWork:

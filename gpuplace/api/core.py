@@ -1,7 +1,6 @@
-"""Graphs, ops and variables: the names of ``gpuplace`` that are loaded when the first of them is asked for.
+"""Graphs, ops and variables: the names of ``gpuplace`` that load together, when a program uses one of them.
 
-They come together, because a tensor's operators, conversions and gradients are there only with all common ops. What
-only places a graph from a file asks for none of them.
+The operators, conversions and gradients of a tensor need all common ops. Placing a graph from a file needs none.
 """
 
 from gpuplace.api import compat as compat

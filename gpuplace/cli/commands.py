@@ -26,12 +26,15 @@ def place(arguments: argparse.Namespace) -> int:
         print(placement.log(placement.release).rstrip("\n"))
         return 0
     columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
-    rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
+    nodes = range(len(placement.graph))
+    shown = nodes[: arguments.limit]
+    rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement, shown)]
     if placement.graph.part and arguments.format == "table":
         print(placement.subject.text(placement.release), file=sys.stderr)
     if arguments.format == "table" and terminal_width() is not None:
         print(summary_text(placement))
-    print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
+    more = len(nodes) - len(shown)
+    print(render(rows, arguments.format, columns, more=more, full_names=arguments.full_names))
     return 0
 
 
@@ -73,6 +76,7 @@ def blame(arguments: argparse.Namespace) -> int:
                 "rule": row.rule.value,
                 "op_types": ", ".join(row.op_types),
                 "dtypes": ", ".join(row.dtypes),
+                "devices": ", ".join(row.devices),
             }
             for row in found
         ]

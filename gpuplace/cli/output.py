@@ -28,6 +28,7 @@ def render(
     columns: Sequence[str] | None = None,
     *,
     limit: int | None = None,
+    more: int = 0,
     full_names: bool = False,
 ) -> str:
     """The rows as text, without a line break at its end.
@@ -40,6 +41,7 @@ def render(
         form: "table", "json" or "csv".
         columns: The keys in order; those of the first row by default.
         limit: How many rows to print; a table counts the rest.
+        more: Rows that are not given; a table counts them, too.
         full_names: Whether a table says all on a terminal too.
     """
     names = list(columns if columns is not None else rows[0] if rows else ())
@@ -48,7 +50,7 @@ def render(
         cells = ([row[name] for name in names] for row in rows)
         if width is not None:
             cells = ([_short(cell) for cell in row] for row in cells)
-        return table_text(names, cells, limit, width=width)
+        return table_text(names, cells, limit, more, width)
     rows = rows[:limit]
     if form == "json":
         return json.dumps([{name: row[name] for name in names} for row in rows], indent=1)

@@ -44,8 +44,8 @@ these take so long is a round figure.
 """
 _IS_OVER, _GOES_ON, _BEGINS, _WAKES = range(4)
 """Events of an item: it is over, the thread that started it goes on, a copy may begin, a thread has woken up for it."""
-_UNSENT, _SEVERAL = -2, -1
-"""In the place of the edge that needs a copy: none does, several do."""
+_UNSENT = -1
+"""In the place of the edge that needs a copy: none does."""
 
 
 def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, limit: float) -> float:
@@ -62,118 +62,79 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
     Returns:
         Seconds that the step takes; infinite where that is more than the limit.
     """
-    events, host_start, host_end, start, end = (
-        clock.events,
-        clock.host_start,
-        clock.host_end,
-        clock.start,
-        clock.end,
-    )
-    host_cause, cause = clock.host_cause, clock.cause
+    host_start, host_end, start, end = clock.host_start, clock.host_end, clock.start, clock.end
+    host_cause, cause, events = clock.host_cause, clock.cause, clock.events
     first, after, is_turned, weight, gpu = graph.first, graph.after, graph.is_turned, graph.weight, graph.gpu
     hosts, kernels, helds, is_expensive = costs.host, costs.kernel, costs.held, costs.is_expensive
-    device, stream, cost, pending, following = (
-        clock.device,
-        clock.stream,
-        clock.cost,
-        clock.pending,
-        clock.following,
-    )
-    head, tail, free, last, only_edge = clock.head, clock.tail, clock.free, clock.last, clock.only_edge
-    items, wake_up = graph.item_count, costs.wake_up
+    device, stream, cost, pending = clock.device, clock.stream, clock.cost, clock.pending
+    head, tail, following, free, last = clock.head, clock.tail, clock.following, clock.free, clock.last
+    items, wake_up, idle = graph.item_count, costs.wake_up, threads
+    now, current, crossing, turn, finish = costs.begin, -1, -1, 0, 0.0
     reset(graph, clock, threads)
-    idle, awake, waking = (
-        threads,
-        1,
-        0,
-    )  # of the idle: those that need not be woken up, and those that wake up
-    spins_until = -1.0  # one more of the idle need not be, until then
-    now, current, turn, finish = costs.begin, -1, 0, 0.0
-    while True:
-        fetching = 0.0
-        if head[threads] >= 0 and idle > 0 and (awake > 0 or now < spins_until or wake_up == 0.0):
+    while finish <= limit:
+        if head[threads] >= 0 and idle > 0 and (wake_up == 0.0 or is_awake(clock, now)):
             idle -= 1
-            if awake == 0 or spins_until == now + SPIN_SECONDS:
-                spins_until = -1.0
-            if awake > 0:
-                awake -= 1
-            line, fetching = clock.idle[idle], costs.queue
-            item = head[threads]
-            head[threads] = following[item]
+            line, fetching, what = clock.idle[idle], costs.queue, _GOES_ON
+            head[line] = head[threads]
+            head[threads] = following[head[line]]
+            following[head[line]] = -1
         else:
             if wake_up > 0.0:
-                awake = 0
-                for _ in range(ready(clock, threads, idle) - waking):
-                    waking, turn = waking + 1, turn + 1
-                    heappush(events, (now + wake_up, turn, current << 2 | _WAKES, -1))
+                turn = wake(clock, threads, idle, now, wake_up, current, turn)
             if not events:
                 return finish
             now, _, code, line = heappop(events)
-            current, what = code >> 2, code & 3
-            if what == _WAKES:
-                waking -= 1
-                awake = min(awake + 1, idle)
-                spins_until = now + SPIN_SECONDS if spins_until < now else spins_until
-                continue
+            current, what, fetching = code >> 2, code & 3, 0.0
             if what == _BEGINS:
                 turn += 3
-                over = begin_copy(graph, ways, clock, current, current - items, costs.poll, now, turn)
-                if over > finish:
-                    finish = over
-                    if finish > limit:
-                        return float("inf")
+                finish = max(finish, begin_copy(graph, ways, clock, current, costs.poll, now, turn))
+                continue
+            if what == _WAKES:
+                clock.awake[1] -= 1
+                watch(clock, now, idle)
                 continue
             if line < 0:
-                at = only_edge[current - items]
-                if at < 0:
-                    deliver(graph, clock, current - items, threads)
+                deliver(graph, clock, current - items, threads)
+                continue
+        if what == _IS_OVER:
+            costly, crosses, own = -1, 0, device[current]
+            is_gpu = gpu[own] >= 0
+            for at in range(first[current], first[current + 1]):
+                other = after[at]
+                if device[other] != own or (is_gpu and is_turned[at] == 1):
+                    crosses, crossing = crosses + 1, at
                     continue
-                pending[after[at]] -= 1
-                if pending[after[at]] == 0:
-                    append(clock, threads, after[at])
-                continue
-            if what == _IS_OVER:
-                costly, crosses, own = -1, False, device[current]
-                is_gpu = gpu[own] >= 0
-                for at in range(first[current], first[current + 1]):
-                    other = after[at]
-                    if device[other] != own or (is_gpu and is_turned[at] == 1):
-                        crosses = True
-                        continue
-                    left = pending[other] - 1
-                    pending[other] = left
-                    if left > 0:
-                        continue
-                    if is_expensive[cost[other]] == 1:
-                        if costly >= 0:
-                            append(clock, threads, costly)
-                        costly = other
-                        continue
-                    following[other] = -1
-                    if head[line] < 0:
-                        head[line] = other
-                    else:
-                        following[tail[line]] = other
-                    tail[line] = other
-                if crosses:
-                    costly = send(graph, ways, clock, current, line, threads, costly)
-                if costly >= 0:
-                    append(clock, line if head[line] < 0 else threads, costly)
-            item = head[line]
-            if item < 0:
-                clock.idle[idle] = line
-                idle, awake = idle + 1, awake + 1
-                spins_until = now + SPIN_SECONDS if spins_until < now else spins_until
-                continue
-            head[line] = following[item]
+                left = pending[other] - 1
+                pending[other] = left
+                if left > 0:
+                    continue
+                if is_expensive[cost[other]] == 1:
+                    costly = instead(clock, threads, costly, other)
+                    continue
+                following[other] = -1
+                if head[line] < 0:
+                    head[line] = other
+                else:
+                    following[tail[line]] = other
+                tail[line] = other
+            if crosses == 1:
+                costly = send(graph, ways, clock, current, crossing, line, threads, costly)
+            elif crosses > 1:
+                costly = send_all(graph, ways, clock, current, line, threads, costly)
+            if costly >= 0:
+                append(clock, line if head[line] < 0 else threads, costly)
+        item = head[line]
+        if item < 0:
+            clock.idle[idle] = line
+            idle += 1
+            if wake_up > 0.0:
+                watch(clock, now, idle)
+            continue
+        head[line] = following[item]
         host_start[item], host_cause[item], cause[item] = now, current, -1
         turn += 2
         if item >= items:
-            launched = now + fetching + costs.copy * weight[clock.source[item - items]]
-            host_end[item] = launched
-            start_copy(ways, clock, item, item - items, line, launched, turn)
-            if launched > finish:
-                finish = launched
+            finish = max(finish, start_copy(graph, costs, ways, clock, item, line, now + fetching, turn))
             continue
         much, at, by = weight[item], cost[item], stream[item]
         launched = now + fetching + hosts[at] * much
@@ -189,18 +150,14 @@ def run(graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, threads: int, 
             heappush(events, (launched, turn, item << 2, line))
         else:
             if helds[at] > 0.0:
-                pool = graph.pool[device[item]]
-                if clock.pool_free[pool] > begin:
-                    begin, cause[item] = clock.pool_free[pool], clock.pool_last[pool]
-                clock.pool_free[pool], clock.pool_last[pool] = begin + helds[at] * much, item
+                begin = take_cores(graph, clock, item, begin, helds[at] * much)
             over = begin + seconds
             host_end[item] = over
             heappush(events, (over, turn, item << 2, line))
         start[item], end[item] = begin, over
         if over > finish:
             finish = over
-            if finish > limit:
-                return float("inf")
+    return float("inf")
 
 
 def reset(graph: StepGraph, clock: Clock, threads: int) -> None:
@@ -213,7 +170,7 @@ def reset(graph: StepGraph, clock: Clock, threads: int) -> None:
     """
     while clock.events:  # a run that was too long has left some
         heappop(clock.events)
-    clock.copies[0] = 0
+    clock.copies[0], clock.awake[0], clock.awake[1], clock.looks_until[0] = 0, 1, 0, -1.0
     clock.pending[:] = graph.waits
     for line in range(threads + 1):
         clock.head[line] = -1
@@ -250,94 +207,187 @@ def append(clock: Clock, line: int, item: int) -> None:
     clock.tail[line] = item
 
 
-def ready(clock: Clock, line: int, most: int) -> int:
-    """How many items are ready, up to a number.
+def instead(clock: Clock, threads: int, costly: int, other: int) -> int:
+    """Leaves to another thread what the thread at hand would have run, as there is something else for it now.
 
     Args:
-        clock: where they are queued.
-        line: as of `append`.
-        most: no more are counted.
+        clock: changed.
+        threads: as of `run`.
+        costly: the item that is left; -1: none.
+        other: what takes its place.
     """
-    found, item = 0, clock.head[line]
-    while item >= 0 and found < most:
-        found, item = found + 1, clock.following[item]
-    return found
+    if costly >= 0:
+        append(clock, threads, costly)
+    return other
 
 
-def send(graph: StepGraph, ways: Ways, clock: Clock, item: int, line: int, threads: int, costly: int) -> int:
-    """Makes the copies of what an item has made, in the order of outputs, devices and memories.
+def is_awake(clock: Clock, now: float) -> bool:
+    """Whether one of the idle threads need not be woken up: it has just become idle, or looks for something to do.
+
+    Args:
+        clock: changed, if so: the thread has found something.
+        now: the time.
+    """
+    if clock.awake[0] == 0 and now >= clock.looks_until[0]:
+        return False
+    if clock.awake[0] == 0 or clock.looks_until[0] == now + SPIN_SECONDS:
+        clock.looks_until[0] = -1.0
+    clock.awake[0] = max(clock.awake[0] - 1, 0)
+    return True
+
+
+def watch(clock: Clock, now: float, idle: int) -> None:
+    """Has a thread look for something to do, that has woken up or has nothing left to do.
+
+    Args:
+        clock: changed.
+        now: the time.
+        idle: how many threads have nothing to do, this one included.
+    """
+    clock.awake[0] = min(clock.awake[0] + 1, idle)
+    if clock.looks_until[0] < now:
+        clock.looks_until[0] = now + SPIN_SECONDS
+
+
+def wake(clock: Clock, threads: int, idle: int, now: float, wake_up: float, current: int, turn: int) -> int:
+    """Lets idle threads sleep, and begins to wake up as many as there are items that are ready.
+
+    Args:
+        clock: changed.
+        threads: as of `run`.
+        idle: how many threads have nothing to do.
+        now: the time.
+        wake_up: how long it takes to wake up.
+        current: the item whose event is handled.
+        turn: of the last event.
+
+    Returns:
+        The turn of the last event then.
+    """
+    clock.awake[0] = 0
+    item = clock.head[threads]
+    for number in range(idle):
+        if item < 0:
+            break
+        if number >= clock.awake[1]:
+            clock.awake[1] += 1
+            turn += 1
+            heappush(clock.events, (now + wake_up, turn, current << 2 | _WAKES, -1))
+        item = clock.following[item]
+    return turn
+
+
+def take_cores(graph: StepGraph, clock: Clock, item: int, begin: float, seconds: float) -> float:
+    """Has a kernel of the CPU compute with all threads of the intra-op pool, after those that do.
+
+    Args:
+        graph: what is done.
+        clock: changed.
+        item: whose kernel it is.
+        begin: when it is started.
+        seconds: how long it needs them.
+
+    Returns:
+        When it begins.
+    """
+    pool = graph.pool[clock.device[item]]
+    if clock.pool_free[pool] > begin:
+        begin, clock.cause[item] = clock.pool_free[pool], clock.pool_last[pool]
+    clock.pool_free[pool], clock.pool_last[pool] = begin + seconds, item
+    return begin
+
+
+def send(
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, edge: int, line: int, threads: int, costly: int
+) -> int:
+    """Makes a copy of what an item has made.
 
     Args:
         graph: what is done.
         ways: of copies.
         clock: changed.
         item: which.
-        line: the thread that it ran on, which starts what a GPU sends.
+        edge: the edge, or one of those, that needs it.
+        line: the thread that the item ran on, which starts what a GPU sends.
         threads: as of `run`.
         costly: what that thread has made ready, and would best leave to another; -1: nothing.
 
     Returns:
         The same then.
     """
-    node, own, devices, device, is_sent = (
-        graph.node[item],
-        clock.device[item],
-        graph.device_count,
-        clock.device,
-        clock.is_sent,
-    )
-    signal, is_gpu, gpu, tensors = graph.first_tensor[node], graph.gpu[own] >= 0, graph.gpu, graph.tensor
+    node, own, there = graph.node[item], clock.device[item], clock.device[graph.after[edge]]
+    tensor, to_host, is_gpu = graph.tensor[edge], graph.reads_in_host[edge], graph.gpu[own] >= 0
+    is_signal = tensor == graph.first_tensor[node]
+    if there != own and (is_signal or graph.gpu[there] < 0):
+        to_host = 1
+    is_in_gpu = is_gpu and (is_signal or graph.is_made_in_host[tensor] == 0)
+    source = graph.memory[own] if is_in_gpu else graph.host_memory[own]
+    target = graph.host_memory[there] if to_host == 1 else graph.memory[there]
+    copy = clock.copies[0]
+    clock.copies[0] = copy + 1
+    clock.source[copy], clock.carried[copy], clock.only_edge[copy] = item, tensor, edge
+    clock.receiver[copy], clock.to_host[copy] = there, to_host
+    clock.way[copy] = ways.number[(source * graph.memory_count + target) * 2 + graph.is_fed[node]]
+    if is_gpu:
+        append(clock, line, graph.item_count + copy)
+        return costly
+    return instead(clock, threads, costly, graph.item_count + copy)
+
+
+def send_all(
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, line: int, threads: int, costly: int
+) -> int:
+    """Makes the copies of what an item has made, in the order of outputs, devices and memories.
+
+    Args:
+        graph, ways, clock, item, line, threads, costly: as of `send`.
+    """
+    node, own, devices, is_sent = graph.node[item], clock.device[item], graph.device_count, clock.is_sent
+    signal, is_gpu, gpu, device = graph.first_tensor[node], graph.gpu[own] >= 0, graph.gpu, clock.device
     low, high = len(is_sent), -1
-    after, reads = graph.after, graph.reads_in_host
-    for at in range(graph.first[item], graph.first[item + 1]):
-        there, to_host, tensor = device[after[at]], reads[at], tensors[at]
+    for edge in range(graph.first[item], graph.first[item + 1]):
+        there, to_host, tensor = device[graph.after[edge]], graph.reads_in_host[edge], graph.tensor[edge]
         if there != own:
             if tensor == signal or gpu[there] < 0:
                 to_host = 1
-        elif not is_gpu or graph.is_turned[at] == 0:
+        elif not is_gpu or graph.is_turned[edge] == 0:
             continue
         slot = ((tensor - signal) * devices + there) * 2 + to_host
-        is_sent[slot] = at if is_sent[slot] == _UNSENT else _SEVERAL
-        if slot < low:
-            low = slot
-        if slot > high:
-            high = slot
+        is_sent[slot] = edge if is_sent[slot] == _UNSENT else -2 - edge
+        low, high = min(low, slot), max(high, slot)
     for slot in range(low, high + 1):
-        if is_sent[slot] == _UNSENT:
-            continue
-        tensor, there, to_host = signal + slot // (2 * devices), slot // 2 % devices, slot % 2
-        is_in_gpu = is_gpu and (tensor == signal or graph.is_made_in_host[tensor] == 0)
-        source = graph.memory[own] if is_in_gpu else graph.host_memory[own]
-        target = graph.host_memory[there] if to_host == 1 else graph.memory[there]
-        number = clock.copies[0]
-        clock.copies[0] = number + 1
-        clock.source[number], clock.carried[number] = item, tensor
-        clock.receiver[number], clock.to_host[number] = there, to_host
-        clock.way[number] = ways.number[(source * graph.memory_count + target) * 2 + graph.is_fed[node]]
-        clock.only_edge[number], is_sent[slot] = is_sent[slot], _UNSENT
-        other = graph.item_count + number
-        if is_gpu:
-            append(clock, line, other)
-        else:
-            if costly >= 0:
-                append(clock, threads, costly)
-            costly = other
+        mark = is_sent[slot]
+        if mark != _UNSENT:
+            is_sent[slot] = _UNSENT
+            edge = mark if mark >= 0 else -2 - mark
+            costly = send(graph, ways, clock, item, edge, line, threads, costly)
+            if mark < 0:
+                clock.only_edge[clock.copies[0] - 1] = -1
     return costly
 
 
-def start_copy(ways: Ways, clock: Clock, item: int, copy: int, line: int, launched: float, turn: int) -> None:
-    """Queues a copy that a thread has started.
+def start_copy(
+    graph: StepGraph, costs: Costs, ways: Ways, clock: Clock, item: int, line: int, now: float, turn: int
+) -> float:
+    """Has a thread start a copy, which is queued.
 
     Args:
+        graph: what is done.
+        costs: what it takes.
         ways: of copies.
         clock: changed.
         item: the copy.
-        copy: its number.
         line: the thread.
-        launched: when it was started.
+        now: when it begins to.
         turn: of its events; the one before is free too.
+
+    Returns:
+        When it has started it.
     """
-    way, events = clock.way[copy], clock.events
+    copy, events = item - graph.item_count, clock.events
+    launched = now + costs.copy * graph.weight[clock.source[copy]]
+    clock.host_end[item] = launched
+    way = clock.way[copy]
     stream = ways.stream[way]
     if stream == NO_STREAM:
         clock.start[item], clock.end[item] = launched, launched
@@ -367,12 +417,13 @@ def start_copy(ways: Ways, clock: Clock, item: int, copy: int, line: int, launch
         clock.cause[item] = waited
         if ways.blocks[way] == 1:
             clock.kept[copy] = line
-            return
+            return launched
     heappush(events, (launched, turn, item << 2 | _GOES_ON, line))
+    return launched
 
 
 def begin_copy(
-    graph: StepGraph, ways: Ways, clock: Clock, item: int, copy: int, poll: float, now: float, turn: int
+    graph: StepGraph, ways: Ways, clock: Clock, item: int, poll: float, now: float, turn: int
 ) -> float:
     """Has a copy go over its links, and the next one of its stream begin after it.
 
@@ -381,7 +432,6 @@ def begin_copy(
         ways: of copies.
         clock: changed.
         item: the copy.
-        copy: its number.
         poll: how long after its end its receiver hears of it.
         now: when it may begin.
         turn: of the last of its three events.
@@ -389,7 +439,8 @@ def begin_copy(
     Returns:
         When it is over.
     """
-    way, events, link, rate = clock.way[copy], clock.events, ways.link, ways.rate
+    copy, events, link, rate = item - graph.item_count, clock.events, ways.link, ways.rate
+    way = clock.way[copy]
     link_free, link_last, cause = clock.link_free, clock.link_last, clock.cause
     nbytes = graph.nbytes[clock.carried[copy]] * graph.weight[clock.source[copy]]
     begin, links = now, range(ways.first_link[way], ways.first_link[way + 1])
@@ -429,6 +480,12 @@ def deliver(graph: StepGraph, clock: Clock, copy: int, threads: int) -> None:
         threads: as of `run`.
     """
     device, tensors, pending, after = clock.device, graph.tensor, clock.pending, graph.after
+    only = clock.only_edge[copy]
+    if only >= 0:
+        pending[after[only]] -= 1
+        if pending[after[only]] == 0:
+            append(clock, threads, after[only])
+        return
     source, tensor, receiver = clock.source[copy], clock.carried[copy], clock.receiver[copy]
     is_any = graph.gpu[receiver] < 0 or tensor == graph.first_tensor[graph.node[source]]
     for at in range(graph.first[source], graph.first[source + 1]):

@@ -197,6 +197,8 @@ class CostModel:
             gpu: the GPU; None for the CPU.
             op_types: types of the nodes' ops, for what was fitted to them; None: without that.
         """
+        if any(work.parts for work in works):
+            return self._times_with_calls(works, gpu, op_types or [""] * len(works))
         kinds = op_types or [""] * len(works)
         if gpu is None:
             lines, near = self._figures.lines, self._figures.near
@@ -209,6 +211,27 @@ class CostModel:
             seconds * factors.get(kind, factors.get(FIRST_OF_FUSED.get(kind, ""), 1.0))
             for seconds, kind in zip(self._on_gpu(works, gpu), kinds)
         ]
+
+    def _times_with_calls(
+        self, works: Sequence[Work], gpu: GPUModel | None, op_types: Sequence[str]
+    ) -> list[float]:
+        """Kernel times where some works are calls, whose nodes run one after the other.
+
+        The host starts a kernel of a GPU while the one before runs: the slower of the two counts.
+        """
+        flat = [
+            part
+            for op_type, work in zip(op_types, works, strict=True)
+            for part in work.parts or [(op_type, work)]
+        ]
+        times = iter(self.kernel_times([work for _, work in flat], gpu, [op_type for op_type, _ in flat]))
+        found = []
+        for work in works:
+            seconds = sum(next(times) for _ in range(len(work.parts) or 1))
+            if gpu is not None:
+                seconds = max([seconds, sum(self.host_seconds(*part, gpu) for part in work.parts)])
+            found.append(seconds)
+        return found
 
     def _on_gpu(self, works: Sequence[Work], gpu: GPUModel) -> list[float]:
         known = self._known.setdefault(gpu, {})
@@ -233,6 +256,8 @@ class CostModel:
             work: what the kernel of the node has to do.
             gpu: the GPU that computes it; None for the CPU.
         """
+        if work.parts:
+            return self.host_seconds(*work.parts[0], gpu)
         figures = self._figures
         if gpu is not None:
             return figures.executor_seconds + figures.launch_seconds * (work.launches + work.gpu_launches)
@@ -246,6 +271,8 @@ class CostModel:
             work: what the kernel has to do.
             seconds: what it takes.
         """
+        if work.parts:
+            return seconds if seconds > SPLIT_SECONDS else 0.0
         share = cpu_share(work, near_kernels_of(op_type, work, self._figures.near))
         if share is None:
             return seconds if seconds > SPLIT_SECONDS else 0.0

@@ -22,7 +22,7 @@ import numpy as np
 
 from gpuplace.cost.batches import batch_feeds, open_placeholders
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.dependency_rewrites import RELEASES_WITHOUT
+from gpuplace.cost.grappler.dependency_rewrites import RELEASES_WITHOUT
 from gpuplace.cost.node_work import step_work
 from gpuplace.cost.partition import Rewrites, unplaced_step
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes

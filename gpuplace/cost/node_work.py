@@ -158,6 +158,7 @@ def _total(body: Engine) -> Work:
     flops = read = written = gpu_bytes = 0.0
     launches = gpu_launches = 0
     dtype, assumed, most = "float32", dict[str, None](), -1.0
+    parts: list[tuple[str, Work]] = []
     for node, kind in enumerate(body.kinds):
         outputs = body.shapes[node] or ()
         given = tuple([body.sizes(source, output) for source, output in body.inputs[node]])
@@ -165,6 +166,7 @@ def _total(body: Engine) -> Work:
         flops, read, written = flops + work.flops, read + work.bytes_read, written + work.bytes_written
         launches, gpu_launches = launches + work.launches, gpu_launches + work.gpu_launches
         gpu_bytes += work.gpu_bytes
+        parts += work.parts or [(kind.op_type, work)]
         if work.flops > most:
             dtype, most = work.dtype, work.flops
         if work.model == "guess" and work.nbytes:
@@ -173,6 +175,7 @@ def _total(body: Engine) -> Work:
     return Work(
         dtype, flops, read, written, launches,
         gpu_bytes=gpu_bytes, gpu_launches=gpu_launches, model="call", assumed=tuple(assumed),
+        parts=tuple(parts),
     )  # fmt: skip
 
 

@@ -93,6 +93,7 @@ def explanation(step: Any, *, memory: bool = True) -> str:
     subject = step.subject
     lines = [f"The step takes {seconds_text(total)}.", f"{subject.text(step.placement.release)}."]
     lines += [subject.outside_text] if subject.outside_text else []
+    lines += _loop_lines(step)
     if total:
         parts = [(what, lasted) for what, lasted in waits(step).items() if lasted >= _WORTH_SAYING * total]
         for what, lasted in parts[: _MOST + 2]:
@@ -138,6 +139,16 @@ def _label(step: Any, device: str) -> str:
     return step.machinery.labels[names.index(device)] if device in names else device
 
 
+def _loop_lines(step: Any) -> list[str]:
+    """How often the loops of a step run."""
+    trips = [(name.removesuffix("/while_context"), count) for name, count in step.shapes.trips.items()]
+    lines = [
+        f"Loop {name!r} runs {count:g} time{'' if count == 1 else 's'}." for name, count in trips[:_MOST]
+    ]
+    more = len(trips) - _MOST
+    return [*lines, f"{more:,} more loop{'s' if more > 1 else ''}: see shapes.trips."] if more > 0 else lines
+
+
 def _gpu_lines(step: Any) -> list[str]:
     """How busy the GPUs are, those alike in one sentence."""
     total = step.step_time
@@ -155,4 +166,14 @@ def _gpu_lines(step: Any) -> list[str]:
         return [f"{shares[0][0]} computes in {high:.0%} of it."]
     if high - low < 0.1:
         return [f"Each of {len(shares)} GPUs computes in {low:.0%} to {high:.0%} of it."]
-    return [f"{label} computes in {share:.0%} of it." for label, share in shares]
+    alike: dict[str, list[str]] = {}
+    for label, share in sorted(shares, key=lambda pair: -pair[1]):
+        alike.setdefault(f"{share:.0%}", []).append(label)
+    lines = []
+    for share, labels in list(alike.items())[:_MOST]:
+        shown = ", ".join(labels[:_MOST]) + (
+            f" and {len(labels) - _MOST:,} more" if len(labels) > _MOST else ""
+        )
+        lines.append(f"{shown} compute{'s' if len(labels) == 1 else ''} in {share} of it.")
+    left = sum(len(labels) for labels in list(alike.values())[_MOST:])
+    return [*lines, f"{left:,} more GPUs compute less."] if left else lines

@@ -120,6 +120,24 @@ def crossings(edges: Edges, device: np.ndarray, is_gpu: np.ndarray) -> Crossings
     )
 
 
+def branches_taken(graph: PlacementGraph, shapes: StepShapes) -> dict[int, int]:
+    """Return the switches of conditionals, not of loops, with the output that is alive; assumed where it is unknown.
+
+    Args:
+        graph: the nodes of the step.
+        shapes: of it; they say which predicates are known.
+    """
+    types = [signature.op_type for signature in graph.signatures]
+    is_switch = np.array([name in ALL_SWITCHES for name in types] or [False], dtype=bool)[graph.signature]
+    found: dict[int, int] = {}
+    for node in np.flatnonzero(is_switch).tolist():
+        edges = graph.in_edges(node)
+        if len(edges) > 1 and graph.op_type(int(graph.src[edges[1]])) == "LoopCond":
+            continue
+        found[node] = shapes.taken.get(node, ASSUMED_ALIVE[graph.op_type(node) in SWITCHES])
+    return found
+
+
 def dead_nodes(graph: PlacementGraph, shapes: StepShapes) -> tuple[np.ndarray, dict[bool, int]]:
     """Return [nodes] bool which nodes are in branches that are not taken, and how many predicates are unknown.
 
@@ -132,24 +150,16 @@ def dead_nodes(graph: PlacementGraph, shapes: StepShapes) -> tuple[np.ndarray, d
     """
     dead = np.zeros(len(graph), dtype=bool)
     unknown = {True: 0, False: 0}
-    types = [signature.op_type for signature in graph.signatures]
-    is_switch = np.array([name in ALL_SWITCHES for name in types] or [False], dtype=bool)[graph.signature]
-    if not is_switch.any():
+    taken = branches_taken(graph, shapes)
+    if not taken:
         return dead, unknown
+    types = [signature.op_type for signature in graph.signatures]
     order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
-    signature, start = graph.signature.tolist(), graph.in_start.tolist()
-    src, port = graph.src.tolist(), graph.src_output.tolist()
+    signature, start, port = graph.signature.tolist(), graph.in_start.tolist(), graph.src_output.tolist()
     stack: list[tuple[int, int]] = []
-    for node in np.flatnonzero(is_switch).tolist():
-        predicate = src[start[node] + 1] if start[node + 1] - start[node] > 1 else -1
-        if predicate >= 0 and types[signature[predicate]] == "LoopCond":
-            continue
-        taken = shapes.taken.get(node)
-        if taken is None:
-            has_two = types[signature[node]] in SWITCHES
-            taken = ASSUMED_ALIVE[has_two]
-            unknown[has_two] += 1
-        gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {taken, CONTROL}
+    for node, alive in taken.items():
+        unknown[types[signature[node]] in SWITCHES] += node not in shapes.taken
+        gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {alive, CONTROL}
         stack += [(node, output) for output in sorted(gone)]
     left: dict[int, int] = {}
     while stack:

@@ -224,10 +224,14 @@ class Clock(NamedTuple):
     """``[threads + 1]`` the last of it."""
     idle: Wholes
     """``[threads]`` those that have nothing to do."""
+    awake: Wholes
+    """``[2]`` how many of the idle need not be woken up, and how many wake up; not used where that takes no time."""
+    looks_until: Reals
+    """``[1]`` until when one more of the idle need not be woken up, as it looks for something to do."""
     kept: Wholes
     """``[copies]`` the thread that waits for the end."""
     is_sent: Wholes
-    """``[tensors of a node, devices, 2]`` the edge that needs a copy there, while `send` looks for them; -2: none."""
+    """``[tensors of a node, devices, 2]`` which edge needs a copy there, while `send_all` looks for them; -1: none."""
     free: Reals
     """``[streams]`` when what was queued on each is over."""
     last: Wholes

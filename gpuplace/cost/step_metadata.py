@@ -2,7 +2,8 @@
 
 Every node is in its device's list with the time of its kernel. A copy between devices is a ``_Send`` and a ``_Recv``,
 as in traces of sessions, from its begin to its end; one that an optimizer removes lies at the begin and takes no time.
-Signals and copies between the two memories of a GPU are no events there.
+Signals and copies between the two memories of a GPU are no events there. ``_SOURCE`` and ``_SINK`` say when the step
+begins and ends.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.step_copies import CLIENT, host_arguments
 from gpuplace.cost.step_flow import COPY
+from gpuplace.cost.step_graph import NOTHING
 from gpuplace.placer.placement_graph import CONTROL
 from gpuplace.typing import RunMetadata
 
@@ -39,12 +42,27 @@ class _Writer:
         self.devices: dict[int, Any] = {}
         self.graph = step.part.graph
         self.first_copy = step.flow.first_copy
+        catalogue = step.placement.placer.catalogue
+        kinds = [device.device_type for device in step.placement.device_set]
+        self.gpus = {number for number, kind in enumerate(kinds) if kind == "GPU"}
+        used = np.arange(len(self.graph.signatures))
+        self.host_inputs = [inputs for inputs, _ in host_arguments(self.graph, catalogue, used)]
+        self.is_idle = step.flow.step.graph.row == NOTHING
         table = step.flow.copies
         self.received = {
             (table.source[copy], table.output[copy], table.receiver[copy], table.to_host[copy]): copy
             for copy in range(len(table))
             if table.sender[copy] != table.receiver[copy]
         }
+        removed = [row for row, cost in step.costs_of_copies if cost.removed]
+        nodes = np.searchsorted(step.part.nodes, [row.node for row in removed]).tolist()
+        self.removed = [
+            (number, node, row)
+            for number, (node, row) in enumerate(zip(nodes, removed, strict=True), len(table))
+        ]
+        """Number, producing node and record of the copies that an optimizer removes before the step runs."""
+        for number, node, row in self.removed:
+            self.received[node, row.output, row.target, row.to_host] = number
 
     def device(self, number: int) -> Any:
         found = self.devices.get(number)
@@ -61,7 +79,10 @@ class _Writer:
         ready = items["host_start"].tolist()
         order = sorted(range(len(kinds)), key=lambda item: (starts[item], item))
         table = flow.copies
-        self.removed_copies()
+        for name, at in (("_SOURCE", 0.0), ("_SINK", step.step_time)):
+            self.add(CLIENT, name, f"{name} = NoOp()", at, at, at)
+        for number, node, row in self.removed:
+            self.transfer(number, node, row.output, row.source, row.target, (0.0, 0.0, 0.0))
         for item in order[:_MOST_EXECUTIONS]:
             if ready[item] < 0:
                 continue
@@ -75,34 +96,27 @@ class _Writer:
 
     def node(self, node: int, device: int, start: float, end: float, ready: float) -> None:
         graph, shapes = self.graph, self.step.shapes
-        inputs = []
-        for edge in graph.in_edges(node):
+        number = int(graph.signature[node])
+        inputs: list[str] = []
+        is_folded = bool(self.step.flow.step.folded[node])
+        for edge in () if is_folded else graph.in_edges(node):
             source, port = int(graph.src[edge]), int(graph.src_output[edge])
+            if self.is_idle[node]:  # Grappler leaves a node that only waits in its place
+                port = CONTROL
             name = graph.names[source]
-            copy = None
-            if port != CONTROL:
-                copy = self.received.get(
-                    (source, port, device, False), self.received.get((source, port, device, True))
-                )
+            on_host = device not in self.gpus or int(graph.dst_input[edge]) in self.host_inputs[number]
+            copy = None if port == CONTROL else self.received.get((source, port, device, on_host))
             if copy is not None:
                 name = f"{name}/_{2 * copy + 1}"
             elif port > 0:
                 name = f"{name}:{port}"
             inputs.append(f"^{name}" if port == CONTROL else name)
         name = graph.names[node]
-        made = self.add(
-            device, name, f"{name} = {graph.op_type(node)}({', '.join(inputs)})", start, end, ready
-        )
+        op_type = "Const" if is_folded else graph.op_type(node)
+        made = self.add(device, name, f"{name} = {op_type}({', '.join(inputs)})", start, end, ready)
         for output, dtype in enumerate(shapes.dtypes(node)):
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
             self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
-
-    def removed_copies(self) -> None:
-        """Add the copies that an optimizer removes before the step runs."""
-        removed = [row for row, cost in self.step.costs_of_copies if cost.removed]
-        part = np.searchsorted(self.step.part.nodes, [row.node for row in removed]).tolist()
-        for number, (row, node) in enumerate(zip(removed, part, strict=True), len(self.step.flow.copies)):
-            self.transfer(number, node, row.output, row.source, row.target, (0.0, 0.0, 0.0))
 
     def copy(self, copy: int, start: float, end: float, ready: float) -> None:
         table = self.step.flow.copies

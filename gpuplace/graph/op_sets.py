@@ -91,6 +91,9 @@ SAVE_AND_RESTORE_OPS = frozenset(
 )
 """Ops by which savers write checkpoints and read them."""
 
+SAVER_OPS = SAVE_AND_RESTORE_OPS | {"MergeV2Checkpoints", "ShardedFilename", "ShardedFilespec"}
+"""All ops that only savers have."""
+
 # Values that are there, that are handed on, and that are moved
 
 CONSTANT_OPS = frozenset({"Const", "HostConst"})

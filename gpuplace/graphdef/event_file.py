@@ -1,11 +1,12 @@
-"""The file that events are written to, by a thread of its own.
+"""Event files: a thread of its own writes each, and they are read event by event.
 
 ::
 
     add ──> queue of max_queue ──> thread ──> records of events.out.tfevents.<seconds>.<host>.<process>.<number>
                                      └─ flushes after the first, then every flush_secs
 
-Source: tensorflow/python/summary/writer/event_file_writer.py and core/util/events_writer.cc, release 1.15.
+Source: tensorflow/python/summary/writer/event_file_writer.py, summary_iterator.py and core/util/events_writer.cc,
+release 1.15.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
+from gpuplace.errors import DataLossError
 from gpuplace.files.file_system import with_op_errors
-from gpuplace.files.records import RecordWriter
-from gpuplace.graphdef.messages import Event
+from gpuplace.files.records import RecordWriter, read_records
+from gpuplace.graphdef.messages import DecodeError, Event
 
 FILE_VERSION = "brain.Event:2"
 """What the first event of a file says."""
@@ -158,3 +161,24 @@ class EventFile:
             self._thread, close, self._close = None, self._close, None
         if close is not None:
             close()
+
+
+def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Goes over the events of a file.
+
+    Args:
+        path: of the event file.
+
+    Returns:
+        An iterator of ``Event`` messages.
+
+    Raises:
+        NotFoundError: there is no such file; raised when the first event is asked for, as all errors.
+        DataLossError: the file is damaged, or ends within an event.
+    """
+    for number, record in enumerate(read_records(path)):
+        try:
+            event = Event.FromString(record)
+        except DecodeError:
+            raise DataLossError.of(f"record {number} is no event", facts={"file": os.fspath(path)}) from None
+        yield event

@@ -24,7 +24,7 @@ from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.op_def import OpDef, input_count_fault, op_registry, signature_fault
+from gpuplace.graph.op_def import OpDef, OpRegistry, input_count_fault, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graphdef.attr_values import decode_op_def
 from gpuplace.graphdef.functions import function_exists, functions_by_name
@@ -399,11 +399,7 @@ class _Import:
         """Adds everything to the graph; cannot fail."""
         graph = self.graph
         with graph._lock:
-            for name, function in self.functions.items():
-                graph.functions[name] = function.SerializeToString(deterministic=True)
-            graph.function_op_defs.update(self.function_defs)
-            for gradient in self.message.library.gradient:
-                graph.gradient_functions[gradient.function_name] = gradient.gradient_func
+            _add_functions(graph, self.functions, self.function_defs, self.message.library)
             versions = self.message.versions
             graph.versions.producer = min(graph.versions.producer, versions.producer)
             graph.versions.min_consumer = max(graph.versions.min_consumer, versions.min_consumer)
@@ -460,3 +456,29 @@ def _scopes_of(name: str) -> list[str]:
         left -= at
         at = lower.find("/", at + 1)
     return scopes
+
+
+def add_library(graph: Graph, library: Any, ops: OpRegistry) -> None:
+    """Add the functions of a library to a graph.
+
+    Args:
+        graph: the graph.
+        library: a `FunctionDefLibrary`.
+        ops: the ops that there are.
+
+    Raises:
+        InvalidArgumentError: a function has the name of an op, or two different ones share a name.
+    """
+    functions = functions_by_name(library.function, ops)
+    op_defs = {name: decode_op_def(function.signature) for name, function in functions.items()}
+    _add_functions(graph, functions, op_defs, library)
+
+
+def _add_functions(
+    graph: Graph, functions: Mapping[str, Any], op_defs: Mapping[str, OpDef], library: Any
+) -> None:
+    for name, function in functions.items():
+        graph.functions[name] = function.SerializeToString(deterministic=True)
+    graph.function_op_defs.update(op_defs)
+    for gradient in library.gradient:
+        graph.gradient_functions[gradient.function_name] = gradient.gradient_func

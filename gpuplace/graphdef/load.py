@@ -40,7 +40,7 @@ _MOST_NEARBY = 5
 """Folders that are named."""
 
 _MANY = 2000
-"""Nodes; for fewer, reading columns is not worth serialising a message again."""
+"""Number of nodes from which on reading columns is worth serialising a message again."""
 
 _SHOWN = 500
 """Characters of a parser's complaint."""
@@ -293,7 +293,7 @@ def load_placement_graph(
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     nodes = graph_def.node
-    data, model.data = model.data, b""  # they would double what a placement keeps in memory
+    data, model.data = model.data, b""  # a placement keeps the model, and needs the bytes no more
     builder = _with_nodes(graph_def, data if graph_def is model.message else b"", catalogue)
     graph = builder.build(
         functions=functions,
@@ -306,11 +306,11 @@ def load_placement_graph(
 
 
 def _with_nodes(graph_def: Any, data: bytes, catalogue: Catalogue) -> PlacementGraphBuilder:
-    """A builder with the nodes of a graph.
+    """Return a builder with the nodes of a graph.
 
     Args:
         graph_def: the graph.
-        data: what it was parsed from, `b""` if nobody knows.
+        data: the bytes that it was parsed from, `b""` if unknown.
         catalogue: where signatures are looked up.
     """
     builder = PlacementGraphBuilder(catalogue)

@@ -163,6 +163,14 @@ class Model:
             check_function(self.functions(found), function)
         return Part(found, signature or "", function or "", clear_devices)
 
+    def library(self, part: Part) -> Any:
+        """Return the function library of a part, a `FunctionDefLibrary`.
+
+        Args:
+            part: the part.
+        """
+        return own_message(self._graph(part.tags), GraphDef).library
+
     def options(self, part: Part) -> dict[str, Any]:
         """Return a part of the model as keyword arguments of `gpuplace.place`, without defaults.
 

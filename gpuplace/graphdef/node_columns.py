@@ -1,6 +1,6 @@
-"""The nodes of a serialised ``GraphDef`` as columns, read by arrays and without an object for each node.
+"""Read the nodes of a serialised ``GraphDef`` as columns, with array operations and without an object for each node.
 
-Many nodes are walked at the same time. A round reads the next field of every node that has one left::
+The reader walks many nodes at the same time. Each round reads the next field of every node that has one left::
 
     data      0a 0e 0a 01 61 12 04 52 65 6c 75 1a 01 78 ...    node of 14 bytes: name "a", op "Relu", input "x"
     round 0   the name of each node        field 1
@@ -8,8 +8,8 @@ Many nodes are walked at the same time. A round reads the next field of every no
     round 2   an input, the device or an attribute
 
 An attribute is the entry of a map, ``0a <key> 12 <value>``. Nodes of one op type whose deciding attributes have equal
-bytes have the same signature, so a value is decoded once for all of them. Constants, shapes and all else that decides
-nothing are stepped over.
+bytes share a signature, so each distinct value is decoded once. The reader skips constants, shapes and everything else
+that placement does not depend on.
 
 Source: Protocol Buffers, "Encoding"; tensorflow/core/framework/node_def.proto and attr_value.proto, release 2.21.
 """
@@ -31,32 +31,31 @@ _FIRST, _SECOND = 0x0A, 0x12
 _NAME, _OP, _INPUT, _DEVICE, _ATTR = 0x0A, 0x12, 0x1A, 0x22, 0x2A
 """Tags of a node's fields."""
 _VERSION = 0x18
-"""Tag of a graph's version, a number that early releases wrote."""
+"""Tag of a graph's version, a number that early releases of TensorFlow wrote."""
 _BYTES = 2
-"""Wire type of a field that holds bytes: the lower three bits of its tag. The highest bit says that the tag goes on."""
+"""Wire type of fields that hold bytes, in the lowest three bits of the tag. The highest bit marks a longer tag."""
 
 _BLOCK = 1 << 16
-"""Nodes that are read at a time: few enough for all that is made of them to stay in the processor's cache."""
+"""Nodes that are read at a time: few enough that their arrays stay in the processor's cache."""
 _LEAST = 4
-"""Blocks; fewer never take long enough to show a bar."""
+"""Number of blocks from which on a progress bar is shown; fewer blocks take less than its delay."""
 _FEW = 64
-"""Nodes; below that many a round costs more than to read them one after the other."""
+"""Number of nodes below which a round costs more than reading the nodes one after the other."""
 _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def read_columns(
     data: bytes, builder: PlacementGraphBuilder, attrs_of: Callable[[int], Mapping[str, Any]]
 ) -> Columns | None:
-    """The nodes and edges of a graph.
+    """Return the nodes and edges of a graph, or None if they have to be read node by node.
+
+    That is so where the bytes are unusual, such as a field that occurs twice, and where the graph is not sound, such as
+    an unknown input: reading node by node finds the error and its message.
 
     Args:
         data: a serialised ``GraphDef`` that protobuf has parsed without an error.
         builder: interns the signatures.
         attrs_of: gives the decoded attributes of the node at a position.
-
-    Returns:
-        The columns; None for data that have to be read node by node, because a field is there twice, say. That is also
-        how a fault, such as an unknown input, gets its words.
     """
     try:
         return _Reader(data, builder, attrs_of).columns()
@@ -65,7 +64,7 @@ def read_columns(
 
 
 class _Unusual(Exception):
-    """The data are not what programs write, or not a sound graph."""
+    """The graph has to be read node by node."""
 
 
 class _Data:
@@ -76,7 +75,7 @@ class _Data:
         self.array = np.frombuffer(data, dtype=np.uint8)
 
     def lengths(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The lengths that stand at some positions, and the positions after them."""
+        """Decode the lengths at some positions, and return them with the positions after them."""
         size = self.array[at].astype(np.int64)
         begin = at + 1
         long = np.flatnonzero(size >= 128)
@@ -84,20 +83,19 @@ class _Data:
         while len(long):
             digit = self.array[begin[long]].astype(np.int64)
             begin[long] += 1
-            size[long] += (
-                digit - 1
-            ) << shift  # the digit before counted as 128 more, because another one follows
+            # The highest bit of the digit before, which says that this one follows, was counted as part of the length.
+            size[long] += (digit - 1) << shift
             shift += 7
             long = long[digit >= 128]
         return size, begin
 
     def texts(self, begin: np.ndarray, end: np.ndarray) -> list[bytes]:
-        """The pieces from some positions to others."""
+        """Return the bytes from each `begin` to its `end`."""
         data = self.bytes
         return [data[a:z] for a, z in zip(begin.tolist(), end.tolist(), strict=True)]
 
     def starting(self, begin: np.ndarray, text: bytes) -> np.ndarray:
-        """Indices of the positions at which a text stands. Each has at least as many bytes after it."""
+        """Return the indices of the positions at which a text stands; as many bytes have to follow each position."""
         found = np.arange(len(begin))
         for offset, byte in enumerate(text):
             found = found[self.array[begin[found] + offset] == byte]
@@ -105,7 +103,7 @@ class _Data:
 
 
 class _Numbers(dict[bytes, int]):
-    """Numbers texts in the order in which they come."""
+    """Text -> its number; a text that is not there yet gets the next one."""
 
     def __missing__(self, text: bytes) -> int:
         number = self[text] = len(self)
@@ -113,7 +111,7 @@ class _Numbers(dict[bytes, int]):
 
 
 class _Positions(dict[bytes, int]):
-    """Name -> position of the node, -1 if there is none."""
+    """Name -> position of the node, -1 for an unknown name."""
 
     def __missing__(self, name: bytes) -> int:
         return -1
@@ -167,7 +165,7 @@ class _Field:
 
 
 def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]:
-    """Tag -> values of that field, of the nodes whose content is at `at:stop`."""
+    """Find the fields of the nodes whose content is at `at:stop`: tag -> values."""
     fields = {tag: _Field(len(at)) for tag in (_NAME, _OP, _INPUT, _DEVICE, _ATTR)}
     node = np.arange(len(at))
     while True:
@@ -187,7 +185,7 @@ def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]
                 field.add(node, begin, at)
             elif is_this.any():
                 field.add(node[is_this], begin[is_this], at[is_this])
-    # Each of the rest may have very many fields.
+    # Few nodes are left, and each may have very many fields.
     rows = []
     for number, place, end in zip(node.tolist(), at.tolist(), stop.tolist(), strict=True):
         while place < end:
@@ -204,7 +202,7 @@ def _walked(data: _Data, at: np.ndarray, stop: np.ndarray) -> dict[int, _Values]
 
 
 class _Block(NamedTuple):
-    """What some nodes in a row have been read as."""
+    """The columns of some successive nodes."""
 
     first: int
     """Position of the first node."""
@@ -220,7 +218,7 @@ class _Block(NamedTuple):
 
 
 class _Reader:
-    """Reads a graph block by block; see `read_columns`."""
+    """Reads a graph block by block for `read_columns`; its methods raise `_Unusual`."""
 
     def __init__(
         self, data: bytes, builder: PlacementGraphBuilder, attrs_of: Callable[[int], Mapping[str, Any]]
@@ -233,7 +231,7 @@ class _Reader:
         self.devices = _Numbers({b"": 0})
 
     def columns(self) -> Columns:
-        """The nodes and edges; `_Unusual` for a graph that has to be read node by node."""
+        """Return the nodes and edges."""
         nodes = _nodes(self.data.bytes)
         starts = range(0, len(nodes), _BLOCK)
         blocks = [
@@ -245,9 +243,9 @@ class _Reader:
             names, devices, groups = (
                 b"\n".join(texts).decode().split("\n") for texts in (self.names, self.devices, self.groups)
             )
-        except UnicodeDecodeError:  # of a group, which is not checked when it is parsed
+        except UnicodeDecodeError:  # a group: protobuf does not check the encoding of attributes
             raise _Unusual from None
-        groups = groups[: len(self.groups)]  # of no texts, one is made
+        groups = groups[: len(self.groups)]  # splitting no texts gives one
         if len(positions) < len(names) or (len(names), len(devices), len(groups)) != (
             len(nodes),
             len(self.devices),
@@ -275,7 +273,7 @@ class _Reader:
         )
 
     def _block(self, first: int, lengths: np.ndarray) -> _Block:
-        """Reads the nodes whose lengths stand at some positions of the data; `first` is the first one's."""
+        """Read the nodes whose lengths are at some positions of the data; the first of them is node number `first`."""
         size, begin = self.data.lengths(lengths)
         fields = _walked(self.data, begin, begin + size)
         for tag in (_NAME, _OP):
@@ -324,7 +322,7 @@ class _Reader:
         return interned[group]
 
     def _classes(self, first: int, attributes: _Attributes) -> tuple[np.ndarray, np.ndarray]:
-        """Node and number of the group of each `_class` entry."""
+        """Return the node and the number of the group of each `_class` entry."""
         found = attributes.named(np.arange(len(attributes.node)), "_class")
         node, end = attributes.node[found] + first, attributes.end[found]
         begin, is_plain = attributes.only_text(attributes.begin[found], end)
@@ -342,7 +340,7 @@ class _Reader:
         return node, _looked_up(self.groups, texts)
 
     def _edges(self, block: _Block, positions: _Positions) -> tuple[np.ndarray, ...]:
-        """Source, its output, destination and its input of each edge into a block."""
+        """Return source, output, destination and input of each edge into the nodes of a block."""
         counts, dst, begin, end = block.inputs
         if not (begin < end).all():
             raise _Unusual
@@ -392,7 +390,7 @@ class _Attributes:
             raise _Unusual
 
     def named(self, entries: np.ndarray, name: str) -> np.ndarray:
-        """Those of some attributes that have a name; `_Unusual` where a node has two."""
+        """Return those of some attributes that have a name; each node has one at most, or `_Unusual` is raised."""
         entries = entries[self._key_size[entries] == len(name)]
         entries = entries[self.data.starting(self._key[entries], name.encode())]
         if (np.diff(self.node[entries]) <= 0).any():
@@ -400,13 +398,13 @@ class _Attributes:
         return entries
 
     def codes(self, entries: np.ndarray, names: Sequence[str], place: np.ndarray, count: int) -> np.ndarray:
-        """[count] a number for each node of an op type, equal where the values of some attributes have equal bytes.
+        """Number the nodes of an op type, [count]: equal numbers where the values of some attributes have equal bytes.
 
         Args:
             entries: the attributes of these nodes.
-            names: those that count.
-            place: [nodes of the block] which of these nodes a node is.
-            count: how many nodes they are.
+            names: the names of the attributes that count.
+            place: [nodes of the block] the position of each of these nodes among them.
+            count: the number of nodes.
         """
         codes = np.zeros(count, dtype=np.int64)
         for name in names:
@@ -418,7 +416,7 @@ class _Attributes:
         return codes
 
     def _value_codes(self, entries: np.ndarray) -> np.ndarray:
-        """A number for the value of each of some attributes, equal for equal bytes."""
+        """Number the values of some attributes: equal numbers for equal bytes."""
         begin, end = self.begin[entries], self.end[entries]
         codes = np.empty(len(entries), dtype=np.int64)
         is_short = end - begin == 2  # a type, a flag, a small number
@@ -428,7 +426,7 @@ class _Attributes:
         return numbered(codes)[1]
 
     def only_text(self, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the name of a group begins in values that are a list of one text, and which values are such a list."""
+        """Find the `_class` values that are a list of one group: where its name begins, and which values are so."""
         is_plain = end - begin > len(_PREFIX) + 4
         at = begin.copy()
         for tag in (_FIRST, _SECOND):
@@ -444,20 +442,22 @@ class _Attributes:
 
 
 def _group_names(value: Any) -> list[bytes]:
-    """The groups in a `_class` attribute."""
+    """Return the groups in the value of a `_class` attribute."""
     texts = value if isinstance(value, tuple) else ()
     return [text[len(_PREFIX) :] for text in texts if isinstance(text, bytes) and text.startswith(_PREFIX)]
 
 
 def _sorted_by(number: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of numbers below `count`, sorted by number, and where those of each number begin and end."""
-    fitting = number.astype(np.int16) if count < 1 << 15 else number  # short ones are sorted by counting
+    """Sort the positions of numbers below `count` by number, and tell where those of each number begin and end."""
+    fitting = (
+        number.astype(np.int16) if count < 1 << 15 else number
+    )  # NumPy sorts 16-bit integers in linear time
     ends = np.cumsum(np.bincount(number, minlength=count))
     return np.argsort(fitting, kind="stable"), np.concatenate((np.zeros(1, np.int64), ends))
 
 
 def _nodes(data: bytes) -> np.ndarray:
-    """Where the length of each node stands."""
+    """Find the positions of the nodes' lengths."""
     starts: list[int] = []
     note = starts.append
     at, end = 0, len(data)
@@ -484,7 +484,7 @@ def _nodes(data: bytes) -> np.ndarray:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int]:
-    """The number that stands at a position, and the position after it."""
+    """Decode the number at a position, and return it with the position after it."""
     number = shift = 0
     while True:
         digit = data[at]

@@ -297,7 +297,7 @@ def _explanation(explanation: Explanation) -> tuple[str, str]:
 
 @_shown.register
 def _blame(blame: Blame) -> tuple[str, str]:
-    """The causes, that of most nodes first."""
+    """The causes, that of most nodes first, and the harmless nodes in a line."""
     title = f"{blame.nodes:,} of {counted(blame.total, 'node')} not on a {blame.device_type}"
     columns = ("nodes", "bytes", "rule", "cause", "ops", "for example", "try")
     rows = (
@@ -310,10 +310,11 @@ def _blame(blame: Blame) -> tuple[str, str]:
             row.example,
             row.remedy,
         )
-        for row in blame
+        for row in blame.causes
     )
-    table = html.table(columns, rows, limit=_MOST_ROWS) if len(blame) else ""
-    return f"<p><b>{html.escape(title)}</b></p>{table}", _first_lines(str(blame))
+    table = html.table(columns, rows, limit=_MOST_ROWS) if blame.causes else ""
+    harmless = f"<p>{html.escape(blame.harmless_text)}</p>" if blame.harmless else ""
+    return f"<p><b>{html.escape(title)}</b></p>{table}{harmless}", _first_lines(str(blame))
 
 
 @_shown.register

@@ -441,7 +441,8 @@ def default_catalogue(release: str | None = None) -> Catalogue:
     return _catalogue(rules(release))
 
 
-def _every_default() -> list[Catalogue]:
+def every_default() -> list[Catalogue]:
+    """Return the process's catalogues of all releases, each once."""
     return [default_catalogue(release) for release in dict.fromkeys(map(rules, RELEASES))]
 
 
@@ -469,7 +470,7 @@ def register_op(
         AlreadyExistsError: the name belongs to an op with another signature.
     """
     return [
-        catalogue.register_op(name, inputs, outputs, attrs, **properties) for catalogue in _every_default()
+        catalogue.register_op(name, inputs, outputs, attrs, **properties) for catalogue in every_default()
     ][0]
 
 
@@ -489,5 +490,5 @@ def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any
         NotFoundError: no catalogue has the op.
         ValueError: the op has no such attribute or argument.
     """
-    holders = [catalogue for catalogue in _every_default() if op in catalogue.ops] or [default_catalogue()]
+    holders = [catalogue for catalogue in every_default() if op in catalogue.ops] or [default_catalogue()]
     return [catalogue.register_kernel(op, device_type, priority, **options) for catalogue in holders][0]

@@ -198,8 +198,8 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
                 tick,
                 {"node": move.scope} if is_scope else {"strong": name},
                 f"{len(move.nodes):,}",
-                {"chips": [chip_look(f"/device:{label}") for label in move.source.split(", ")]},
-                {"chips": [chip_look(f"/device:{move.target}")]},
+                _chips(move.source),
+                _chips(move.target),
                 advice.shown(move.saves) if move.saves > 0 else "",
                 move.why,
             ]
@@ -212,6 +212,10 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
         "numbers": [2, 5],
         "look": "prose",
     }
+
+
+def _chips(devices: str) -> Block:
+    return {"chips": [chip_look(f"/device:{label}") for label in devices.split(", ")]}
 
 
 def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: bool) -> Block:

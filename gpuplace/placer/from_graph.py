@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.graph_builder import PlacementGraphBuilder
@@ -51,7 +52,8 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
 def _read_now(graph: Graph, catalogue: Catalogue) -> PlacementGraph:
     builder = PlacementGraphBuilder(catalogue)
     operations = graph.get_operations()
-    builder.add_operations(operations)
+    with without_garbage_collection():
+        builder.add_operations(operations)
 
     def node_attrs(node: int) -> Mapping[str, Any]:
         return operations[node].attrs

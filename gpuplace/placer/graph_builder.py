@@ -1,4 +1,4 @@
-"""Makes a `PlacementGraph` of nodes that are added one after the other, or of whole columns.
+"""Build a `PlacementGraph` from nodes that are added one after the other, or from whole columns.
 
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("a", "Const", {}, device="/cpu:0")
@@ -43,12 +43,12 @@ class Columns(NamedTuple):
     class_node: Column
     class_group: Column
     src: Column
-    """A node by its name, or by its position; an array has positions alone."""
+    """The names or positions of nodes; an array holds positions only."""
     src_output: Column
     dst: Column
     dst_input: Column
     group_node: Column | None = None
-    """None if nobody has looked yet; where they are known, no name is there twice."""
+    """None if not known yet; otherwise the node names are known to be unique."""
 
 
 class PlacementGraphBuilder:

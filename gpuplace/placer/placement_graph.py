@@ -157,6 +157,8 @@ class PlacementGraph:
     """For a node that was added before placing: what it was made from, in words."""
     added: Callable[[int], Added | None] | None = None
     """For a node that was added before placing: for which; None for the user's own. None where no node was added."""
+    source_rank: Callable[[int], int] | None = None
+    """Where nodes were added: the rank in the user's graph of a node, or of the one that it was added for."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was made, where that is not node by node."""
     inspections: Mapping[int, Inspection] = field(default_factory=dict)

@@ -1,5 +1,7 @@
 """The graph that runs where TensorFlow runs another one than the program made: calls and control flow inlined.
 
+A graph that was read from a file has no program behind it: all its operations are made from the nodes that were placed.
+
 The placer's own lowering says which nodes there are (``gpuplace.placer.lowering``); here they become operations, so
 that a session plans and runs what was placed. An operation that was there before keeps its name, type, shapes and
 lines; what a step fetches of one that was inlined is given by the node that has its name now::
@@ -36,7 +38,8 @@ class LoweredGraph(Graph):
         program: the graph that the program made.
 
     Args:
-        program: the graph that the program made.
+        program: the graph that the program made; one without operations, but with the functions, where there is no
+            program.
         nodes: what it was lowered to.
         catalogue: the ops.
         feeds: name of a node that stands for a feed -> the tensor of the program that is fed; None: there are none.
@@ -181,8 +184,10 @@ class LoweredGraph(Graph):
         return found
 
     def _place(self, nodes: PlacementGraph, node: int) -> int:
-        """The position in the program of a node, or of the one that it was made for."""
+        """The position in the program of a node, or of the one that it was made for; without a program in the file."""
         added = None if nodes.added is None else nodes.added(node)
+        if not self.program._operations:
+            return int(nodes.rank[node]) if nodes.source_rank is None else nodes.source_rank(node)
         op = self.program._by_name.get(nodes.names[node] if added is None else added.caller)
         return len(self.program._operations) if op is None else op.index
 
@@ -191,24 +196,31 @@ class LoweredGraph(Graph):
     ) -> Operation:
         name, op_type = nodes.names[node], nodes.op_type(node)
         added = None if nodes.added is None else nodes.added(node)
-        origin = self.program._by_name[name if added is None else added.caller]
-        if added is None:
+        origin = self.program._by_name.get(name if added is None else added.caller)
+        if added is None and origin is not None:
             op = self._copy(origin, inputs, controls)
             self._register(op)
             return op
-        self._names_in_messages[name] = added.inner or name
-        if not inputs and not controls:
+        if added is not None:
+            self._names_in_messages[name] = added.inner or name
+        if origin is not None and not inputs and not controls:
             controls = self._where_called(origin)
         op_def = self._op_def(op_type)
         attrs = {**op_def.defaults, **nodes.attrs(node)}
         op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
-        types = signature_of(op_def).output_types(attrs)
+        try:
+            types = signature_of(op_def).output_types(attrs)
+        except KeyError as error:
+            raise InvalidArgumentError.of(
+                f"NodeDef missing attr {error} from Op<{op_def}>; NodeDef: {{{{node {name}}}}}"
+            ) from None
         shapes = _shapes(op, len(types))
-        if name == added.caller and len(origin.outputs) == len(types):
+        if origin is not None and name == origin.name and len(origin.outputs) == len(types):
             shapes = [tensor.shape for tensor in origin.outputs]
         op.outputs = [Tensor(op, i, *one) for i, one in enumerate(zip(types, shapes, strict=True))]
         op._device = nodes.requested_device(node)
-        op._stack = origin._stack
+        if origin is not None:
+            op._stack = origin._stack
         self._register(op)
         return op
 

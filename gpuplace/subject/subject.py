@@ -48,8 +48,8 @@ from gpuplace.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """Prefixes of the op types with which optimizers update variables."""
-OTHER = "other nodes"
-"""Purpose of nodes outside the step that are not bookkeeping."""
+OTHER = "others"
+"""Nodes outside the step that are not bookkeeping."""
 _SEARCHED = 5_000
 """Names that an unknown name is compared with."""
 _SHOWN = 12
@@ -113,7 +113,8 @@ class Subject:
         if not total:
             return ""
         parts = ", ".join(f"{purpose} {count:,}" for purpose, count in self.outside.items())
-        return f"{total:,} node{' lies' if total == 1 else 's lie'} outside the step: {parts}."
+        which = "" if list(self.outside) == [OTHER] else f": {parts}"
+        return f"{total:,} node{' lies' if total == 1 else 's lie'} outside the step{which}."
 
     def text(self, release: str) -> str:
         """Return the subject in one line.

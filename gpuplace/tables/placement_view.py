@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.shapes.graph_shapes import graph_shapes
-from gpuplace.cost.step_copies import StepCopies, step_copies
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import OpError
 from gpuplace.progress import track
@@ -29,6 +27,10 @@ from gpuplace.tables.size_text import bytes_text
 from gpuplace.web.rules import words
 from gpuplace.why.messages import error_of
 from gpuplace.why.verdict import Verdicts, verdicts_of
+
+if TYPE_CHECKING:  # shapes and copies load all ops, and a list of nodes asks for neither
+    from gpuplace.cost.shapes.graph_shapes import GraphShapes
+    from gpuplace.cost.step_copies import StepCopies
 
 CONTROL = -1
 """Stands in `src_output` of a control edge."""
@@ -320,12 +322,20 @@ def _view_of_placement(placement: Any) -> PlacementView:
     outputs = np.array([len(fact.output_types) for fact in placement.facts], dtype=np.int64)
     partition = placement.partition
 
+    @cache
+    def shapes() -> GraphShapes:
+        from gpuplace.cost.shapes.graph_shapes import graph_shapes
+
+        return graph_shapes(graph, placement.placer.catalogue)
+
     def tensor(node: int, output: int) -> TensorFact:
         dtype = placement.facts_of(node).output_types[output].name
-        fact = graph_shapes(graph, placement.placer.catalogue).tensor(node, output)
+        fact = shapes().tensor(node, output)
         return TensorFact(dtype, fact.sizes, fact.nbytes, fact.example_bytes)
 
     def step() -> StepCopies | None:
+        from gpuplace.cost.step_copies import step_copies
+
         try:
             return step_copies(placement)
         except OpError:  # an empty or unsound graph, which has no step

@@ -90,6 +90,8 @@ class _Reader:
     """Device and node -> begin and thread of each time that it ran."""
     ports: dict[str, str] = field(default_factory=dict)
     """``_Send`` or ``_Recv`` -> the tensor it moves, from the partition graphs."""
+    ends: dict[str, int] = field(default_factory=dict)
+    """``_SOURCE`` and ``_SINK`` to when they ran, in nanoseconds since 1970."""
     arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
     """Edge and receiving device -> when a tensor of another task was there, in nanoseconds since 1970."""
 
@@ -101,11 +103,12 @@ class _Reader:
             elif stream is not None:
                 self._read_stream(device, stream[1], stream[2])
             else:
-                self.found += [
-                    _event(device.device, stats)
-                    for stats in device.node_stats
-                    if stats.node_name not in _ENDS
-                ]
+                for stats in device.node_stats:
+                    event = _event(device.device, stats)
+                    if stats.node_name in _ENDS:
+                        self.ends[stats.node_name] = event.start
+                    else:
+                        self.found.append(event)
         self._read_partitions(getattr(run_metadata, "partition_graphs", ()))
         for event in self.found:
             for start, thread in self.threads.get((event.device, event.name), ()):
@@ -239,7 +242,11 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     """
     reader = _Reader()
     reader.read(run_metadata)
-    events = sorted(reader.found, key=lambda event: (event.start, event.op in RECEIVES, event.end))
+    # Of events at one time a receive comes last, unless it is over at once: others may have taken the tensor by then.
+    events = sorted(
+        reader.found,
+        key=lambda event: (event.start, event.op in RECEIVES and event.end > event.start, event.end),
+    )
     if not events:
         raise ValueError(
             "The step_stats are empty: run with options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
@@ -247,7 +254,9 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
         )
     for number, event in enumerate(events):
         event.number = number
-    begin = events[0].start
+    begin, end = events[0].start, 0
+    if len(reader.ends) == len(_ENDS):  # a predicted step, which says when it begins and ends
+        begin, end = min(begin, reader.ends["_SOURCE"]), reader.ends["_SINK"]
     lanes, lane = _lanes(events)
     edges, copies = _Links(events, reader, begin).all()
     links = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
@@ -272,6 +281,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
         dst=links[:, 1],
         copies=tuple(sorted(copies, key=lambda copy: (copy.start_us, copy.end_us))),
         begin_us=begin // 1000,
+        length_us=max(end - begin, 0) / 1000,
         sizes={(event.name, slot): size for event in events for slot, size in event.slots.items()},
         placement=placement,
         find_hints=move_hints,

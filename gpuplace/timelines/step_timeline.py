@@ -128,6 +128,8 @@ class StepTimeline:
     copies: tuple[Copy, ...]
     begin_us: int = 0
     """Microseconds since 1970 of time 0."""
+    length_us: float = 0.0
+    """Length of the step, where the trace says when it ends; 0: at the end of the last event."""
     sizes: dict[tuple[str, int], int] = field(default_factory=dict, repr=False)
     """Node and output -> bytes."""
     placement: Any = field(default=None, repr=False)
@@ -141,7 +143,7 @@ class StepTimeline:
     @property
     def total_us(self) -> float:
         """Length of the step."""
-        return float(self.end_us.max()) if len(self) else 0.0
+        return max(float(self.end_us.max()), self.length_us) if len(self) else 0.0
 
     @cached_property
     def is_transfer(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Why nodes are not on a GPU: their verdicts, ranked by how many nodes and bytes each keeps away.
 
-Nodes whose verdicts name the same rule and the same fact are one row; those that only follow others are a row beside
-the one that they lead to::
+Nodes whose verdicts name the same rule and the same fact are one row, also if the devices that they ask for differ by a
+number alone, as those of towers do; nodes that only follow others are a row beside the one that they lead to::
 
     x (Const int32) ──follows──> p (Pow int32) <──colocated── n (Neg float)
 
@@ -9,28 +9,34 @@ the one that they lead to::
              Neg, Pow of float, int32; e.g. p; 1 shares a device with such a node; 1 node more only follows
     1 node   generator: follows its consumers (kernel: no GPU kernel for Pow with T=int32)
 
+Strings, summaries, savers and other ops that no release of TensorFlow has a kernel for on the device type are harmless:
+nothing can be done about them, and nothing has to be. They are rows of their own, after all others.
+
 Work is done once per signature, request and group constraint, and spread over the nodes by array indexing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from gpuplace.device.parsed_name import ANY
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
+from gpuplace.why.harmless import harmless_kind
 from gpuplace.why.remedy import remedy_for
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.sentences import kernel_sentence, sentences_of
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
 _SHOWN_TYPES = 8
+_SHOWN_DEVICES = 4
 _MAX_OUTPUTS = 1 << 16
 """Outputs whose sizes are asked for in a graph of no nodes; each node and edge allows one more."""
 
@@ -81,6 +87,10 @@ class BlameRow:
     """A node that is kept away: the first in the graph."""
     remedy: str
     """What would have to change."""
+    devices: tuple[str, ...] = ()
+    """What the program asks for if the cause is a request, as written; if there are several, they differ by numbers."""
+    harmless: str = ""
+    """What the nodes are if they can never run on the device type: ``"summaries"``; ``""`` for all others."""
 
     @with_safe_text
     def __repr__(self) -> str:
@@ -113,12 +123,32 @@ class Blame:
     total: int
     """Nodes of the graph."""
     rows: tuple[BlameRow, ...]
-    """The cause of most nodes first, those that follow included; of equal ones that of most bytes."""
+    """The cause of most nodes first, those that follow included; of equal ones that of most bytes; then `harmless`."""
 
     @property
     def nodes(self) -> int:
         """How many nodes are not on the device type."""
         return sum(row.nodes for row in self.rows)
+
+    @property
+    def causes(self) -> tuple[BlameRow, ...]:
+        """The rows of nodes that could be on the device type."""
+        return tuple(row for row in self.rows if not row.harmless)
+
+    @property
+    def harmless(self) -> tuple[BlameRow, ...]:
+        """The rows of nodes that can never be on the device type, a row for each sort of them."""
+        return tuple(row for row in self.rows if row.harmless)
+
+    @property
+    def harmless_text(self) -> str:
+        """The harmless nodes in a line; ``""`` if there are none."""
+        rows = self.harmless
+        if not rows:
+            return ""
+        number = _counted(sum(row.nodes for row in rows))
+        kinds = ", ".join(f"{row.nodes:,} {_in_number(row.harmless, row.nodes)}" for row in rows)
+        return f"Harmless: {number} that never run on a {self.device_type}: {kinds}"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -128,8 +158,9 @@ class Blame:
 
     @with_safe_text
     def __repr__(self) -> str:
-        causes = f"{len(self.rows)} cause{'' if len(self.rows) == 1 else 's'}"
-        first = f", first {self.rows[0].rule.value}: {self.rows[0].cause}" if self.rows else ""
+        rows = self.causes
+        causes = f"{len(rows)} cause{'' if len(rows) == 1 else 's'}"
+        first = f", first {rows[0].rule.value}: {rows[0].cause}" if rows else ""
         return f"<Blame for {self.nodes:,} of {_counted(self.total)} not on a {self.device_type}: {causes}{first}>"
 
     @with_safe_text
@@ -137,9 +168,11 @@ class Blame:
         if not self.rows:
             return f"every node is on a {self.device_type}" if self.total else "the graph has no nodes"
         lines = [f"{self.nodes:,} of {_counted(self.total)} not on a {self.device_type}"]
-        width = max(len(_counted(row.nodes)) for row in self.rows)
-        for row in self.rows:
+        width = max((len(_counted(row.nodes)) for row in self.causes), default=0)
+        for row in self.causes:
             lines += [f"  {line}" for line in row.lines(width)]
+        if self.harmless:
+            lines.append(f"  {self.harmless_text}")
         return "\n".join(lines)
 
     def frame(self) -> DataFrame:
@@ -149,6 +182,20 @@ class Blame:
         return blame_frame(self)
 
     _repr_mimebundle_ = notebook_view
+
+
+def _listed(devices: Sequence[str]) -> str:
+    """Devices in quotes, with "or" before the last."""
+    shown = [f"'{device}'" for device in devices[:_SHOWN_DEVICES]]
+    if len(devices) > _SHOWN_DEVICES:
+        shown.append(f"{len(devices) - _SHOWN_DEVICES} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def _in_number(plural: str, number: int) -> str:
+    if number != 1:
+        return plural
+    return plural.removesuffix("ies") + "y" if plural.endswith("ies") else plural.removesuffix("s")
 
 
 def _counted(number: int) -> str:
@@ -191,28 +238,36 @@ class _Blamer:
         on_kind = [*(device.device_type == kind for device in placement.device_set), False]
         self.away = np.flatnonzero(~np.array(on_kind, dtype=bool)[placement.devices])
         self.follows = np.isin(self.verdicts.rule, [RULES.index(rule) for rule in FOLLOWING])
+        self.of_request = np.isin(self.verdicts.rule, [RULES.index(rule) for rule in _OF_REQUEST])
 
     def blame(self) -> Blame:
         count, away = len(self.graph), self.away
         if not len(away):
             return Blame(self.kind, count, ())
         _, first, row = np.unique(self._fact()[away], return_index=True, return_inverse=True)
+        harmless = self._harmless[away]
         nodes = np.bincount(row)
-        itself = np.bincount(row[self._is_itself()[away]], minlength=len(first))
+        itself = np.bincount(row[self._is_itself()[away] | (harmless >= 0)], minlength=len(first))
         row_of_node = np.full(count, -1, dtype=np.int64)
         row_of_node[away] = row
-        followed = row_of_node[self._ends[away[self.follows[away]]]]
+        followed = row_of_node[self._ends[away[self.follows[away] & (harmless < 0)]]]
         followers = np.bincount(followed[followed >= 0], minlength=len(first))
         nbytes, unsized = self._sizes(row, len(first))
         involved = self._involved(row, len(first))
+        devices = self._devices(row, len(first))
         rows = []
-        for number, example in enumerate(away[first].tolist()):
+        for number, (example, sort) in enumerate(
+            zip(away[first].tolist(), harmless[first].tolist(), strict=True)
+        ):
             culprit = int(self.verdicts.culprit[example])
             op_types, dtypes = involved[number]
+            name = self._sorts[sort] if sort >= 0 else ""
             rows.append(
                 BlameRow(
                     rule=self.verdicts.rule_of(example),
-                    cause=self._cause(example),
+                    cause=f"{name} never run on a {self.kind}"
+                    if name
+                    else self._cause(example, devices[number]),
                     op_types=op_types,
                     dtypes=dtypes,
                     decided_by=self.graph.names[culprit],
@@ -223,23 +278,82 @@ class _Blamer:
                     nbytes=nbytes[number],
                     unsized=unsized[number],
                     example=self.graph.names[example],
-                    remedy=remedy_for(self.placement, example, self.kind).text,
+                    remedy="nothing has to change"
+                    if name
+                    else remedy_for(self.placement, example, self.kind).text,
+                    devices=() if name else devices[number],
+                    harmless=name,
                 )
             )
-        rows.sort(key=lambda item: (-item.nodes - item.followers, -item.nbytes, item.rule.value, item.cause))
+        rows.sort(
+            key=lambda item: (
+                bool(item.harmless),
+                -item.nodes - item.followers,
+                -item.nbytes,
+                item.rule.value,
+                item.cause,
+            )
+        )
         return Blame(self.kind, count, tuple(rows))
 
     def _fact(self) -> np.ndarray:
-        """A number that two nodes share whose verdicts name the same rule and the same fact."""
+        """A number that two nodes share whose verdicts name the same rule and the same fact, or that are harmless."""
         rule, culprit, graph = self.verdicts.rule, self.verdicts.culprit, self.graph
-        of_request = np.isin(rule, [RULES.index(each) for each in _OF_REQUEST])
         of_op = np.isin(rule, [RULES.index(each) for each in _OF_OP])
-        fact = rule * (len(graph.devices) + 1) + np.where(of_request, graph.device[culprit] + 1, 0)
+        requests = self._requests[graph.device[culprit]]
+        fact = rule * (int(requests.max()) + 2) + np.where(self.of_request, requests + 1, 0)
         fact = fact * (len(graph.signatures) + 1) + np.where(of_op, graph.signature[culprit] + 1, 0)
         _, fact = np.unique(fact, return_inverse=True)
-        if not self.follows.any():
-            return fact
-        return (rule * self.follows) * (int(fact.max()) + 1) + fact[self._ends]
+        if self.follows.any():
+            fact = (rule * self.follows) * (int(fact.max()) + 1) + fact[self._ends]
+        return np.where(self._harmless >= 0, -1 - self._harmless, fact)
+
+    @cached_property
+    def _requests(self) -> np.ndarray:
+        """[distinct requests] a number that two share which differ by task, replica and index, and are as available."""
+        known: dict[tuple[object, ...], int] = {}
+        found = []
+        for number, text in enumerate(self.graph.devices):
+            name = self.placement.placer.parsed[number]
+            key: tuple[object, ...] = (text,)
+            if name is not None and name != ANY:
+                is_there = bool(self.placement.device_set.matching(name))
+                has_numbers = tuple(part is not None for part in (name.replica, name.task, name.id))
+                key = name.job, name.type, has_numbers, is_there
+            found.append(known.setdefault(key, len(known)))
+        return np.array(found or [0], dtype=np.int64)
+
+    def _devices(self, row: np.ndarray, rows: int) -> list[tuple[str, ...]]:
+        """[rows] the distinct requests that cause each, in the graph's order."""
+        ends = self._ends[self.away]
+        is_asked = self.of_request[ends]
+        width = len(self.graph.devices)
+        cells = (row * width + self.graph.device[self.verdicts.culprit[ends]])[is_asked]
+        found: list[list[str]] = [[] for _ in range(rows)]
+        cells, first = np.unique(cells, return_index=True)
+        for cell in cells[np.argsort(first, kind="stable")].tolist():
+            at, request = divmod(cell, width)
+            if text := self.graph.devices[request]:
+                found[at].append(text)
+        return [tuple(texts) for texts in found]
+
+    @cached_property
+    def _sorts(self) -> list[str]:
+        """What harmless nodes are, each once."""
+        return sorted({sort for sort in self._sort_of_signature if sort})
+
+    @cached_property
+    def _sort_of_signature(self) -> list[str]:
+        if not any(device.device_type == self.kind for device in self.placement.device_set):
+            return [""] * len(self.placement.facts)
+        return [harmless_kind(fact, self.kind) for fact in self.placement.facts]
+
+    @cached_property
+    def _harmless(self) -> np.ndarray:
+        """What sort of harmless node each is, as a position in `_sorts`; -1 for others, and without a device."""
+        number = [self._sorts.index(sort) if sort else -1 for sort in self._sort_of_signature]
+        failed = self.verdicts.rule == RULES.index(Rule.FAILED)
+        return np.where(failed, -1, np.array(number or [-1], dtype=np.int64)[self.graph.signature])
 
     def _is_itself(self) -> np.ndarray:
         """Whether the rule applies to the node itself, and not to one that it shares a device with."""
@@ -257,14 +371,19 @@ class _Blamer:
             step = step[step]
         return step
 
-    def _cause(self, node: int) -> str:
-        """The fact in words, without the nodes' names."""
+    def _cause(self, node: int, devices: Sequence[str]) -> str:
+        """The fact in words, without the nodes' names.
+
+        Args:
+            node: a node of the row.
+            devices: what the program asks for, as of `_devices`.
+        """
         graph, rule = self.graph, self.verdicts.rule_of(node)
         if rule in _FOLLOWED:
             end = int(self._ends[node])
             if self.verdicts.rule_of(end) in _FOLLOWED:
                 return _FOLLOWED[rule]
-            return f"{_FOLLOWED[rule]} ({self.verdicts.rule_of(end).value}: {self._cause(end)})"
+            return f"{_FOLLOWED[rule]} ({self.verdicts.rule_of(end).value}: {self._cause(end, devices)})"
         culprit = int(self.verdicts.culprit[node])
         asked = graph.requested_device(culprit)
         if rule is Rule.KERNEL:
@@ -272,12 +391,13 @@ class _Blamer:
                 self.placement, culprit, lacking_types(self.placement, self.placement.constraints(node))
             )
         if rule is Rule.REQUEST and asked:
-            return f"the program asks for '{asked}'"
+            return f"the program asks for {_listed(devices)}"
         if rule in (Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED):
-            return f"another node of the group asks for '{asked}'"
+            return f"another node of the group asks for {_listed(devices or [asked])}"
         if rule is Rule.FAILED:
             return f"no device is left: '{asked}' cannot be had" if asked else "no device is left"
-        return self.sentences(culprit if self.verdicts.rule_of(culprit) is rule else node)
+        text = self.sentences(culprit if self.verdicts.rule_of(culprit) is rule else node)
+        return text.replace(f"'{asked}'", _listed(devices), 1) if len(devices) > 1 else text
 
     def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:
         """[rows] bytes known, exact however many, and how many nodes have an output of unknown size."""

@@ -36,7 +36,7 @@ def kinds_of(machine):
 
 
 def case_of(build, machine, keep=None):
-    return _case(graph_of(build), "train", None, machine, "step_time", keep, None, None, None, None)[0]
+    return _case(graph_of(build), machine, "step_time", keep, None, None, {}, {"fetches": "train"}, None)[0]
 
 
 def keeps_links(machinery, labels):

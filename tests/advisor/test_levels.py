@@ -113,7 +113,7 @@ def groups_of(made, rehearsal, device_of):
 def bound_in_numbers(case):
     problem = step_problem(case.rehearsal).problem
     ground = Ground(problem, "step_time", False)
-    return step_bound(problem, ground.step, ground.list_loops, ground.in_lists)
+    return step_bound(problem, ground.step, ground.bounds, ground.in_lists)
 
 
 def test_the_tightest_bound_is_told_and_no_choice_is_below_it():

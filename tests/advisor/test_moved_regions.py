@@ -37,9 +37,8 @@ def layered_towers(count=4, names=None):
 
 
 def rehearsal_of(build, machine=MACHINE):
-    return _case(graph_of(build), "train", None, machine, "step_time", None, None, None, None, None)[
-        0
-    ].rehearsal
+    options = {"fetches": "train"}
+    return _case(graph_of(build), machine, "step_time", None, None, None, {}, options, None)[0].rehearsal
 
 
 def choice_of(rehearsal, device):

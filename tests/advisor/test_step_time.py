@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gpuplace.advisor import searcher
-from gpuplace.advisor.chains import Ground
 from gpuplace.advisor.coarsen import coarsened
+from gpuplace.advisor.placers import Costs, earliest_first, heft
 from gpuplace.advisor.problem import Device, Problem, checked
 from gpuplace.advisor.search import evaluate, solve
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
@@ -167,9 +167,9 @@ def test_lists_put_variables_where_they_are_read():
     devices = (Device("host", 0, is_pool=True), Device("gpu 0", 1), Device("gpu 1", 1))
     ends = np.array([0, 1, 2]), np.array([1, 2, 3])
     problem = Problem(tuple(range(4)), seconds, np.ones(4), np.full(4, 5.0), np.arange(4), *ends, devices)
-    for weight, window in ((1.0, 1), (1.0, 8)):
-        split = Ground(problem, "step_time", False).scheduled(weight, window)
-        assert len(set(split.tolist())) == 1 and evaluate(problem, "step_time", split) == 2.0
+    for placer in (heft, earliest_first):
+        split = placer(Costs(problem))
+        assert len(set(split)) == 1 and evaluate(problem, "step_time", split) == 2.0
 
 
 def test_coarse_problems_are_sums_without_cycles():

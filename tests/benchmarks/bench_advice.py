@@ -1,7 +1,7 @@
 """`gpuplace.advise` beside TensorFlow's default and the placers of the literature, on twelve nets and many machines.
 
     python -m tests.benchmarks.bench_advice [--seconds 10] [--seed 0] [--gpus 4]... [--kind NAME]... [--net NAME]...
-        [--clock wall|cpu]
+        [--clock wall|cpu] [--labels]
 
 All place the same step in numbers. The others place it twice: with what was made for an op's gradient beside the op, as
 Baechi does, and kernel by kernel, as the advisor may; the better counts. Every placement is then made by the placer and
@@ -10,6 +10,11 @@ no placement is below, and that and the advice as parts of the best of all other
 
 `--clock cpu` counts the seconds that the search would have taken on two idle cores, for machines that others use too:
 those of its own thread, and half of those of its two chains.
+
+`--labels` shows what it spares to exchange identical devices: the advice of a search that does not, and the same choice
+after it, as nodes of the graph that move, moves, and characters of Python. The columns after that are the time of the
+step as a part of the first, and the fewest nodes that move by any labels by which it takes no longer. The last line
+counts the rows where something grew, or where other labels move fewer nodes.
 """
 
 from __future__ import annotations
@@ -18,6 +23,9 @@ import argparse
 import math
 import threading
 import time
+from collections import Counter
+from itertools import islice
+from unittest import mock
 
 import numpy as np
 
@@ -25,12 +33,17 @@ import gpuplace as tf
 from gpuplace.advisor.bounds import step_bound
 from gpuplace.advisor.chains import Ground
 from gpuplace.advisor.searcher import CHAINS
+from gpuplace.advisor.steps import advise, step_search
+from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.judge import judged
+from gpuplace.advisor.steps.labels import device_kinds, homes_of_units, labellings
 from gpuplace.advisor.steps.levels import levels_of
 from gpuplace.advisor.steps.step_problem import step_problem
 from tests.benchmarks.advised_nets import ADVISED, build
 from tests.benchmarks.rivals import RIVALS
 
+_LABELLINGS = 50
+"""How many labellings are estimated at the most, of those that would move fewer nodes."""
 KINDS = ("Tesla K80", "Tesla P100-SXM2", "Tesla V100-SXM2-16GB")
 MIXED = {
     2: "1x V100, 1x P100",
@@ -59,6 +72,75 @@ def machines(kinds: list[str], counts: list[int]) -> list[tuple[int, str]]:
     return found + [(count, MIXED[count]) for count in counts if "mixed" in kinds]
 
 
+def moved_nodes(advice: Advice) -> int:
+    """Nodes of the graph that an advice moves."""
+    return int(np.count_nonzero(advice.placement.devices != advice._case.asked.devices))
+
+
+def fewest_moved(advice: Advice) -> int:
+    """The fewest nodes that move by labels of equal devices and links by which the step takes no longer."""
+    case, rehearsal = advice._case, advice._case.rehearsal
+    devices = len(case.asked.device_set)
+    before, after = case.asked.devices, advice.placement.devices
+    stays = np.zeros((devices, devices))
+    np.add.at(stays, (after[before >= 0], before[before >= 0]), 1.0)
+    choice = advice._choice.device_of
+    everything = np.where(choice < 0, homes_of_units(rehearsal), choice)
+    fewest = moved_nodes(advice)
+    for labels in islice(labellings(stays, device_kinds(rehearsal), rehearsal.step.machinery), _LABELLINGS):
+        if len(before) - stays[np.arange(devices), labels].sum() >= fewest:
+            break
+        other = Advice(case, judged(case, np.where(everything < 0, -1, labels[everything])), "step_time", 0.0)
+        if other.value <= advice.value * (1 + 1e-9):
+            fewest = min(fewest, moved_nodes(other))
+    return fewest
+
+
+def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tuple[Advice, Advice]:
+    """The advice of a search that exchanges no devices, and the same choice with the labels that move fewest nodes."""
+    with tf.Graph().as_default() as graph:
+        step = build(tf, net, gpus)
+    config = tf.ConfigProto(allow_soft_placement=True)
+
+    def same(_rehearsal: object, device_of: np.ndarray, *_: object) -> np.ndarray:
+        return device_of
+
+    with mock.patch.object(step_search, "relabelled", same), mock.patch.object(advise, "relabelled", same):
+        before = tf.advise(graph, step, machine=machine, config=config, seconds=seconds, seed=seed)
+    case, until = before._case, time.perf_counter() + seconds
+    chosen = advise.with_fewer_moves(case.rehearsal, before._choice.device_of, until)
+    return before, Advice(case, judged(case, chosen), "step_time", 0.0)
+
+
+def show_labels(cells: list[tuple[str, int, str]], seconds: float, seed: int) -> None:
+    """Prints what it spares to exchange identical devices."""
+    print("| net | machine | moved nodes | moves | Python | time | fewest moved nodes | |")
+    print("|---" * 8 + "|")
+    found: Counter[str] = Counter()
+    for net, gpus, machine in cells:
+        before, after = labelled(net, gpus, machine, seconds, seed)
+        pairs = [
+            (moved_nodes(before), moved_nodes(after)),
+            (len(before.moves), len(after.moves)),
+            (len(before.as_python()), len(after.as_python())),
+        ]
+        fewest = fewest_moved(after)
+        remarks = [
+            f"more {what}"
+            for what, (old, new) in zip(("nodes", "moves", "Python"), pairs, strict=True)
+            if new > old
+        ]
+        remarks += ["other labels move fewer"] * (fewest < pairs[0][1])
+        found.update(remarks)
+        columns = [f"{old:,} to {new:,}" for old, new in pairs]
+        columns += [f"{after.value / before.value:.4f}", f"{fewest:,}", ", ".join(remarks)]
+        print(f"| {net} | {machine} | {' | '.join(columns)} |", flush=True)
+    print(
+        f"{len(cells)} cells: "
+        + (", ".join(f"{what}: {count}" for what, count in found.items()) or "none grew")
+    )
+
+
 def tried(
     net: str, gpus: int, machine: str, seconds: float, seed: int
 ) -> tuple[dict[str, float], float, float]:
@@ -80,7 +162,7 @@ def tried(
             found[name] = min(found[name], math.inf if score.missing else score.step_time)
     found["ours"] = advice.value if advice.fits else math.inf
     ground = Ground(made.problem, "step_time", True)
-    bound = step_bound(made.problem, ground.step, ground.list_loops, ground.in_lists)
+    bound = step_bound(made.problem, ground.step, ground.bounds, ground.in_lists)
     return found, max(bound, advice.bound), took
 
 
@@ -94,30 +176,35 @@ def main() -> None:
     parser.add_argument("--gpus", type=int, action="append", choices=[2, 4, 8])
     parser.add_argument("--kind", action="append", choices=[*KINDS, "mixed"])
     parser.add_argument("--net", action="append", choices=list(ADVISED))
+    parser.add_argument("--labels", action="store_true", help="what exchanging identical devices spares")
     arguments = parser.parse_args()
     if arguments.clock == "cpu":
         cpu_clock()
+    cells = [
+        (net, gpus, machine)
+        for gpus, machine in machines(arguments.kind or [*KINDS, "mixed"], arguments.gpus or [2, 4, 8])
+        for net in arguments.net or ADVISED
+    ]
+    if arguments.labels:
+        show_labels(cells, arguments.seconds, arguments.seed)
+        return
     names = ["default", *RIVALS, "ours"]
     print("| net | machine | " + " | ".join(names) + " | bound | seconds | bound of the best | of the best |")
     print("|---" * (len(names) + 6) + "|")
     ratios: list[float] = []
     bounds: list[float] = []
     above = 0
-    for gpus, machine in machines(arguments.kind or [*KINDS, "mixed"], arguments.gpus or [2, 4, 8]):
-        for net in arguments.net or ADVISED:
-            found, bound, took = tried(net, gpus, machine, arguments.seconds, arguments.seed)
-            best = min(value for name, value in found.items() if name != "ours")
-            ratio = found["ours"] / best if best < math.inf else 0.0
-            above += ratio > 1 + 1e-9
-            if ratio:
-                ratios.append(ratio)
-                bounds.append(bound / best)
-            cells = [_milliseconds(found[name]) for name in names]
-            shown = f"{bound / best:.3f} | {ratio:.3f}" if ratio else "- | alone"
-            print(
-                f"| {net} | {machine} | {' | '.join(cells)} | {bound * 1e3:.1f} | {took:.1f} | {shown} |",
-                flush=True,
-            )
+    for net, gpus, machine in cells:
+        found, bound, took = tried(net, gpus, machine, arguments.seconds, arguments.seed)
+        best = min(value for name, value in found.items() if name != "ours")
+        ratio = found["ours"] / best if best < math.inf else 0.0
+        above += ratio > 1 + 1e-9
+        if ratio:
+            ratios.append(ratio)
+            bounds.append(bound / best)
+        times = " | ".join(_milliseconds(found[name]) for name in names)
+        shown = f"{bound / best:.3f} | {ratio:.3f}" if ratio else "- | alone"
+        print(f"| {net} | {machine} | {times} | {bound * 1e3:.1f} | {took:.1f} | {shown} |", flush=True)
     print(
         f"{len(ratios)} compared: geometric mean {_mean(ratios):.3f} of the best of the others, of the bounds "
         f"{_mean(bounds):.3f}; above it {above} times"

@@ -277,7 +277,7 @@ def test_a_large_graph_is_lit_quickly(opened):
     )
     print("9,124 nodes on the report page: lit and laid out after", times, "ms")
     page.get_by_label("Light up", exact=True).select_option("inputs")
-    expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; no copy between devices")
+    expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; 1 copy between devices, 256 B")
     expect(page.locator("#graph .gp-badge").filter(has_text=" of ").first).to_be_visible()
     page.shoot("inputs")
 
@@ -677,7 +677,7 @@ def test_the_timeline_alone(browser, tmp_path, screenshots):
 def test_a_call_opens_the_function_that_it_calls(opened):
     from playwright.sync_api import expect
 
-    page = opened(tf.place(saved_model("serving_default"), "2x Tesla K40c"), "calls")
+    page = opened(tf.place(saved_model("serving_default"), "2x Tesla K40c", whole_graph=True), "calls")
     heading = page.locator("header")
     expect(heading).to_contain_text("whole graph of a SavedModel, tags serve; 1 signature")
     expect(page.locator(".gp-trail")).to_have_count(0)

@@ -59,7 +59,9 @@ def test_a_long_name_widens_no_other_line_of_a_pipe(graph, capsys):
 def test_a_table_fits_the_terminal(graph, capsys, terminal, columns):
     terminal(columns)
     lines = printed(capsys, "place", graph)
-    assert lines[0] == "43 nodes: 43 on GPU:0; nothing is copied between devices"
+    assert lines[0] == (
+        "43 nodes: 43 on GPU:0; nothing is copied between devices; 41 nodes lie outside the step"
+    )
     assert lines[1].split()[0] == "node" and len(lines) == 45
     assert max(map(len, lines)) <= max(columns, len(lines[0]))
     weights, total = lines[2], lines[3]

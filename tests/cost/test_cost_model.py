@@ -267,3 +267,18 @@ def test_a_calibration_is_found_again(monkeypatch, tmp_path):
         CostModel()
     plain.save(tmp_path / "other.json")
     assert CostModel().source == plain.source
+
+
+def test_a_call_takes_what_the_nodes_of_its_body_take():
+    model, gpu = CostModel(), find_model("V100")
+    works = [Work("float32", flops=1e9, bytes_read=4e6), Work("float32", bytes_read=4e8, bytes_written=4e8)]
+    call = Work(
+        "float32", 1e9, 4.04e8, 4e8, 2, model="call", parts=tuple(zip(["MatMul", "Relu"], works, strict=True))
+    )
+    alone = model.kernel_times(works, gpu, ["MatMul", "Relu"])
+    assert model.kernel_times([works[0], call], gpu, ["MatMul", "PartitionedCall"]) == [alone[0], sum(alone)]
+    assert model.kernel_seconds(call, None) == pytest.approx(sum(model.kernel_times(works, None)))
+    small = Work("float32", bytes_read=4.0)  # started more slowly than it runs
+    calls = Work("float32", 0.0, 400.0, model="call", parts=(("Relu", small),) * 100)
+    assert model.kernel_seconds(calls, gpu) == pytest.approx(100 * model.host_seconds("Relu", small, gpu))
+    assert model.host_seconds("PartitionedCall", calls, gpu) == model.host_seconds("Relu", small, gpu)

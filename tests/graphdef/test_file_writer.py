@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from gpuplace.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
 from gpuplace.graph.convert import make_constant
 from gpuplace.graph.graph import Graph
-from gpuplace.graphdef.event_reader import summary_iterator
+from gpuplace.graphdef.event_file import summary_iterator
 from gpuplace.graphdef.export import as_graph_def
 from gpuplace.graphdef.file_writer import FileWriter, FileWriterCache
 from gpuplace.graphdef.messages import (

@@ -4,6 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter.reprs import mimebundle
+from gpuplace.page.data import page_data
 from tests.jupyter.programs import towers
 
 IMG = '<img style="max-width:100%'
@@ -68,6 +69,26 @@ def test_a_closed_session():
     session = tf.Session(graph=towers())
     session.close()
     assert shown(session) == ("<p><b>Session: closed</b></p>", "Session: closed")
+
+
+def test_harmless_nodes_are_one_line_of_what_is_blamed():
+    with tf.Graph().as_default() as graph:
+        for number in range(4):
+            with tf.device(f"/gpu:{number}"), tf.name_scope(f"tower_{number}"):
+                loss = tf.reduce_sum(tf.pow(tf.constant([1, 2]), 2))
+                tf.summary.scalar("loss", loss)
+    placement = tf.place(graph, config=tf.ConfigProto(allow_soft_placement=True))
+    blame = placement.blame()
+    page, text = shown(blame)
+    line = "Harmless: 8 nodes that never run on a GPU: 4 string constants, 4 summaries"
+    assert blame.harmless_text == line and f"<p>{line}</p>" in page and text.endswith(line)
+    assert text == str(blame) and page.count("<tr>") == 1 + len(blame.causes)
+    frame = blame.frame()
+    assert frame["nodes"].sum() == blame.nodes and list(frame["harmless"].dropna()) == [
+        row.harmless for row in blame.harmless
+    ]
+    rows = page_data(placement)["blame"]
+    assert [(row[0], row[3]) for row in rows] == [(row.nodes, row.cause) for row in blame]
 
 
 def test_blame_and_diff():

@@ -103,7 +103,8 @@ def test_parts_say_themselves_too(placement, other):
     for row in blame:
         lines = str(row).splitlines()
         assert len(lines) == 4 and lines[0].endswith(f"{row.rule.value}: {row.cause}")
-        assert lines[3].strip() == f"try  {row.remedy}" and lines[3].strip() in str(blame)
+        assert lines[3].strip() == f"try  {row.remedy}"
+        assert row.harmless or lines[3].strip() in str(blame)
 
 
 @pytest.mark.parametrize(

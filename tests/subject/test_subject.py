@@ -58,9 +58,7 @@ def test_a_training_graph_is_one_step_of_its_training_operation():
     assert found.what == "Training step 'minimize'"
     assert "logits" in names(found) and "logged" not in names(found)
     assert not any(name.startswith("save/") for name in names(found))
-    assert (
-        found.outside["other nodes"] == 4
-    )  # `logged`, the loss, which no gradient needs, and their constants
+    assert found.outside["others"] == 4  # `logged`, the loss, which no gradient needs, and their constants
     # the same of a message, which keeps no collections
     assert names(subject(graph.as_graph_def())) == names(found)
     meta = MetaGraphDef(graph_def=graph.as_graph_def())

@@ -60,18 +60,18 @@ def test_those_that_share_are_one_row_and_those_that_follow_another():
 
 def test_causes_are_ranked_by_nodes():
     blame = placed(
-        const("s", "string"),
-        *(node(f"j{i}", "StringJoin", "s", "s", N=2) for i in range(3)),
+        const("i", "int32"),
+        *(node(f"p{i}", "Pow", "i", "i", T="int32") for i in range(3)),
         const("x"),
         neg("n", "x", device="/cpu:0"),
     ).blame()
     assert [(row.rule, row.nodes, row.followers) for row in blame] == [
-        (Rule.KERNEL, 3, 0),
+        (Rule.KERNEL, 3, 1),
         (Rule.REQUEST, 1, 1),
         (Rule.GENERATOR, 1, 0),
-        (Rule.KERNEL, 1, 0),
+        (Rule.GENERATOR, 1, 0),
     ]
-    assert blame.rows[0].cause == "StringJoin has no GPU kernel"
+    assert blame.rows[0].cause == "no GPU kernel for Pow with T=int32"
     assert blame.rows[1].cause == "the program asks for '/cpu:0'"
     assert blame.rows[1].remedy == "ask for '/device:GPU:0' instead of '/cpu:0'"
 
@@ -161,9 +161,101 @@ def test_every_node_elsewhere_is_counted_once(rules, machine):
             blame = placement.blame(kind)
             assert (blame.nodes, blame.total) == (away, len(placement.graph)), (name, kind)
             assert all(row.nodes == row.itself + row.bound for row in blame), name
-            follow = sum(row.nodes for row in blame if row.rule in FOLLOWING)
+            follow = sum(row.nodes for row in blame.causes if row.rule in FOLLOWING)
             assert sum(row.followers for row in blame) == follow, name
     assert sound > 90
+
+
+TOWERS = [
+    *(const(f"s{tower}", "string", device=f"/gpu:{tower}") for tower in range(3)),
+    *(const(f"i{tower}", "int32", device=f"/gpu:{tower}") for tower in range(3)),
+    *(
+        node(f"p{tower}", "Pow", f"i{tower}", f"i{tower}", T="int32", device=f"/gpu:{tower}")
+        for tower in range(3)
+    ),
+    *(
+        node(f"t{tower}", "ScalarSummary", f"s{tower}", f"p{tower}", T="int32", device=f"/gpu:{tower}")
+        for tower in range(3)
+    ),
+]
+
+
+def test_causes_that_differ_by_the_number_of_a_gpu_are_one_row():
+    blame = placed(*TOWERS, machine="3x Tesla K40c", soft=True).blame()
+    (row,) = blame.causes
+    assert (row.rule, *counts(row)) == (Rule.SOFT_PLACEMENT, 3, 3, 0, 0)
+    assert row.devices == ("/gpu:0", "/gpu:1", "/gpu:2") and row.example == "p0"
+    assert row.cause == (
+        "asks for '/gpu:0', '/gpu:1' or '/gpu:2', but there is no GPU kernel for Pow with T=int32"
+    )
+    specs = [(const(f"x{i}"), neg(f"n{i}", f"x{i}", device=f"/cpu:{i}")) for i in range(6)]
+    request, follows = placed(*(spec for pair in specs for spec in pair), machine="6 CPU, 1x K80").blame()
+    assert request.cause == "the program asks for '/cpu:0', '/cpu:1', '/cpu:2', '/cpu:3' or 2 more"
+    assert len(request.devices) == 6 and request.nodes == 6
+    assert (follows.nodes, follows.devices) == (6, request.devices)
+    assert follows.cause == f"follows its consumers (request: {request.cause})"
+
+
+def test_requests_of_several_tasks_are_one_cause_and_those_of_several_types_are_not():
+    machine = "worker*3: 1x K80"
+    specs = [neg(f"n{i}", "x", device=f"/job:worker/task:{i}/cpu:0") for i in range(3)]
+    (row,) = placed(*specs, const("x", device="/job:worker/task:0/gpu:0"), machine=machine).blame()
+    assert row.nodes == 3 and row.devices == tuple(f"/job:worker/task:{i}/cpu:0" for i in range(3))
+    mixed = [neg("a", "x", device="/cpu:0"), neg("b", "x", device="/gpu:0"), const("x", device="/gpu:1")]
+    assert [row.devices for row in placed(*mixed).blame("TPU")] == [("/gpu:0", "/gpu:1"), ("/cpu:0",)]
+
+
+def test_a_gpu_that_is_not_there_is_another_cause_than_a_kernel_that_is_not():
+    specs = [
+        const("i", "int32"),
+        *(node(f"p{i}", "Pow", "i", "i", T="int32", device=f"/gpu:{i}") for i in (0, 1, 7)),
+    ]
+    causes = {row.cause: row.nodes for row in placed(*specs, soft=True).blame() if row.rule not in FOLLOWING}
+    assert causes == {
+        "asks for '/gpu:0' or '/gpu:1', but there is no GPU kernel for Pow with T=int32": 2,
+        "asks for '/gpu:7', which the machine does not have": 1,
+    }
+
+
+def test_nodes_that_can_never_run_on_a_gpu_are_set_apart():
+    blame = placed(
+        *TOWERS,
+        node("j", "StringJoin", "s0", "s1", N=2),
+        node("save", "SaveV2", "j", "j", "j", "x", dtypes=["float32"]),
+        const("x"),
+        machine="3x Tesla K40c",
+        soft=True,
+    ).blame()
+    assert {row.harmless: (row.nodes, row.itself, row.bound) for row in blame.harmless} == {
+        "string constants": (3, 3, 0),
+        "summaries": (3, 3, 0),
+        "string ops": (1, 1, 0),
+        "savers": (1, 1, 0),
+    }
+    assert blame.rows == blame.causes + blame.harmless
+    line = "Harmless: 8 nodes that never run on a GPU: 3 string constants, 3 summaries, 1 saver, 1 string op"
+    assert blame.harmless_text == line and str(blame).endswith(f"\n  {line}")
+    assert "Const with dtype=string" not in str(blame)
+    assert sum(row.followers for row in blame) == sum(
+        row.nodes for row in blame.causes if row.rule in FOLLOWING
+    )
+
+
+@pytest.mark.parametrize("rules", ["1.15", "2.21"])
+def test_ops_on_numbers_and_ops_with_a_kernel_in_any_release_are_causes(rules):
+    specs = [
+        const("x"),
+        node("u", "Unique", "x", T="float32"),
+        node("q", "FIFOQueueV2", component_types=["float32"], device="/cpu:0"),  # 2.21 has a kernel
+    ]
+    assert not placed(*specs, rules=rules).blame().harmless
+    assert placed(const("s", "string"), rules=rules).blame().harmless
+
+
+def test_without_a_gpu_and_without_a_device_nothing_is_harmless():
+    assert not placed(const("s", "string"), machine="cpu").blame().harmless
+    failed = placed(const("s", "string", device="/gpu:0"), on_error="keep").blame()
+    assert [row.rule for row in failed] == [Rule.FAILED] and not failed.harmless
 
 
 def test_a_hundred_thousand_nodes():

@@ -240,7 +240,7 @@ def _searched(
     best = stays = _as_asked(case)
     for number, (_, device_of) in enumerate(elite):
         if number == 0:
-            chosen = _with_fewer_moves(case.rehearsal, device_of, until)
+            chosen = with_fewer_moves(case.rehearsal, device_of, until)
         else:
             chosen = relabelled(case.rehearsal, device_of, FINAL, until)
         try:
@@ -254,8 +254,14 @@ def _searched(
     return _best_of(case, best, search.of_literature, until), search.bound, case.rehearsal.tried
 
 
-def _with_fewer_moves(rehearsal: Rehearsal, device_of: Ints, until: float) -> Ints:
-    """The same choice by other labels of identical devices, and without the moves that save next to nothing."""
+def with_fewer_moves(rehearsal: Rehearsal, device_of: Ints, until: float) -> Ints:
+    """Return the same choice by other labels of identical devices, and without the moves that save next to nothing.
+
+    Args:
+        rehearsal: of the step.
+        device_of: [units] positions of devices; -1 for units that are left alone.
+        until: when to stop, by ``time.perf_counter``.
+    """
     now = time.perf_counter()
     halfway = until if math.isinf(until) else now + _FIRST * (until - now)
     enough = rehearsal.score(device_of).value * (1 + GIVEN_UP)

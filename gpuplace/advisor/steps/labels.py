@@ -34,8 +34,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-9
 """Objectives that differ by less than this part are equal: the clock may add up the same times in another order."""
-_ESTIMATED = 6
-"""How many labellings are scored at the most, of those that keep the links and of all others."""
+_KEEPING, _OTHERS = 24, 6
+"""How many labellings are estimated at the most: of those that keep the links, and of all others."""
 _EXPANDED = 20_000
 """How many partial labellings are looked at, at the most."""
 _MOST_DEVICES = 128
@@ -132,10 +132,10 @@ def moved_nodes(rehearsal: Rehearsal, device_of: Ints) -> int:
 def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tuple[Ints, int]]:
     """Choices by other labels, and the nodes that they move: fewer than `most`."""
     machinery, of_group = rehearsal.step.machinery, rehearsal.units.of_group
-    kinds = _kinds(rehearsal)
+    kinds = device_kinds(rehearsal)
     where, known = rehearsal.wanted(device_of), {device_of.tobytes()}
     is_chosen = (of_group >= 0) & rehearsal.freedom.is_free
-    homes = _homes_of_units(rehearsal)
+    homes = homes_of_units(rehearsal)
     alone = device_of < 0
     # Devices that take each other's place with all that is on them: nothing changes if links are alike.
     everything = np.where(alone, homes, device_of)
@@ -144,8 +144,11 @@ def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tu
     is_chosen &= ~alone[of_group]
     within = [(kind, host) for kind, host in zip(kinds, machinery.hosts, strict=True)]
     by_kind = labellings(_stays(rehearsal, where, is_chosen), within)
-    for found, labels_of in ((everything, by_links), (device_of, by_kind)):
-        for labels in islice(labels_of, _ESTIMATED):
+    for found, labels_of in (
+        (everything, islice(by_links, _KEEPING)),
+        (device_of, islice(by_kind, _OTHERS)),
+    ):
+        for labels in labels_of:
             choice = without_idle(rehearsal, np.where(found < 0, -1, labels[found]))
             moved = moved_nodes(rehearsal, choice)
             if moved < most and choice.tobytes() not in known:
@@ -153,8 +156,12 @@ def _candidates(rehearsal: Rehearsal, device_of: Ints, most: int) -> Iterator[tu
                 yield choice, moved
 
 
-def _homes_of_units(rehearsal: Rehearsal) -> Ints:
-    """[units] where the program has each; -1 where that is on several devices."""
+def homes_of_units(rehearsal: Rehearsal) -> Ints:
+    """Return where the program has each unit: [units] positions of devices; -1 if it is on several.
+
+    Args:
+        rehearsal: of the step.
+    """
     of_group, stay = rehearsal.units.of_group, rehearsal.stay
     units = len(rehearsal.units.names)
     groups = np.flatnonzero((of_group >= 0) & rehearsal.freedom.is_free)
@@ -173,8 +180,12 @@ def _stays(rehearsal: Rehearsal, where: Ints, is_chosen: NDArray[np.bool_]) -> F
     return found.reshape(devices, devices).astype(np.float64)
 
 
-def _kinds(rehearsal: Rehearsal) -> list[Hashable]:
-    """[devices] equal for devices that may take each other's place; the client's own device keeps it."""
+def device_kinds(rehearsal: Rehearsal) -> list[Hashable]:
+    """Return what devices have in common that may take each other's place: [devices]; the client's own keeps its own.
+
+    Args:
+        rehearsal: of the step.
+    """
     models, devices = rehearsal.step.machinery.models, rehearsal.freedom.placement.device_set
     return [
         (

@@ -382,9 +382,13 @@ class StepSearch:
         now = time.perf_counter()
         until = math.inf if self.budget.steps is not None else now + _RELABELLED * self.budget.seconds
         known, self.elite = self.elite, []
+        tried = self.rehearsal.tried
         for number, (_, device_of) in enumerate(known):
             is_near = number < _PROMISING
             self._take(relabelled(self.rehearsal, device_of, MIDWAY, until) if is_near else device_of)
+        self.rehearsal.tried = (
+            tried  # other labels are no other choices, of which `steps` may count only so many
+        )
 
     def _bounds_hold(self) -> bool:
         """Whether no choice can be below a bound of the step in numbers.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from gpuplace.graphdef import file_writer as _file_writer
-from gpuplace.graphdef.event_reader import summary_iterator as _summary_iterator
+from gpuplace.graphdef.event_file import summary_iterator as _summary_iterator
 from gpuplace.graphdef.messages import Summary as _Summary
 
 __all__ = [

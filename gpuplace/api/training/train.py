@@ -180,7 +180,7 @@ if TYPE_CHECKING:
     from gpuplace.api.training import train_experimental as experimental
     from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.clusters.server import Server
-    from gpuplace.graphdef.event_reader import summary_iterator
+    from gpuplace.graphdef.event_file import summary_iterator
     from gpuplace.graphdef.messages import (
         BytesList,
         ClusterDef,
@@ -256,7 +256,7 @@ else:
             "gpuplace.api.training": "train_experimental as experimental",
             "gpuplace.checkpoints.reader": "NewCheckpointReader",
             "gpuplace.clusters.server": "Server",
-            "gpuplace.graphdef.event_reader": "summary_iterator",
+            "gpuplace.graphdef.event_file": "summary_iterator",
             "gpuplace.graphdef.messages": """
                 BytesList ClusterDef Example Feature FeatureList FeatureLists Features FloatList Int64List JobDef
                 QueueRunnerDef SaverDef SequenceExample ServerDef

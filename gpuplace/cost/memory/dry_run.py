@@ -96,6 +96,7 @@ class DryRun:
         likeness: which nodes are alike.
         is_guess: whether the sizes of a node are assumed, and so do not hang on the values that it gets.
         gpus: full names of the devices whose memory is accounted for.
+        branches: node that decides about a conditional -> the branch that the estimate takes to run.
     """
 
     def __init__(
@@ -110,7 +111,9 @@ class DryRun:
         likeness: LikenessOf,
         is_guess: Callable[[str], bool],
         gpus: Container[str],
+        branches: Mapping[str, int],
     ) -> None:
+        self._branches = branches
         self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
         self._is_guess = is_guess
         self._facts: dict[tuple[str, str], _Facts] = {}
@@ -172,6 +175,8 @@ class DryRun:
         is_known = op.graph is self._graph
         if op_type == "LoopCond" and is_known and (trips := self._trips(op.name)) is not None:
             return _Condition(trips)
+        if is_known and op.name in self._branches and len(op.outputs) == 1:
+            return _Branch(np.array(self._branches[op.name], op.outputs[0].dtype.as_numpy_dtype))
         if op_type in WHILE_OPS:
             return _body_once(op, KernelContext(op, device, device_type, session, xp))
         facts = self._facts.get((op_type, device_type))
@@ -243,6 +248,20 @@ class _Condition:
         holds = self._done < self._trips
         self._done = self._done + 1 if holds else 0
         return np.array(holds)
+
+
+class _Branch:
+    """The predicate, or the index, of a conditional: the branch that the estimate takes to run.
+
+    Args:
+        value: the predicate or index.
+    """
+
+    def __init__(self, value: np.ndarray) -> None:
+        self._value = value
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self._value.copy()
 
 
 def _body_once(op: Operation, context: KernelContext) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from gpuplace.cost.memory.requests import MemoryRequests
 from gpuplace.cost.memory.running_graph import running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
+from gpuplace.cost.step_copies import branches_taken
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
@@ -80,6 +81,16 @@ class StepToAsk:
         """How often the loop that a node decides about runs, where that is settled."""
         frame = self.shapes.frames[self.index[node]] if node in self.index else ""
         return round(self.shapes.trips[frame]) if frame in self.shapes.settled else None
+
+    def branches(self) -> dict[str, int]:
+        """Node that decides about conditionals to the branch that runs, as the times of the estimate have it."""
+        graph, taken = self.part.graph, branches_taken(self.part.graph, self.shapes)
+        return {
+            graph.names[source]: branch
+            for switch, branch in taken.items()
+            for source, output in self.shapes.inputs[switch][1:2]
+            if output == 0
+        }
 
     def likeness(self, node: str) -> Any:
         """The kind of a node and the sizes that it gives, where all are known."""
@@ -224,6 +235,7 @@ class StepToAsk:
             self.likeness,
             self.is_guess,
             gpus,
+            self.branches(),
         )
         assumed: list[str] = []
         untold, told = self._told(gpus)

@@ -28,6 +28,7 @@ from gpuplace.cost.shapes.most import most_sizes
 from gpuplace.cost.shapes.taken_by import demanded_sizes
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import ENTERS, EXITS
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.shapes import TensorShape
@@ -92,6 +93,10 @@ class StepShapes:
         A loop's condition runs once more than its body; that one time is not counted.
         """
         count, frame = 1.0, self.frames[node]
+        if frame and self.kinds[node].op_type in ENTERS:  # it runs outside of the loop that it leads into
+            frame = self.outer_frames.get(frame, "")
+        elif self.kinds[node].op_type in EXITS and self.inputs[node]:
+            frame = self.outer_frames.get(self.frames[self.inputs[node][0][0]], "")
         while frame:
             count *= self.trips.get(frame, 1.0)
             frame = self.outer_frames.get(frame, "")

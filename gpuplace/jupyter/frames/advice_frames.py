@@ -15,8 +15,9 @@ seconds        float64             what its kernels take in the advised step; 0 
 
 Further tables by name:
 
-- ``"moves"``, a row a region that moves, what saves most first: ``scope`` (string), ``source``, ``target`` (category),
-  ``nodes`` (int64), ``saves`` (float64, seconds, or bytes for the objective ``"memory"``), ``why`` (string).
+- ``"moves"``, a row for each region that moves, or for several that move together, what saves most first: ``scope``
+  (string), ``source``, ``target`` (category), ``nodes`` (int64), ``saves`` (float64, seconds, or bytes for the
+  objective ``"memory"``), ``why`` (string).
 - ``"devices"``, a row a device: ``device`` (category), ``nodes_before``, ``nodes_after`` (int64), ``busy_before``,
   ``busy_after`` (float64, seconds), ``peak_before``, ``peak_after`` (float64, bytes), ``limit`` (int64, bytes; 0 for
   host memory).

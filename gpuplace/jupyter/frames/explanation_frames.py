@@ -17,7 +17,8 @@ missing without a device), ``cause`` and ``decided_by`` (category, string: the v
 ``cause_before`` and ``decided_by_before`` (the verdict before it), ``note`` (string, both in words).
 
 `blame_frame`, one row a cause that keeps nodes off a device type: ``rule`` (category), ``cause`` (string), counts and
-bytes (int64), ``op_types``, ``dtypes``, ``decided_by``, ``example`` and ``remedy`` (string).
+bytes (int64), ``op_types``, ``dtypes``, ``decided_by``, ``example``, ``remedy``, ``devices`` and ``harmless`` (string;
+``harmless`` is missing unless the nodes can never run on the device type).
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def blame_frame(blame: Any) -> pd.DataFrame:
             "decided_by": pd.array([row.decided_by for row in rows], dtype="string"),
             "example": pd.array([row.example for row in rows], dtype="string"),
             "remedy": pd.array([row.remedy for row in rows], dtype="string"),
+            "devices": pd.array([", ".join(row.devices) for row in rows], dtype="string"),
+            "harmless": pd.array([row.harmless or None for row in rows], dtype="string"),
         }
     )
 

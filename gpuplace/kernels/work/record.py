@@ -126,6 +126,8 @@ class Work:
     """Which rule found the work: ``"product"``, ``"convolution"``, ``"bytes"``, ..., ``"guess"``, ``"none"``."""
     assumed: tuple[str, ...] = ()
     """What had to be assumed, a sentence each."""
+    parts: tuple[tuple[str, Work], ...] = ()
+    """Of a call: op type and work of each node of the body, which runs one after the other."""
 
     @property
     def nbytes(self) -> float:

@@ -228,6 +228,10 @@ class _Lowering:
                 return None
             return Added(source.names[nodes[node].caller], nodes[node].inner)
 
+        def source_rank(node: int) -> int:
+            at = nodes[node].position
+            return int(source.rank[at if at >= 0 else nodes[node].caller])
+
         def node_attrs(node: int) -> Mapping[str, Any]:
             at = nodes[node].position
             return nodes[node].attrs if at < 0 else source.attrs(at)
@@ -239,6 +243,7 @@ class _Lowering:
             source_line=source_line if source.source_line is not None else None,
             origin=origin,
             added=added,
+            source_rank=source_rank,
             source=source.source,
             part=source.part,
         )

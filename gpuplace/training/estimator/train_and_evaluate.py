@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from gpuplace import tf_logging
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graphdef.event_reader import summary_iterator
+from gpuplace.graphdef.event_file import summary_iterator
 from gpuplace.training.estimator.estimator import Estimator
 from gpuplace.training.saver_hooks import CheckpointSaverListener
 from gpuplace.training.session_run_hook import SessionRunHook

@@ -69,14 +69,21 @@ def without_takers(
     ]
     may &= runs & ~folded
     may[list(fetched)] = False
-    emptied = [False] * len(graph)
-    order, start, after, port = graph.out_order, graph.out_start, graph.dst, graph.src_output
-    takes = (runs & ~folded).tolist()
-    for node in graph.order[::-1][may[graph.order[::-1]]].tolist():
-        edges = order[start[node] : start[node + 1]]
-        takers = after[edges[port[edges] != CONTROL]].tolist()
-        emptied[node] = not any(takes[other] and not emptied[other] for other in takers)
-    return np.array(emptied, dtype=bool)
+    takes = runs & ~folded
+    carries = graph.src_output != CONTROL
+    left = np.bincount(graph.src[carries & takes[graph.dst]], minlength=len(graph))
+    emptied = np.zeros(len(graph), dtype=bool)
+    idle = np.flatnonzero(may & (left == 0)).tolist()
+    while idle:
+        node = idle.pop()
+        emptied[node] = True
+        for edge in range(graph.in_start[node], graph.in_start[node + 1]):
+            source = graph.src[edge]
+            if carries[edge]:
+                left[source] -= 1
+                if not left[source] and may[source]:
+                    idle.append(int(source))
+    return emptied
 
 
 def bypassed(graph: PlacementGraph, runs: np.ndarray, fetched: Collection[int]) -> np.ndarray:

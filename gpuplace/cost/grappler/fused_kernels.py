@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BIAS_ADDITIONS, WITH_BIASES
+from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BATCH_NORMALIZATIONS, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 __all__ = ["fused_kernels"]
@@ -48,7 +48,7 @@ class _Rules(NamedTuple):
 
 _EARLY_PRODUCTS = WITH_BIASES - {"DepthwiseConv2dNative"}
 _LATER_FUNCTIONS = APPLIED_TO_BIASED | {"LeakyRelu"}
-_NORMALISATIONS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_NORMALISATIONS = sorted(name for name in BATCH_NORMALIZATIONS if "Grad" not in name)
 _NORMALISED = dict.fromkeys(_NORMALISATIONS, frozenset({"Relu"}))
 _ON_GPU = _Rules({"Conv2D": frozenset({"Relu"})}, frozenset({"Conv2D"}), is_gpu=True)
 _RULES: Mapping[str, Sequence[_Rules]] = {
@@ -92,28 +92,36 @@ def fused_kernels(
         fetched: nodes that are fetched, or run for themselves.
     """
     types = [signature.op_type for signature in graph.signatures]
+    takes = runs & ~folded
+    takers = _only_takers(graph, takes, list(fetched))
     found = []
     for rules in _RULES.get(release, ()):
-        joining = _Joining(graph, shapes, rules, runs & ~folded, set(fetched))
+        joining = _Joining(graph, shapes, rules, takers)
         begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
-        for node in np.flatnonzero(begins & runs & ~folded).tolist():
+        for node in np.flatnonzero(begins & takes & (takers >= 0)).tolist():
             joined = joining.after(node)
             if joined:
                 found.append((rules.is_gpu, [node, *joined]))
     return found
 
 
+def _only_takers(graph: PlacementGraph, takes: np.ndarray, fetched: list[int]) -> np.ndarray:
+    """[nodes] the one node that takes the first output, if nothing else needs the node or makes it wait; -1: none."""
+    src, dst, port = graph.src, graph.dst, graph.src_output
+    first = (port == 0) & takes[dst]
+    found = np.full(len(graph), -1, dtype=np.int64)
+    found[src[first]] = dst[first]
+    found[np.bincount(src[first], minlength=len(graph)) != 1] = -1
+    waits = port == CONTROL
+    found[src[waits & takes[dst]]] = -1
+    found[dst[waits & takes[src]]] = -1
+    found[fetched] = -1
+    return found
+
+
 class _Joining:
-    def __init__(
-        self,
-        graph: PlacementGraph,
-        shapes: StepShapes,
-        rules: _Rules,
-        takes: np.ndarray,
-        fetched: set[int],
-    ) -> None:
-        self.graph, self.shapes, self.rules = graph, shapes, rules
-        self.takes, self.fetched = takes, fetched
+    def __init__(self, graph: PlacementGraph, shapes: StepShapes, rules: _Rules, takers: np.ndarray) -> None:
+        self.graph, self.shapes, self.rules, self.takers = graph, shapes, rules, takers
 
     def after(self, node: int) -> list[int]:
         """The sum and the function of it, or either, that the kernel of a node computes too."""
@@ -122,19 +130,19 @@ class _Joining:
             return []
         begin = graph.op_type(node)
         joined: list[int] = []
-        taker = self.only_taker(node)
+        taker = int(self.takers[node])
         if begin in rules.products:
-            if taker is None or not self.adds_bias(taker, node) or not self.has_large_filter(node):
+            if not self.adds_bias(taker, node) or not self.has_large_filter(node):
                 return []
             joined.append(taker)
         elif rules.is_gpu:
             if graph.attrs(node).get("is_training", True):
                 return []
-            if taker is not None and self.adds_alike(taker):
+            if self.adds_alike(taker):
                 joined.append(taker)
         if joined:
-            taker = self.only_taker(joined[-1])
-        if taker is not None and graph.op_type(taker) in rules.functions[begin]:
+            taker = int(self.takers[joined[-1]])
+        if taker >= 0 and graph.op_type(taker) in rules.functions[begin]:
             joined.append(taker)
         elif rules.is_gpu:
             return []
@@ -157,20 +165,6 @@ class _Joining:
             self.shapes.sizes[self.graph.src[at]][self.graph.src_output[at]] for at in (start, start + 1)
         ]
         return sizes[0] is not None and sizes[0] == sizes[1]
-
-    def only_taker(self, node: int) -> int | None:
-        """The one node that takes the first output, if nothing else needs the node or makes it wait."""
-        graph = self.graph
-        start, end = graph.in_start[node], graph.in_start[node + 1]
-        waits = (graph.src_output[start:end] == CONTROL) & self.takes[graph.src[start:end]]
-        if node in self.fetched or waits.any():
-            return None
-        edges = graph.out_order[graph.out_start[node] : graph.out_start[node + 1]]
-        edges = edges[self.takes[graph.dst[edges]]]
-        if (graph.src_output[edges] == CONTROL).any():
-            return None
-        takers = graph.dst[edges[graph.src_output[edges] == 0]].tolist()
-        return int(takers[0]) if len(takers) == 1 else None
 
     def adds_bias(self, node: int, product: int) -> bool:
         """Whether a node adds a number for each column, or channel, to a product."""

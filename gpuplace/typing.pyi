@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     import gpuplace.cost.shapes.graph_shapes
+    import gpuplace.findings.finding
     import gpuplace.graph.graph
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
@@ -128,6 +129,7 @@ VisibleDevices: TypeAlias = "str | Iterable[int]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
 DataFrame: TypeAlias = "pandas.DataFrame"
 Explorer: TypeAlias = "gpuplace.jupyter.explorer.explorer.Explorer"
+Findings: TypeAlias = "gpuplace.findings.finding.Findings"
 Picture: TypeAlias = "gpuplace.jupyter.pictures.Picture"
 StepTimeline: TypeAlias = "gpuplace.timelines.step_timeline.StepTimeline"
 TensorShapeFact: TypeAlias = "gpuplace.cost.shapes.graph_shapes.TensorShapeFact"

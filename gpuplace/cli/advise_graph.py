@@ -13,6 +13,7 @@ from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cli.estimate_command import feed_of
 from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.progress import is_seen
+from gpuplace.tables.findings import findings_json
 from gpuplace.writing import write_file
 
 FOR_GRAPHS = (
@@ -91,6 +92,7 @@ def _as_json(found: Advice) -> dict[str, Any]:
         "fits": found.fits,
         "step_time": found.estimate.step_time,
         "peak_memory": found.estimate.peak_memory,
+        "findings": findings_json(found.findings),
         "notes": list(found.notes),
         "moves": [move._asdict() for move in found.moves],
         "requests": found.requests,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from dataclasses import asdict, fields
 
@@ -11,7 +12,9 @@ from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, 
 from gpuplace.errors import NotFoundError
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted, summary_text
+from gpuplace.typing import Findings
 from gpuplace.web.rules import RULES
+from gpuplace.why.placement import Placement
 
 
 def place(arguments: argparse.Namespace) -> int:
@@ -53,10 +56,16 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def blame(arguments: argparse.Namespace) -> int:
-    """Prints what keeps nodes off a device type; of a graph that cannot be placed, what is known, and the error."""
+    """Prints what stands out in a step, then what keeps nodes off a device type.
+
+    Of a graph that cannot be placed it prints what is known, and the error.
+    """
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
     found = placement.blame(arguments.device_type)
+    findings = _findings(arguments, placement)
     if arguments.format == "text":
+        if findings is not None:
+            print(findings, end="\n\n")
         print(found)
     else:
         from gpuplace.why.blame import BlameRow
@@ -72,10 +81,33 @@ def blame(arguments: argparse.Namespace) -> int:
             for row in found
         ]
         columns = [column.name for column in fields(BlameRow)]
-        print(render(rows, arguments.format, columns))
+        if arguments.format == "json":
+            from gpuplace.tables.findings import findings_json
+
+            told = [] if findings is None else findings_json(findings)
+            print(json.dumps({"findings": told, "causes": rows}, indent=1))
+        else:
+            print(render(rows, arguments.format, columns))
     if placement.errors:
         raise placement.errors[0]
     return 0
+
+
+def _findings(arguments: argparse.Namespace, placement: Placement) -> Findings | None:
+    """What stands out in a step; None where the question is not about GPUs, or there are none."""
+    has_gpu = any(device.device_type == "GPU" for device in placement.device_set)
+    if arguments.format == "csv" or arguments.device_type != "GPU" or not has_gpu or placement.errors:
+        return None
+    from gpuplace.cli.estimate_command import feed_of
+    from gpuplace.findings.find import placement_findings
+
+    return placement_findings(
+        placement,
+        arguments.fetch or None,
+        dict(map(feed_of, arguments.feed or ())),
+        config_of(arguments),
+        arguments.batch,
+    )
 
 
 def diff(arguments: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from gpuplace.cost.step_tables import TABLES
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.session.place import devices_of, place
+from gpuplace.tables.findings import findings_json
 
 
 def estimate(arguments: argparse.Namespace) -> int:
@@ -141,6 +142,7 @@ def _whole(step: StepEstimate, row: dict[str, Any]) -> dict[str, Any]:
         "peak_memory": step.peak_memory,
         "busy": step.busy,
         "assumptions": list(step.assumptions),
+        "findings": findings_json(step.findings),
         **{table: [one._asdict() for one in step.rows(table)] for table in ("devices", "memory", "ops")},
     }
 

@@ -29,6 +29,7 @@ from gpuplace.cli.setup import (
 from gpuplace.cost.estimate import estimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
+from gpuplace.findings.find import placement_findings
 from gpuplace.logs.graph_or_log import log_in_file
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.page.page import page_html
@@ -101,20 +102,25 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     if path := getattr(arguments, "run_metadata", None):
         step = step_of(path, placement, arguments.graph)
         settings.append(("measured step", path))
-    foretold = None
+    predicted, findings = None, None
+    batch = getattr(arguments, "batch", None)
     if getattr(arguments, "fetch", None) or getattr(arguments, "feed", None):
-        foretold = estimate(
+        predicted = estimate(
             placement,
             arguments.fetch or None,
             dict(map(feed_of, arguments.feed or ())),
             placement.device_set,
             config_of(arguments),
             release,
+            batch=batch,
         )
+    elif not placement.errors:
+        findings = placement_findings(placement, config=config_of(arguments), batch=batch)
     text = page_html(
         placement,
         run_metadata=step,
-        estimate=foretold,
+        estimate=predicted,
+        findings=findings,
         title=_title(arguments),
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ, release=release),

@@ -139,6 +139,10 @@ def _blame(commands: _Commands) -> None:
     _add_graph(parser)
     _add_session_options(parser)
     parser.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
+    _add_step(parser, f"findings are about a step that fetches or runs this; {_FETCH_HELP}")
+    parser.add_argument(
+        "--batch", type=int, metavar="N", help=f"{_BATCH_HELP}; default: 32, where it is open"
+    )
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
 
 
@@ -353,6 +357,9 @@ def _report(commands: _Commands) -> None:
         help=f"{STEP_HELP}: its timeline, and colours by time and memory",
     )
     _add_step(parser, "the page says what a step costs that fetches or runs this; again for more")
+    parser.add_argument(
+        "--batch", type=int, metavar="N", help=f"{_BATCH_HELP}; default: 32, where it is open"
+    )
 
 
 def _explore(commands: _Commands) -> None:
@@ -407,7 +414,9 @@ def _estimate(commands: _Commands) -> None:
     parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
     _add_visible_devices(parser)
     parser.add_argument(
-        "--table", choices=("nodes", "devices", "copies", "memory", "ops"), help="list these instead"
+        "--table",
+        choices=("nodes", "devices", "copies", "memory", "ops", "findings"),
+        help="list these instead",
     )
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
     _add_rows(parser)

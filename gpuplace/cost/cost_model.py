@@ -159,6 +159,11 @@ class CostModel:
         """Release of CUDA on the GPUs; None: that of each GPU's time."""
         return self._figures.library
 
+    def without_host_times(self) -> Self:
+        """Return the same model for a host that starts nodes in no time, as if a step's kernels were one."""
+        free: dict[str, Any] = dict.fromkeys(_SECONDS, 0.0)
+        return self._of(replace(self._figures, **free))
+
     def is_same(self, other: CostModel) -> bool:
         """Whether both rest on the same figures.
 

@@ -8,6 +8,8 @@ from typing import Any
 from gpuplace.cost.item_times import POLL_SECONDS
 from gpuplace.cost.step_flow import COPY, ON_GPU
 
+LAUNCHES = "the host's launches and executor"
+"""Label of the time that the critical path spends on a thread of the host."""
 _MOST = 4
 _MOST_ASSUMED = 12
 _WORTH_SAYING = 0.01
@@ -52,7 +54,7 @@ def waits(step: Any) -> dict[str, float]:
         lasted = max(end - max(begin, reached), 0.0)
         reached = max(reached, end)
         if on_host:
-            found["the host's launches and executor"] += lasted
+            found[LAUNCHES] += lasted
         elif kind == ON_GPU:
             found["kernels of GPUs"] += lasted
         elif kind == COPY:

@@ -37,7 +37,7 @@ from gpuplace.cost.work import Work
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.subject.step_part import StepPart
 from gpuplace.subject.subject import Subject
-from gpuplace.typing import DataFrame, RunMetadata, StepTimeline
+from gpuplace.typing import DataFrame, Findings, RunMetadata, StepTimeline
 from gpuplace.why.placement import Placement
 
 
@@ -242,11 +242,19 @@ class StepEstimate:
 
     # What it says
 
+    @cached_property
+    def findings(self) -> Findings:
+        """What stands out in the step: at most five causes that cost time, with their fixes."""
+        findings = above("gpuplace.findings.find", "findings")
+
+        found: Findings = findings(self)
+        return found
+
     def rows(self, table: str = "nodes") -> list[Any]:
         """A table as records.
 
         Args:
-            table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``.
+            table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``, ``"findings"``.
 
         Raises:
             ValueError: there is no such table.
@@ -259,13 +267,15 @@ class StepEstimate:
             return list(memory_rows(self))
         if table == "devices":
             return list(device_rows(self))
+        if table == "findings":
+            return list(self.findings.table())
         return list(node_rows(self) if table == "nodes" else op_rows(self))
 
     def frame(self, table: str = "nodes") -> DataFrame:
         """A table as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns.
 
         Args:
-            table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``.
+            table: one of ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"``, ``"findings"``.
 
         Raises:
             ValueError: there is no such table.
@@ -330,12 +340,13 @@ class StepEstimate:
         return largest(lambda batch: bool(estimate_batch(self, batch).memory.fits), most=most)
 
     def explain(self, *, memory: bool = True) -> str:
-        """What takes the time and the memory, and what was assumed, in sentences.
+        """What stands out, what takes the time and the memory, and what was assumed.
 
         Args:
             memory: whether to say what the memory holds, which takes longer to work out than the time.
         """
-        return explanation(self, memory=memory)
+        told = explanation(self, memory=memory)
+        return told if self.findings.skipped else f"{self.findings}\n{told}"
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from gpuplace.cost.step_copies import StepCopy
 from gpuplace.cost.step_flow import COPY
 
-TABLES = ("nodes", "devices", "copies", "memory", "ops")
+TABLES = ("nodes", "devices", "copies", "memory", "ops", "findings")
 """What `StepEstimate.frame` and `StepEstimate.rows` offer."""
 
 

@@ -17,9 +17,11 @@ import numpy as np
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.tradeoff import Tradeoff
 from gpuplace.advisor.towers import TowerChoices
+from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import CancelledError, OpError
+from gpuplace.findings.finding import Findings
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
@@ -32,6 +34,7 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.session.place import place
 from gpuplace.tables import html
 from gpuplace.tables.dependency_trace import Trace
+from gpuplace.tables.findings import findings_html
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.rows import mapping_cells
 from gpuplace.tables.scale import time_text
@@ -87,7 +90,7 @@ def _placement(placement: Placement) -> tuple[str, str]:
 
 @_shown.register
 def _estimate(step: StepEstimate) -> tuple[str, str]:
-    """What a step takes in sentences, devices, the ops that take longest, and the timeline to unfold."""
+    """What stands out, what a step takes in sentences, devices, the ops that take longest, the timeline to unfold."""
     columns = ("device", "hardware", "busy", "of the step", "peak of memory", "copies to it", "bytes")
     peaks = step.peak_memory
     rows = [
@@ -106,8 +109,9 @@ def _estimate(step: StepEstimate) -> tuple[str, str]:
         (row.op, row.device_type, row.nodes, time_text(row.time * 1e6), f"{row.share:.1%}", row.model)
         for row in step.rows("ops")[:_MOST_TYPES]
     ]
-    text = step.explain()
-    shown = "".join(f"<p>{html.escape(line)}</p>" for line in text.splitlines()[:_LINES_OF_ESTIMATE])
+    told = explanation(step).splitlines()[:_LINES_OF_ESTIMATE]
+    shown = "" if step.findings.skipped else findings_html(step.findings)
+    shown += "".join(f"<p>{html.escape(line)}</p>" for line in told)
     shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
     slowest = html.table(("op", "kind", "nodes", "time", "share", "model"), ops)
     shown += f"<details><summary>The ops that take longest</summary>{slowest}</details>"
@@ -115,15 +119,20 @@ def _estimate(step: StepEstimate) -> tuple[str, str]:
         found = step.timeline()
         drawn = html.image(timeline_svg(found), f"Timeline. {found.text}", timeline_svg(found, "dark"))
         shown += f"<details><summary>Timeline</summary>{drawn}</details>"
-    return shown, text
+    return shown, step.explain()
+
+
+@_shown.register
+def _findings(found: Findings) -> tuple[str, str]:
+    """What stands out, with causes and fixes."""
+    return findings_html(found), str(found)
 
 
 @_shown.register
 def _advice(advice: Advice) -> tuple[str, str]:
     """What is advised in sentences, the regions that move, devices before and after, and the Python to unfold."""
-    text = advice.explain()
-    lines = text.splitlines()
-    shown = "".join(f"<p>{html.escape(line)}</p>" for line in lines[: 1 + len(advice.notes)])
+    shown = "" if advice.findings.skipped else findings_html(advice.findings)
+    shown += "".join(f"<p>{html.escape(line)}</p>" for line in (advice.text, *advice.notes))
     moves = [
         (
             move.scope or "everything",
@@ -162,7 +171,7 @@ def _advice(advice: Advice) -> tuple[str, str]:
     if advice.has_gain:
         python = html.escape(advice.as_python())
         shown += f"<details><summary>As Python</summary><pre>{python}</pre></details>"
-    return shown, text
+    return shown, advice.explain()
 
 
 @_shown.register

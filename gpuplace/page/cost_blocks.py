@@ -8,6 +8,7 @@ from typing import Any
 from gpuplace.cost.comparison import Comparison
 from gpuplace.cost.grid import GridRow
 from gpuplace.cost.memory.memory_curve import memory_curve
+from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.tables.blocks import Block, error_card, text_block
 from gpuplace.tables.palette import GPU_FILLS, chip_look, device_style
@@ -55,7 +56,7 @@ def cost_blocks(step: StepEstimate, before: float | None = None) -> list[Block]:
     if before is not None:
         told += f" ({change_text(step.step_time, before)})"
     blocks = [text_block(f"{told}. {step.guessed:.0%} of the kernels' time rests on guesses.", "status")]
-    blocks.append(text_block("\n".join(step.explain().splitlines()[1:])))
+    blocks.append(text_block("\n".join(explanation(step).splitlines()[1:])))
     ops, nodes = _longest(step)
     blocks.append(_side_by_side([_devices(step)], _memory(step)))
     blocks.append(_side_by_side([ops], _copies(step)))

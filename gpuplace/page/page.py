@@ -24,11 +24,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.findings.finding import Findings
 from gpuplace.page.bodies import bodies_of
 from gpuplace.page.cost_blocks import cost_blocks
 from gpuplace.page.data import page_data
-from gpuplace.tables.html import error_html, escape, summary, table
+from gpuplace.page.finding_blocks import HEADING, finding_blocks
+from gpuplace.tables.html import error_html, escape, escape_lines, summary, table
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted
@@ -54,6 +57,7 @@ def page_html(
     title: str = "Placement",
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
+    findings: Findings | None = None,
     **options: Any,
 ) -> str:
     """The page as text.
@@ -62,7 +66,8 @@ def page_html(
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
         title: its heading.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
-        estimate: what a step costs, said below the picture; its timeline, beside that of ``run_metadata`` if given.
+        estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
+        findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
         **options: for `gpuplace.page.data.page_data`.
     """
     stats = run_metadata
@@ -81,7 +86,10 @@ def page_html(
         data["step"] = timeline_page(timeline).as_json()
     if estimate is not None:
         data["cost"] = cost_blocks(estimate)
-    body = f"""<section id="graph" aria-labelledby="graph-title">
+        findings = estimate.findings if findings is None else findings
+    if findings is not None:
+        data["findings"] = finding_blocks(findings)
+    body = f"""{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
 {_cost_section(estimate)}{_timeline_section(timeline, heading)}<section id="tables" aria-labelledby="tables-title">
@@ -108,6 +116,18 @@ def timeline_page_html(
     return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
+def _findings_section(findings: Findings | None) -> str:
+    """Where findings go; their text where there are no scripts."""
+    if findings is None:
+        return ""
+    return f"""<section id="findings" aria-labelledby="findings-title">
+<h2 id="findings-title">{HEADING}</h2>
+<div id="finding-blocks"></div>
+<noscript><pre>{escape_lines(str(findings))}</pre></noscript>
+</section>
+"""
+
+
 def _cost_section(estimate: StepEstimate | None) -> str:
     """Where the cost of a step goes; its sentences where there are no scripts."""
     if estimate is None:
@@ -115,7 +135,7 @@ def _cost_section(estimate: StepEstimate | None) -> str:
     return f"""<section id="cost" aria-labelledby="cost-title">
 <h2 id="cost-title">What a step costs</h2>
 <div id="cost-blocks"></div>
-<noscript><p>{escape(estimate.explain())}</p></noscript>
+<noscript><p>{escape(explanation(estimate))}</p></noscript>
 </section>
 """
 

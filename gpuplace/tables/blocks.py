@@ -4,8 +4,8 @@ A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``er
 button says), ``buttons``, ``fields``, ``progress``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks,
 beside each other where there is room). The ``look`` of a table is ``short``, for many bars, or ``prose``, for sentences
 in its last column. A cell of a table is a text, the look of a device, ``{"chips": [look, ...]}``,
-``{"node": name}``, ``{"strong": text}``, ``{"check": bool, "name": action, "label": text}`` or
-``{"bar": [[share, part, label], ...], "text": ...}``.
+``{"node": name}``, ``{"strong": text}``, ``{"text": text, "code": program text}``,
+``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share, part, label], ...], "text": ...}``.
 ``gpuplace/web/widgets/panel_view.js`` draws them.
 
 >>> text_block("Nothing is wrong.", "status")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import gpuplace as tf
 from tests.graphdef.function_libraries import folder, saved_model
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU"
@@ -240,14 +241,88 @@ def test_blame_as_text(gpuplace, graph):
     assert result.returncode == 0, result.stderr
     assert "3 of 3 nodes not on a GPU" in result.stdout
     assert "only device: the machine has no other device" in result.stdout
-    assert gpuplace("blame", graph, *TWO).stdout == "every node is on a GPU\n"
+    nothing = "Nothing stands out: no change that was tried saves 1% of the step.\n"
+    assert gpuplace("blame", graph, *TWO).stdout == f"{nothing}\nevery node is on a GPU\n"
 
 
 def test_blame_as_json(gpuplace, graph):
     result = gpuplace("blame", graph, *TWO, "--device-type", "CPU", "--format", "json")
-    rows = json.loads(result.stdout)
+    rows = json.loads(result.stdout)["causes"]
     assert sum(row["nodes"] for row in rows) == 3
     assert {row["rule"] for row in rows} == {"type priority", "request", "generator"}
+
+
+@pytest.fixture
+def apart(tmp_path):
+    """Eight layers on two GPUs, all gradients on the first."""
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, [None, 1024], "rows")
+        for number in range(8):
+            with tf.device(f"/gpu:{number // 4}"):
+                rows = tf.nn.relu(tf.matmul(rows, tf.get_variable(f"weights_{number}", [1024, 1024])))
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(rows)), name="train")
+    path = tmp_path / "apart.pb"
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    return path
+
+
+def test_blame_begins_with_findings(gpuplace, apart):
+    result = gpuplace("blame", apart, "--machine", "2x V100", "--batch", "8192")
+    assert result.returncode == 0, result.stderr
+    first, second, *_ = result.stdout.splitlines()
+    assert first == "What stands out:"
+    assert second.startswith("1. Gradients of layers on GPU:1 run on GPU:0 (saves ")
+    assert "every node is on a GPU" in result.stdout
+    assumed = gpuplace("blame", apart, "--machine", "2x V100").stdout
+    assert "The graph leaves the batch open: 32 examples are assumed." in assumed
+
+
+@pytest.mark.parametrize("command", ["blame", "estimate", "advise"])
+def test_findings_as_json(gpuplace, apart, command):
+    words = ["--steps", "5"] if command == "advise" else []
+    result = gpuplace(command, apart, "--machine", "2x V100", "--batch", "8192", "--format", "json", *words)
+    assert result.returncode == 0, result.stderr
+    first = json.loads(result.stdout)["findings"][0]
+    assert first["kind"] == "gradients elsewhere"
+    assert first["devices"] == ["GPU:1", "GPU:0"]
+    assert first["code"] == "train_op = optimizer.minimize(loss, colocate_gradients_with_ops=True)"
+    assert first["gain"] > 0
+    assert set(first["moved"].values()) == {"GPU:1"}
+    assert "gradients/MatMul_7_grad/MatMul" in first["nodes"]
+    assert "gradients/MatMul_1_grad/MatMul" not in first["nodes"]
+
+
+@pytest.mark.parametrize("words", [("estimate",), ("advise", "--steps", "5")])
+def test_findings_come_first_in_text(gpuplace, apart, words):
+    command, *others = words
+    result = gpuplace(command, apart, "--machine", "2x V100", "--batch", "8192", *others)
+    assert result.stdout.startswith("What stands out:\n1. Gradients of layers on GPU:1 run on GPU:0")
+
+
+def test_findings_as_a_table(gpuplace, apart):
+    words = ["--machine", "2x V100", "--batch", "8192", "--table", "findings", "--format", "json"]
+    rows = json.loads(gpuplace("estimate", apart, *words).stdout)
+    assert rows[0]["kind"] == "gradients elsewhere"
+    assert rows[0]["nodes"] > 2
+    assert rows[0]["devices"] == "GPU:1, GPU:0"
+
+
+def test_a_report_begins_with_findings(gpuplace, apart, tmp_path):
+    path = tmp_path / "page.html"
+    result = gpuplace("report", apart, "--machine", "2x V100", "--batch", "8192", "-o", path)
+    assert result.returncode == 0, result.stderr
+    page = path.read_text(encoding="utf-8")
+    assert page.index('<section id="findings"') < page.index('<section id="graph"')
+    assert "Gradients of layers on GPU:1 run on GPU:0" in page
+
+
+def test_blame_of_a_graph_without_a_step_says_why(gpuplace, tmp_path):
+    path = tmp_path / "empty.pbtxt"
+    path.write_text("versions { producer: 134 }")
+    result = gpuplace("blame", path, *TWO)
+    assert result.stdout.startswith(
+        "There are no findings, as no step can be estimated: The graph has no nodes"
+    )
 
 
 def test_blame_of_a_graph_that_cannot_be_placed_says_both(gpuplace, graph):

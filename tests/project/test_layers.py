@@ -53,7 +53,8 @@ LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["subject"] = LAYERS["training"] | {"training"}
 LAYERS["cost"] = LAYERS["subject"] | {"subject"}
 LAYERS["advisor"] = LAYERS["cost"] | {"cost"}
-LAYERS["sweeps"] = LAYERS["advisor"] | {"advisor"}
+LAYERS["findings"] = LAYERS["advisor"] | {"advisor"}
+LAYERS["sweeps"] = LAYERS["findings"] | {"findings"}
 LAYERS["clusters"] = LAYERS["training"]
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
@@ -123,10 +124,15 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.why.explanation": {"gpuplace.jupyter.frames.explanation_frames"},
     "gpuplace.cost.step_estimate": {
         "gpuplace.cost.estimate",
+        "gpuplace.findings.find",
         "gpuplace.jupyter.frames.estimate_frames",
         "gpuplace.timelines.reader",
     },
-    "gpuplace.advisor.steps.advice": {"gpuplace.jupyter.frames.advice_frames"},
+    "gpuplace.findings.finding": {"gpuplace.jupyter.frames.estimate_frames", "gpuplace.tables.findings"},
+    "gpuplace.advisor.steps.advice": {
+        "gpuplace.findings.finding",
+        "gpuplace.jupyter.frames.advice_frames",
+    },
     "gpuplace.advisor.steps.tradeoff": {
         "gpuplace.jupyter.frames.advice_frames",
         "gpuplace.timelines.tradeoff_plot",
@@ -178,6 +184,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.training",
         "gpuplace.saving",
         "gpuplace.advisor",
+        "gpuplace.findings",
         "gpuplace.sweeps",
         "gpuplace.graphdef",
         "gpuplace.logs",

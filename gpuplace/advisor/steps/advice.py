@@ -24,7 +24,7 @@ from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.typing import DataFrame
+from gpuplace.typing import DataFrame, Findings
 from gpuplace.why.placement import Placement
 
 SAME = 1e-3
@@ -124,6 +124,15 @@ class Advice:
     def baseline(self) -> StepEstimate | None:
         """The step as the program has it; None where TensorFlow cannot place that."""
         return self._case.baseline
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What stands out in the step as the program has it."""
+        if self.baseline is not None:
+            return self.baseline.findings
+        no_findings = above("gpuplace.findings.finding", "no_findings")
+        found: Findings = no_findings("As the program has it, it cannot be placed.")
+        return found
 
     @property
     def value(self) -> float:
@@ -348,8 +357,8 @@ class Advice:
         return advice_frame(self, table)
 
     def explain(self) -> str:
-        """What is advised and why, in sentences."""
-        lines = [self.text]
+        """What stands out in the program as it is, then what is advised and why."""
+        lines = [self.text] if self.findings.skipped else [str(self.findings), self.text]
         lines += self.notes
         if self.has_gain and self.before == math.inf and self.baseline is not None:
             lines.append("As the program has it, it does not fit.")

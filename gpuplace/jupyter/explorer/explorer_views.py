@@ -29,6 +29,7 @@ from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.memory.process_state import session_allocators
 from gpuplace.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
+from gpuplace.page.finding_blocks import HEADING, finding_blocks
 from gpuplace.picture.colouring import COLOURINGS
 from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.lanes import scene
@@ -296,6 +297,8 @@ class Views:
         except (OpError, ValueError, TypeError) as error:
             self.cost.blocks = [*blocks, *cost_error_blocks(error)]
             return
+        if not step.findings.skipped:
+            blocks += [{"kind": "heading", "text": HEADING}, *finding_blocks(step.findings)]
         blocks += cost_blocks(step, costs.before)
         if self.run_metadata is not None:
             try:

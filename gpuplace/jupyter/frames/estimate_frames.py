@@ -30,6 +30,10 @@ Further tables by name:
 - ``"memory"``, a row a device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``,
   ``variables`` (int64), ``at`` (string), ``fits`` (bool), ``fragmentation`` (float64), ``constants`` (int64, in use at
   the peak).
+- ``"findings"``, a row a finding, as of ``estimate.findings.frame()``: ``kind`` (category), ``headline`` (string),
+  ``gain`` (float64, seconds that the fix saves; missing where that is not predicted), ``share`` (float64, of the step),
+  ``short`` (int64, bytes of memory that are missing), ``nodes`` (int64), ``devices``, ``cause``, ``fix`` and ``code``
+  (string).
 - ``"ops"``, a row an op type and kind of device, the longest first: ``op``, ``device_type`` (category), ``nodes``
   (int64), ``time``, ``share``, ``flops``, ``bytes`` (float64), ``model`` (string).
 
@@ -47,6 +51,7 @@ import pandas as pd
 
 from gpuplace.cost.comparison import ComparedCopy, ComparedNode, ComparedOp
 from gpuplace.cost.step_tables import CopyCost, DeviceCost, MemoryCost, NodeCost, OpCost
+from gpuplace.findings.finding import FindingRow, Findings
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
 
@@ -56,10 +61,11 @@ _RECORDS: dict[str, Any] = {
     "copies": CopyCost,
     "memory": MemoryCost,
     "ops": OpCost,
+    "findings": FindingRow,
 }
-_CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way", "use"})
-_TEXTS = frozenset({"name", "node", "tensor", "guessed", "at"})
-_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables", "constants"})
+_CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way", "use", "kind"})
+_TEXTS = frozenset({"name", "node", "tensor", "guessed", "at", "headline", "devices", "cause", "fix", "code"})
+_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables", "constants", "short"})
 
 
 def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
@@ -67,13 +73,22 @@ def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
 
     Args:
         step: what `gpuplace.estimate` gave.
-        table: ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"`` or ``"ops"``.
+        table: ``"nodes"``, ``"devices"``, ``"copies"``, ``"memory"``, ``"ops"`` or ``"findings"``.
 
     Raises:
         ValueError: there is no such table.
     """
     rows = step.rows(table)
     return _frame(_RECORDS[table], rows, text_model=table == "ops")
+
+
+def findings_frame(found: Findings) -> pd.DataFrame:
+    """Findings, a row each; see the module for the columns.
+
+    Args:
+        found: of an estimate.
+    """
+    return _frame(FindingRow, found.table())
 
 
 def comparison_frame(comparison: Any, table: str = "ops") -> pd.DataFrame:

@@ -26,6 +26,7 @@ const reveal = (name) => {
   const n = nodeAt(name); // sends, receives and kernels of streams are none
   if (n >= 0) model.reveal(n);
 };
+if (DATA.findings) showBlocks(DATA.findings, document.getElementById("finding-blocks"), reveal);
 if (DATA.cost) showBlocks(DATA.cost, document.getElementById("cost-blocks"), reveal);
 if (DATA.step) {
   const mark = showStep(DATA.step, document.getElementById("lanes"), reveal);

@@ -22,6 +22,7 @@ function render({ model, el }) {
     if (value.chips) return value.chips.flatMap((look, i) => (i ? [" ", chip(look)] : [chip(look)]));
     if (value.check !== undefined) return [tickOf(value)];
     if (value.strong) return [element("b", {}, value.strong)];
+    if (value.code) return [value.text, element("pre", { class: "gp-source" }, value.code)];
     return [chip(value, value.text)];
   }
 

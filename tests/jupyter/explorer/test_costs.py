@@ -40,6 +40,15 @@ def block(explorer, caption):
     return next((one for one in said(explorer) if one.get("caption") == caption), None)
 
 
+def step_text(explorer):
+    """The sentence about the step's time."""
+    return next(
+        one["text"]
+        for one in said(explorer)
+        if one["kind"] == "text" and one["text"].startswith("A step takes ")
+    )
+
+
 def heard(explorer, **message):
     explorer._heard(explorer._views.cost, message, None)
 
@@ -47,8 +56,7 @@ def heard(explorer, **message):
 def test_the_tab_says_what_the_estimate_says(explorer):
     step = explorer.estimate
     assert step.step_time == tf.estimate(explorer.placement, "train", FEEDS).step_time
-    texts = [one["text"] for one in said(explorer) if one["kind"] == "text"]
-    assert texts[0].startswith("A step takes ") and "before the last change" not in texts[0]
+    assert "before the last change" not in step_text(explorer)
     devices = block(explorer, "Devices in the step")["rows"]
     assert [row[0]["label"] for row in devices] == ["CPU:0", "GPU:0", "GPU:1"]
     first = block(explorer, "Nodes by time")["rows"][0]
@@ -56,11 +64,25 @@ def test_the_tab_says_what_the_estimate_says(explorer):
     assert len([one for one in said(explorer) if one["kind"] == "picture"]) == 1
 
 
+def test_findings_come_first_and_follow_the_machine(explorer):
+    explorer.feeds = {name: (4096, *shape[1:]) for name, shape in FEEDS.items()}
+    found = explorer.estimate.findings
+    heading, first = said(explorer)[1:3]
+    assert heading == {"kind": "heading", "text": "What stands out"}
+    assert [row[0]["strong"] for row in first["rows"]] == [one.headline for one in found]
+    assert found[0].headline == "Gradients of layers on GPU:1 run on GPU:0"
+    explorer.machine = "1x Tesla K40c"
+    assert said(explorer)[2]["text"].startswith("Nothing stands out")
+    explorer.machine = "cpu"
+    explorer.soft_placement = True
+    assert "What stands out" not in str(said(explorer))
+
+
 def test_it_follows_the_switches_and_undo(explorer):
     before = explorer.estimate.step_time
     explorer.machine = "2x Tesla V100-SXM2-16GB"
     assert explorer.estimate.step_time < before
-    assert "before the last change" in said(explorer)[1]["text"]
+    assert "before the last change" in step_text(explorer)
     explorer.undo()
     assert explorer.estimate.step_time == before
     explorer.visible_devices = (0,)
@@ -74,7 +96,7 @@ def test_what_cannot_be_foretold_is_said_and_mended(explorer):
     heard(explorer, type="set", name="fetches", value="no_such")
     assert said(explorer)[1]["title"] == "InvalidArgumentError"
     heard(explorer, type="set", name="fetches", value="train")
-    assert said(explorer)[1]["text"].startswith("A step takes ")
+    assert step_text(explorer)
     assert explorer.fetches == ("train",) and dict(explorer.feeds) == {
         name: ",".join(map(str, shape)) for name, shape in FEEDS.items()
     }

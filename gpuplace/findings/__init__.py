@@ -1,0 +1,1 @@
+"""Findings: what stands out in a predicted step, and what would change it."""

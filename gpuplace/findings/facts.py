@@ -1,0 +1,529 @@
+"""A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
+
+What belongs to what is read from the graph: a node that depends on a variable is of the model, a node that depends on
+the model of several GPUs combines towers, and the gradient of an op is in the scope that ``tf.gradients`` names after
+the op. In a graph without variables, as a frozen one, the model begins at its products and convolutions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuplace.cost.sentences import waits
+from gpuplace.cost.step_copies import edges_with_memories
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_flow import COPY, ON_GPU
+from gpuplace.findings.words import scopes
+from gpuplace.graph.op_sets import (
+    CONSTANT_OPS,
+    IDENTITY_OPS,
+    METADATA_OPS,
+    PLACEHOLDERS,
+    UPDATES_OF_VARIABLES,
+    VARIABLE_OPS,
+)
+from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.why.rules import FOLLOWING, RULES, Rule
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Reals = NDArray[np.float64]
+
+WORTH_TRYING = 0.01
+"""The part of the step that a cause takes, at least, for a change to be tried."""
+_GRADIENT = "_grad"
+_TAPE = "gradient_tape"
+"""Scope of gradients that TensorFlow 2 records."""
+_SOURCE = re.compile(
+    r".*(Dequeue|IteratorGetNext|ReaderRead|Unstage|DecodeJpeg|DecodePng|ParseExample).*|_Arg"
+)
+"""Op types that bring input into a step, beside placeholders."""
+_PRODUCTS = ("product", "convolution")
+"""Models of the work of kernels that take weights."""
+
+
+class CopyRow(NamedTuple):
+    """A tensor that a step copies."""
+
+    node: int
+    """The node that makes it."""
+    sender: int
+    """Device that it comes from."""
+    receiver: int
+    """Device that it goes to."""
+    seconds: float
+    """Seconds of all its copies."""
+    nbytes: float
+    """Bytes of all its copies."""
+
+
+class Copied(NamedTuple):
+    """What some copies of a step come to."""
+
+    tensors: int
+    """Number of tensors; one that goes to two devices counts twice."""
+    nbytes: float
+    """Bytes."""
+    seconds: float
+    """Seconds of the copies, those at the same time counted each."""
+
+
+class StepFacts:
+    """Arrays of one step; `[nodes]` are the nodes of the step, by their positions in ``step.part.graph``.
+
+    Args:
+        step: an estimate of the step.
+    """
+
+    def __init__(self, step: StepEstimate) -> None:
+        self.step, self.placement, self.graph = step, step.placement, step.part.graph
+        self.labels = step.machinery.labels
+        self.is_gpu: Bools = step.machinery.is_gpu
+        self.types = [signature.op_type for signature in self.graph.signatures]
+        self.device: Ints = np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))
+        self.seconds: Reals = step.node_times["time"]
+        self.names = self.graph.names
+
+    @cached_property
+    def is_cluster(self) -> bool:
+        """Whether the devices are of several tasks."""
+        return len(set(self.step.machinery.hosts)) > 1
+
+    # Nodes
+
+    def of_types(self, test: Callable[[str], bool]) -> Bools:
+        """[nodes] whose op type passes a test.
+
+        Args:
+            test: tells whether an op type is meant.
+        """
+        found: Bools = np.array([*map(test, self.types), False], dtype=bool)[self.graph.signature]
+        return found
+
+    @cached_property
+    def runs(self) -> Bools:
+        """[nodes] what is computed: neither folded, nor dead, nor removed."""
+        unplaced = self.step.flow.step
+        found: Bools = np.isfinite(self.step.node_times["start"]) & ~unplaced.folded & ~unplaced.dead
+        return found
+
+    @cached_property
+    def on_gpu(self) -> Bools:
+        """[nodes] whose results are in the memory of a GPU: kernels that work in host memory are not."""
+        found: Bools = self.is_gpu[self.device] & ~self.step.flow.on_host
+        return found
+
+    @cached_property
+    def kernel_seconds(self) -> Reals:
+        """[nodes] seconds of kernels on GPUs."""
+        flow, count = self.step.flow, len(self.graph)
+        chosen = (flow.item_node < count) & (flow.kind == ON_GPU)
+        return np.bincount(flow.item_node[chosen], flow.kernel[chosen], count).astype(np.float64)
+
+    @cached_property
+    def busy(self) -> Reals:
+        """[devices] seconds of the kernels of each GPU; 0 for a CPU."""
+        return np.bincount(self.device, self.kernel_seconds, len(self.labels)).astype(np.float64)
+
+    @cached_property
+    def rule(self) -> Ints:
+        """[nodes] the rule that settled each device, by its position in `RULES`."""
+        found: Ints = self.placement.verdicts.rule[self.step.part.nodes]
+        return found
+
+    def has_rule(self, *rules: Rule) -> Bools:
+        """[nodes] whose device one of some rules settled.
+
+        Args:
+            rules: the rules.
+        """
+        return np.isin(self.rule, [RULES.index(rule) for rule in rules])
+
+    @cached_property
+    def follows(self) -> Bools:
+        """[nodes] that are where a neighbour is."""
+        return self.has_rule(*FOLLOWING)
+
+    @cached_property
+    def root(self) -> Ints:
+        """[nodes] number of the group of nodes that share a device."""
+        partition = self.placement.partition
+        nodes = self.step.part.nodes
+        found: Ints = nodes if partition is None else partition.root[nodes]
+        return found
+
+    @cached_property
+    def is_variable(self) -> Bools:
+        """[nodes] variables and their handles."""
+        return self.of_types(lambda name: name in VARIABLE_OPS)
+
+    @cached_property
+    def is_constant(self) -> Bools:
+        """[nodes] constants."""
+        return self.of_types(lambda name: name in CONSTANT_OPS)
+
+    @cached_property
+    def is_update(self) -> Bools:
+        """[nodes] that put new values into variables."""
+        return self.of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name.startswith("Assign"))
+
+    @cached_property
+    def is_trained(self) -> bool:
+        """Whether the step puts new values into variables."""
+        return bool((self.is_update & self.runs).any())
+
+    @cached_property
+    def keeps_variable(self) -> Bools:
+        """[nodes] whose group holds a variable."""
+        return np.isin(self.root, np.unique(self.root[self.is_variable]))
+
+    # Edges
+
+    @cached_property
+    def data(self) -> tuple[Ints, Ints, Ints]:
+        """Edges that carry tensors: [edges] producing node, its output, consuming node."""
+        graph = self.graph
+        chosen = graph.src_output != CONTROL
+        return (
+            graph.src[chosen].astype(np.int64),
+            graph.src_output[chosen].astype(np.int64),
+            graph.dst[chosen].astype(np.int64),
+        )
+
+    @cached_property
+    def inputs(self) -> list[list[int]]:
+        """[nodes] producing nodes of each node's data inputs."""
+        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
+            found[target].append(source)
+        return found
+
+    @cached_property
+    def consumers(self) -> list[list[int]]:
+        """[nodes] nodes that take each node's outputs."""
+        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
+            found[source].append(target)
+        return found
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Nodes after what they take, loops aside."""
+        found: list[int] = self.graph.order.tolist()
+        return found
+
+    def reached(self, starts: Bools) -> Bools:
+        """[nodes] some nodes and all that takes their results; what only reads a shape does not.
+
+        Args:
+            starts: [nodes] the first.
+        """
+        seen = starts.tolist()
+        blind = self.of_types(lambda name: name in METADATA_OPS or name == "ShapeN").tolist()
+        waiting = np.flatnonzero(starts).tolist()
+        consumers = self.consumers
+        while waiting:
+            for after in consumers[waiting.pop()]:
+                if not seen[after] and not blind[after]:
+                    seen[after] = True
+                    waiting.append(after)
+        return np.array(seen, dtype=bool)
+
+    # What belongs to what
+
+    @cached_property
+    def takes_weights(self) -> Bools:
+        """[nodes] that depend on a variable; in a graph without, on a product or a convolution."""
+        starts = self.is_variable
+        if not starts.any():
+            starts = np.array([work.model in _PRODUCTS for work in self.step.works] or [False], dtype=bool)
+        return self.reached(starts)
+
+    @cached_property
+    def is_model(self) -> Bools:
+        """[nodes] that depend on weights or gradients."""
+        return self.takes_weights | self.reached(self.is_gradient)
+
+    @cached_property
+    def is_input(self) -> Bools:
+        """[nodes] what comes from the client, a queue, a data set or a reader, and what is computed of that alone."""
+        sources = self.step.part.is_fed | self.of_types(
+            lambda name: name in PLACEHOLDERS or _SOURCE.fullmatch(name) is not None
+        )
+        return self.reached(sources) & ~self.is_model & ~self.is_variable
+
+    @cached_property
+    def op_of(self) -> Ints:
+        """[nodes] the op whose gradient each node computes, by its position in the whole graph; -1 for others."""
+        index, scopes = self.placement.graph.index, {}
+        found = np.full(len(self.graph), -1, dtype=np.int64)
+        for node, name in enumerate(self.names):
+            scope = _gradient_scope(name)
+            if scope:
+                if scope not in scopes:
+                    scopes[scope] = _forward_op(scope, index)
+                found[node] = scopes[scope]
+        self._join_sums(found)
+        return found
+
+    @cached_property
+    def is_gradient(self) -> Bools:
+        """[nodes] that compute the gradient of an op."""
+        found: Bools = self.op_of >= 0
+        return found
+
+    @cached_property
+    def forward(self) -> Ints:
+        """[nodes] the op whose gradient each node computes, by its position in the step; -1 for others.
+
+        A step that needs a gradient alone does not run the op.
+        """
+        position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
+        position[self.step.part.nodes] = np.arange(len(self.graph))
+        found: Ints = position[self.op_of]
+        return found
+
+    @cached_property
+    def device_of_op(self) -> Ints:
+        """[nodes] device of the op whose gradient each node computes; -1 for others."""
+        found: Ints = np.append(self.placement.devices, -1)[self.op_of]
+        return found
+
+    @cached_property
+    def gradients_apart(self) -> Bools:
+        """[nodes] gradients that run on another device than their op."""
+        is_apart = (self.device_of_op >= 0) & (self.device != self.device_of_op)
+        found: Bools = is_apart & ~self.keeps_variable & self.runs
+        return found
+
+    def _join_sums(self, found: Ints) -> None:
+        """Sums of gradients that reach an op from several consumers belong to the op, as TensorFlow colocates them."""
+        inputs = self.inputs
+        is_gradient = (found >= 0).tolist()
+        for node in np.flatnonzero(self.of_types(lambda name: name == "AddN") & (found < 0)).tolist():
+            takers = {int(found[after]) for after in self.consumers[node] if is_gradient[after]}
+            if len(takers) == 1 and all(is_gradient[before] for before in inputs[node]):
+                found[node] = takers.pop()
+
+    @cached_property
+    def variable_of(self) -> Ints:
+        """[nodes] the variable that a node is, or only reads; -1 for others."""
+        found = np.where(self.is_variable, np.arange(len(self.graph)), -1).tolist()
+        passing = self.of_types(lambda name: name in IDENTITY_OPS or name == "ReadVariableOp").tolist()
+        for node in self.order:
+            if passing[node] and self.inputs[node]:
+                found[node] = found[self.inputs[node][0]]
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def reads(self) -> Bools:
+        """[nodes] variables and what only reads them."""
+        found: Bools = self.variable_of >= 0
+        return found
+
+    @cached_property
+    def gpus_of(self) -> Ints:
+        """[nodes] GPUs whose kernels of the model each node depends on, a bit each; variables depend on none."""
+        own = np.where(self.is_model & self.on_gpu & (self.kernel_seconds > 0), self.device, -1).tolist()
+        known, stops = [0] * len(own), self.reads.tolist()
+        inputs = self.inputs
+        for node in self.order:
+            if stops[node]:
+                continue
+            bits = 0 if own[node] < 0 else 1 << own[node]
+            for before in inputs[node]:
+                bits |= known[before]
+            known[node] = bits
+        return (
+            np.array(known, dtype=np.int64) if len(self.labels) < 63 else np.zeros(len(own), dtype=np.int64)
+        )
+
+    @cached_property
+    def tower_gpus(self) -> list[int]:
+        """The GPUs, by position, whose kernels mostly depend on no other GPU; fewer than two: there are no towers."""
+        found = []
+        for device in np.flatnonzero(self.is_gpu).tolist():
+            alone = float(self.kernel_seconds[(self.device == device) & (self.gpus_of == 1 << device)].sum())
+            if self.busy[device] > 0 and alone >= 0.5 * self.busy[device]:
+                found.append(device)
+        return found if len(found) > 1 else []
+
+    @cached_property
+    def combines(self) -> Bools:
+        """[nodes] that put results of several towers together, and what prepares those for it on the same device."""
+        if not self.tower_gpus or not self.is_trained:
+            return np.zeros(len(self.graph), dtype=bool)
+        several = (self.gpus_of & (self.gpus_of - 1)) != 0
+        is_open = ~self.keeps_variable & self.runs & ~self.is_gradient & self.is_model
+        found = (several & is_open).tolist()
+        may_join, device = is_open.tolist(), self.device.tolist()
+        for node in reversed(self.order):
+            if may_join[node] and not found[node] and (takers := self.consumers[node]):
+                found[node] = all(found[other] and device[other] == device[node] for other in takers)
+        return np.array(found, dtype=bool)
+
+    # Copies
+
+    @cached_property
+    def path(self) -> dict[str, float]:
+        """What the step waits for -> seconds of its critical path."""
+        return waits(self.step)
+
+    @cached_property
+    def memory_edges(self) -> tuple[Bools, Bools]:
+        """Of the edges in `data`: whether the tensor is made in the memory of a GPU, and whether it is taken there."""
+        step, data = self.step, self.graph.src_output != CONTROL
+        edges = edges_with_memories(
+            step.part, self.placement.placer.catalogue, data, self.device, self.is_gpu
+        )
+        count = int(data.sum())
+        made: Bools = self.is_gpu[self.device[edges.src[:count]]] & ~edges.out_host[:count]
+        taken: Bools = self.is_gpu[self.device[edges.dst[:count]]] & ~edges.in_host[:count]
+        return made, taken
+
+    def copied(self, sources: Bools | None = None, targets: Bools | None = None) -> Copied:
+        """Return what the copies come to that some nodes take, out of what some nodes make.
+
+        Args:
+            sources: [nodes] the producing nodes; None: any.
+            targets: [nodes] the nodes that take the copies; None: any.
+        """
+        taken = None
+        if targets is not None:
+            src, _, dst = self.data
+            crosses = targets[dst] & (self.device[src] != self.device[dst])
+            taken = set(zip(src[crosses].tolist(), self.device[dst[crosses]].tolist(), strict=True))
+        count, nbytes, seconds = 0, 0.0, 0.0
+        for row in self.copy_rows:
+            if sources is not None and not sources[row.node]:
+                continue
+            if taken is not None and (row.node, row.receiver) not in taken:
+                continue
+            count, nbytes, seconds = count + 1, nbytes + row.nbytes, seconds + row.seconds
+        return Copied(count, nbytes, seconds)
+
+    @cached_property
+    def copy_rows(self) -> list[CopyRow]:
+        """Copies that take time, those of all iterations together."""
+        flow, times = self.step.flow, self.step.times
+        table, first = flow.copies, flow.first_copy
+        found: dict[int, list[float]] = {}
+        for item in np.flatnonzero(flow.kind == COPY).tolist():
+            row = int(flow.item_node[item]) - first
+            if times.host_start[item] >= 0 and table.output[row] != CONTROL:
+                sums = found.setdefault(row, [0.0, 0.0])
+                sums[0] += times.end[item] - times.start[item]
+                sums[1] += float(flow.nbytes[item])
+        return [
+            CopyRow(table.source[row], table.sender[row], table.receiver[row], seconds, nbytes)
+            for row, (seconds, nbytes) in found.items()
+        ]
+
+    # Changes
+
+    def with_company(self, homes: Mapping[int, int]) -> dict[int, int]:
+        """Return some homes with those of the nodes that go along.
+
+        Gates that only wait for nodes of one device go there, and so do constants, and what is computed of neither
+        variables nor input, if only nodes of one device take them.
+
+        Args:
+            homes: node to device, by their positions.
+        """
+        found = dict(homes)
+        graph = self.graph
+        start, src = graph.in_start.tolist(), graph.src.tolist()
+        stays = (self.is_model | self.is_variable | self.is_input).tolist()
+        inputs, consumers = self.inputs, self.consumers
+        for node in self.order:
+            if node in found or inputs[node] or start[node] == start[node + 1]:
+                continue
+            waits = {found.get(other, -1) for other in src[start[node] : start[node + 1]]}
+            if len(waits) == 1 and -1 not in waits:
+                found[node] = waits.pop()
+        for node in reversed(self.order):
+            if node in found or stays[node] or not consumers[node]:
+                continue
+            takers = {found.get(other, -1) for other in consumers[node]}
+            if len(takers) == 1 and -1 not in takers:
+                found[node] = takers.pop()
+        return found
+
+    # Words
+
+    def whole(self, nodes: Iterable[int]) -> list[int]:
+        """Positions in the whole graph.
+
+        Args:
+            nodes: positions in the step.
+        """
+        return self.step.part.nodes[np.fromiter(nodes, np.int64)].tolist()
+
+    def where(self, nodes: Any) -> str:
+        """The scopes of some nodes, gradients with their ops, by the seconds that they take.
+
+        Args:
+            nodes: [nodes] bool, or positions.
+        """
+        chosen = _positions(nodes)
+        ops = np.where(self.op_of[chosen] >= 0, self.op_of[chosen], self.step.part.nodes[chosen])
+        weights = self.seconds[chosen] + 1e-9  # so that nodes that take no time count, too
+        names = self.placement.graph.names
+        return scopes([names[op] for op in ops.tolist()], weights.tolist())
+
+    def names_of(self, nodes: Any) -> tuple[str, ...]:
+        """Names of some nodes.
+
+        Args:
+            nodes: [nodes] bool, or positions.
+        """
+        return tuple(self.names[node] for node in _positions(nodes).tolist())
+
+
+def _positions(nodes: Any) -> Ints:
+    """Positions of nodes that are chosen by truth values or by positions."""
+    found = np.asarray(nodes)
+    chosen: Ints = np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
+    return chosen
+
+
+def _gradient_scope(name: str) -> str:
+    """The scope that gradients of an op are in; ``""`` for other nodes.
+
+    >>> _gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), _gradient_scope("gradients/AddN_3")
+    ('gradients/fc/MatMul_grad', '')
+    """
+    at = name.rfind(_GRADIENT + "/")
+    if at >= 0:
+        return name[: at + len(_GRADIENT)]
+    return name if name.startswith(_TAPE) or f"/{_TAPE}/" in name else ""
+
+
+def _forward_op(scope: str, index: dict[str, int]) -> int:
+    """The op whose gradients are in a scope: the scope's name without the part that ``tf.gradients`` put before it.
+
+    >>> _forward_op("tower_1/gradients/tower_1/fc/MatMul_grad", {"tower_1/fc/MatMul": 3})
+    3
+    """
+    path = scope.removesuffix(_GRADIENT).split("/")
+    for length in range(1, len(path)):
+        for at in range(len(path) - length):
+            rest = path[:at] + path[at + length :]
+            found = index.get("/".join(rest))
+            if found is not None:
+                return found
+    if _TAPE in path:  # gradient_tape/model/dense/MatMul/MatMul_1: the op, then what its gradient is made of
+        rest = path[:]
+        rest.remove(_TAPE)
+        while rest:
+            found = index.get("/".join(rest))
+            if found is not None:
+                return found
+            rest.pop()
+    return -1

@@ -1,0 +1,170 @@
+"""What stands out in a step: detectors look for causes, and the clock predicts what the removal of each would save.
+
+>>> from gpuplace.cost.estimate import estimate
+>>> from gpuplace.graph.apply_op import apply_op
+>>> from gpuplace.graph.graph import Graph
+>>> from gpuplace.ops.array.constant import placeholder
+>>> with Graph().as_default() as graph:
+...     for number in range(2):
+...         with graph.device("/gpu:0"):
+...             rows = placeholder("float32", [4096, 4096], name=f"rows_{number}")
+...             _ = apply_op("MatMul", f"product_{number}", a=rows, b=rows)
+>>> found = findings(estimate(graph, ["product_0", "product_1"], machine="2x V100"))
+>>> [(one.kind, one.devices) for one in found]
+[('idle GPU', ('GPU:0', 'GPU:1'))]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from gpuplace.cost.batches import open_placeholders
+from gpuplace.cost.estimate import estimate_request
+from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_request import StepRequest
+from gpuplace.errors import OpError
+from gpuplace.findings.facts import StepFacts
+from gpuplace.findings.finding import Finding, Findings, no_findings
+from gpuplace.findings.gradients import gradients_elsewhere
+from gpuplace.findings.host_data import data_through_the_cpu
+from gpuplace.findings.idle import idle_gpus, pinned_to_the_cpu
+from gpuplace.findings.inputs import input_on_gpus
+from gpuplace.findings.overridden import overridden_requests
+from gpuplace.findings.properties import does_not_fit, small_kernels
+from gpuplace.findings.towers import averaged_gradients, copied_variables
+from gpuplace.findings.trials import Trials
+from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.subject.bookkeeping import SHELVES
+from gpuplace.subject.step_part import step_part
+from gpuplace.subject.subject import bookkeeping_of, feed_name, subject_of
+from gpuplace.why.placement import Placement
+
+MOST = 5
+"""Findings that are reported."""
+MOST_NODES = 200_000
+"""Nodes of a step above which nothing is looked for."""
+ASSUMED_BATCH = 32
+"""Examples in a step of a graph that leaves the batch open, where nobody states it."""
+LEAST_PART = 0.01
+"""The part of a step that a change saves, at least."""
+LEAST_SECONDS = 50e-6
+"""Seconds that it saves, at least: a few kernels more or less are not a finding."""
+UNKNOWN_PART = 0.1
+"""The part of a step by which a finding is ranked whose gain cannot be predicted."""
+
+
+@without_garbage_collection()
+def findings(step: StepEstimate) -> Findings:
+    """Return what stands out in a step.
+
+    Args:
+        step: an estimate of the step.
+    """
+    count = len(step.part.graph)
+    if count > MOST_NODES:
+        return no_findings(f"Findings cover steps of up to {MOST_NODES:,} nodes; this step has {count:,}.")
+    facts = StepFacts(step)
+    if not facts.is_gpu.any():
+        return no_findings("The machine has no GPU.")
+    trials = Trials(facts)
+    found = does_not_fit(facts, trials)
+    found += gradients_elsewhere(facts, trials)
+    found += averaged_gradients(facts, trials)
+    found += [one for one in overridden_requests(facts, trials) if _counts(one, step)]
+    found += [one for one in copied_variables(facts, trials, _moved(found)) if _counts(one, step)]
+    found += pinned_to_the_cpu(facts, trials, _moved(found))
+    for detector in (data_through_the_cpu, input_on_gpus, idle_gpus):
+        found += detector(facts, trials)
+    notes = _notes(step)
+    if not notes:
+        found += small_kernels(facts, trials)
+    counting = [one for one in found if _counts(one, step)]
+    counting.sort(key=lambda one: _rank(one, step))
+    return Findings(tuple(counting[:MOST]), step.step_time, _harmless(facts), notes=notes)
+
+
+def placement_findings(
+    placement: Placement,
+    fetches: Any = None,
+    feeds: Any = None,
+    config: Any = None,
+    batch: int | None = None,
+) -> Findings:
+    """Return what stands out in a step of a placed graph, by an estimate of it.
+
+    Args:
+        placement: the graph, placed.
+        fetches: as for `gpuplace.estimate`.
+        feeds: tensor to the shape that is fed.
+        config: the ``ConfigProto``.
+        batch: examples in a step; `ASSUMED_BATCH` if None, where the graph leaves it open.
+
+    Raises:
+        OpError: a fetch, feed or batch that the caller states does not fit the graph.
+    """
+    if placement.errors:
+        return no_findings("The graph cannot be placed.")
+    if len(placement.graph) > MOST_NODES:
+        count = len(placement.graph)
+        return no_findings(f"Findings cover graphs of up to {MOST_NODES:,} nodes; this graph has {count:,}.")
+    try:
+        return _of_step(placement, fetches, feeds, config, batch)
+    except OpError as error:
+        if fetches is not None or feeds or batch is not None:
+            raise
+        return no_findings(f"There are no findings, as no step can be estimated: {error.message}")
+
+
+def _of_step(placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None) -> Findings:
+    request = StepRequest(fetches=fetches, feeds=dict(feeds or {}), config=config)
+    catalogue = placement.placer.catalogue
+    part = step_part(placement, subject_of(placement.graph, catalogue, fetches, request.feeds))
+    is_open = any(sizes and sizes[0] in (None, -1) for sizes in open_placeholders(part).values())
+    found = findings(
+        estimate_request(placement, request, batch=ASSUMED_BATCH if batch is None and is_open else batch)
+    )
+    if batch is None and is_open and not found.skipped:
+        note = f"The graph leaves the batch open: {ASSUMED_BATCH} examples are assumed."
+        return Findings(found.rows, found.step_time, found.harmless, notes=(note,))
+    return found
+
+
+def _notes(step: StepEstimate) -> tuple[str, ...]:
+    """What limits the findings: with a batch of 1 that nobody chose, kernels are small whatever the program does."""
+    fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
+    sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
+    if any(one and one[0] in (None, -1) for one in sizes):
+        return (
+            "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
+        )
+    return ()
+
+
+def _moved(found: list[Finding]) -> set[str]:
+    """Names of the nodes that findings move."""
+    return {name for one in found for name, _ in one.moved}
+
+
+def _counts(one: Finding, step: StepEstimate) -> bool:
+    """Whether a finding saves more than what two placements may differ by anyway."""
+    return one.gain is None or one.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
+
+
+def _rank(one: Finding, step: StepEstimate) -> tuple[bool, float, int]:
+    gain = UNKNOWN_PART * step.step_time if one.gain is None else one.gain
+    return not one.short, -gain, -len(one.nodes)
+
+
+def _harmless(facts: StepFacts) -> tuple[tuple[str, int], ...]:
+    """Nodes of the whole graph that are on the CPU, where they belong: bookkeeping, and ops without a GPU kernel."""
+    placement = facts.placement
+    on_cpu = ~np.append(facts.is_gpu, False)[placement.devices]
+    purposes = np.where(on_cpu, bookkeeping_of(placement.graph), -1)
+    counts = Counter(SHELVES[purpose] for purpose in purposes[purposes >= 0].tolist())
+    types = [any(dtype.name == "string" for dtype in fact.output_types) for fact in placement.facts]
+    is_string = np.array(types or [False], dtype=bool)[placement.graph.signature]
+    counts["strings"] = int((on_cpu & (purposes < 0) & is_string).sum())
+    return tuple((what, count) for what, count in counts.most_common() if count)

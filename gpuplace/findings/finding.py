@@ -1,0 +1,167 @@
+"""What stands out in a step, as records: each finding with its cause, its fix and what the fix is predicted to save."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gpuplace.display import above, notebook_view, with_safe_text
+from gpuplace.typing import DataFrame
+
+DOES_NOT_FIT = "does not fit"
+GRADIENTS = "gradients elsewhere"
+HOST_DATA = "data through the CPU"
+OVERRIDDEN = "overridden request"
+VARIABLES = "copied variables"
+AVERAGING = "gradient averaging"
+IDLE = "idle GPU"
+INPUT = "input on a GPU"
+SMALL = "small kernels"
+
+KINDS = {
+    DOES_NOT_FIT: "a GPU has too little memory for the step",
+    GRADIENTS: "gradients are computed on another device than their layer",
+    HOST_DATA: "ops without a GPU kernel take data from the GPU and give it back",
+    OVERRIDDEN: "a reference or resource edge overrides a device request",
+    VARIABLES: "GPUs copy variables from another device in every step",
+    AVERAGING: "one device averages the gradients of all towers",
+    IDLE: "a GPU has nothing to do, or waits for work that was pinned to the CPU",
+    INPUT: "input pipeline ops take the GPU's time",
+    SMALL: "starting kernels takes longer than running them",
+}
+"""Kind of finding -> its meaning."""
+
+
+class FindingRow(NamedTuple):
+    """A finding as a row of a table."""
+
+    kind: str
+    """One of `KINDS`."""
+    headline: str
+    """The finding in one line."""
+    gain: float
+    """Seconds that the fix is predicted to save; NaN where that is not predicted."""
+    share: float
+    """The same as a part of the step."""
+    short: int
+    """Bytes of memory that are missing; 0 where the step fits."""
+    nodes: int
+    """Number of nodes concerned."""
+    devices: str
+    """Short names of the devices concerned."""
+    cause: str
+    """The cause."""
+    fix: str
+    """What to change in the program."""
+    code: str
+    """The change as Python."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause that costs time, or keeps the step from running, with the change that removes it."""
+
+    kind: str
+    """One of `KINDS`."""
+    headline: str
+    """The finding in one line."""
+    cause: str
+    """The cause in one or two sentences, with names and numbers."""
+    fix: str
+    """What to change in the program, in TensorFlow's terms."""
+    code: str
+    """The change as Python."""
+    nodes: tuple[str, ...]
+    """The nodes that the finding is about, in the order of the graph."""
+    devices: tuple[str, ...]
+    """Short names of the devices concerned."""
+    gain: float | None
+    """Seconds of the step that the change is predicted to save; None where the change cannot be predicted."""
+    short: int = 0
+    """Bytes of memory that are missing; 0 where the step fits."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """Nodes that the change puts on another device, with that device's short name."""
+
+    def row(self, step_time: float) -> FindingRow:
+        """The finding as a row of a table.
+
+        Args:
+            step_time: seconds of the step.
+        """
+        gain = math.nan if self.gain is None else self.gain
+        return FindingRow(
+            self.kind,
+            self.headline,
+            gain,
+            gain / step_time if step_time else math.nan,
+            self.short,
+            len(self.nodes),
+            ", ".join(self.devices),
+            self.cause,
+            self.fix,
+            self.code,
+        )
+
+    @with_safe_text
+    def __repr__(self) -> str:
+        return f"<Finding: {self.kind}: {self.headline}>"
+
+
+def no_findings(reason: str) -> Findings:
+    """Findings of a step that nothing was looked for in.
+
+    Args:
+        reason: why, in a sentence.
+    """
+    return Findings((), 0.0, skipped=reason)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What stands out in a step: at most five findings, the largest predicted gain first."""
+
+    rows: tuple[Finding, ...]
+    """The findings. A step that does not fit comes first, as it cannot run."""
+    step_time: float
+    """Seconds of the step as it is."""
+    harmless: tuple[tuple[str, int], ...] = ()
+    """Purpose of the nodes that belong on the CPU, such as ``saver``, to their number."""
+    skipped: str = ""
+    """Why nothing was looked for; ``""`` where it was."""
+    notes: tuple[str, ...] = ()
+    """Assumptions of the predictions, a sentence each."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.rows)
+
+    def __getitem__(self, number: int) -> Finding:
+        return self.rows[number]
+
+    @with_safe_text
+    def __repr__(self) -> str:
+        count = len(self.rows)
+        first = f", first {self.rows[0].kind}: {self.rows[0].headline}" if count else ""
+        return f"<{count} finding{'' if count == 1 else 's'}{first}>"
+
+    @with_safe_text
+    def __str__(self) -> str:
+        findings_text = above("gpuplace.tables.findings", "findings_text")
+        found: str = findings_text(self)
+        return found
+
+    def table(self) -> list[FindingRow]:
+        """A row a finding."""
+        return [one.row(self.step_time) for one in self.rows]
+
+    def frame(self) -> DataFrame:
+        """A row a finding as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns."""
+        findings_frame = above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")
+
+        return findings_frame(self)
+
+    _repr_mimebundle_ = notebook_view

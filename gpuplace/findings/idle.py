@@ -1,0 +1,216 @@
+"""GPUs that have nothing to do, or little, and GPUs that wait for work that the program pinned to the CPU.
+
+An idle GPU can take over a part of the step that does not depend on the rest, as a tower does; otherwise the batch can
+be split among several towers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from gpuplace.cost.batches import batch_of
+from gpuplace.cost.grid import fed_shapes
+from gpuplace.cost.sentences import seconds_text
+from gpuplace.findings.facts import WORTH_TRYING, Ints, StepFacts
+from gpuplace.findings.finding import IDLE, Finding
+from gpuplace.findings.parts import independent_parts
+from gpuplace.findings.trials import Trials
+from gpuplace.findings.words import counted, listed, request, verb
+from gpuplace.why.rules import Rule
+
+_APART = 0.05
+"""The part of the step that parts on GPUs of their own save, at least."""
+_LEAST = 100e-6
+"""Seconds that they save, at least."""
+_IDLE = 0.02
+"""The part of the busiest GPU's time below which a GPU is idle."""
+_LITTLE = 0.5
+"""The part of it below which a GPU could take over a part of the step."""
+
+
+def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) -> list[Finding]:
+    """Return a finding if work that a GPU could do was pinned to the CPU by requests.
+
+    Args:
+        facts: the step.
+        trials: tries changes.
+        known: names of nodes that other findings move already.
+    """
+    if not facts.is_gpu.any() or facts.is_cluster:
+        return []
+    step = facts.step
+    is_pinned = facts.has_rule(Rule.REQUEST, Rule.ASSIGNED) & ~facts.is_gpu[facts.device] & facts.runs
+    is_pinned &= facts.is_model & ~facts.is_constant & ~facts.gradients_apart & ~facts.combines
+    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in known]])
+    seconds = float(facts.seconds[is_pinned].sum())
+    if seconds < WORTH_TRYING * step.step_time:
+        return []
+    nodes = np.flatnonzero(is_pinned)
+    trial = trials.with_requests(_nearest_gpus(facts, nodes.tolist()))
+    gpus = [] if trial is None else sorted({label for _, label in trial.moved if label.startswith("GPU")})
+    if trial is None or not gpus:
+        return []
+    ops = np.where(facts.is_gradient[nodes], facts.op_of[nodes], step.part.nodes[nodes])
+    where, count = facts.where(is_pinned), len(nodes)
+    asked = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
+    shares = [
+        f"{label} computes in {facts.busy[facts.labels.index(label)] / step.step_time:.0%} of the step"
+        for label in gpus
+    ]
+    return [
+        Finding(
+            IDLE,
+            f"{listed(gpus)} {verb(len(gpus), 'wait')} while {where} {verb(len(set(ops.tolist())), 'run')} on the CPU",
+            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{asked}' and {verb(count, 'take')} "
+            f"{seconds_text(seconds)} of the CPU, while {listed(shares)}.",
+            "Take these lines out of the block for the CPU: TensorFlow then places them on the GPU.",
+            f"with tf.device('{request(gpus[0])}'):\n    ...  # {where}",
+            facts.names_of(is_pinned),
+            ("CPU:0", *gpus),
+            trial.gain,
+            moved=trial.moved,
+        )
+    ]
+
+
+def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
+    """The GPU of each node: that of most of its neighbours, otherwise the one that computes most."""
+    default = int(np.where(facts.is_gpu, facts.busy + 1e-12, 0.0).argmax())
+    found = {}
+    for node in nodes:
+        votes = Counter(
+            int(facts.device[other])
+            for other in (*facts.inputs[node], *facts.consumers[node])
+            if facts.on_gpu[other] and facts.kernel_seconds[other] > 0
+        )
+        found[node] = votes.most_common(1)[0][0] if votes else default
+    return found
+
+
+def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
+    """Return a finding if GPUs have nothing to do, or little, while another one computes.
+
+    Args:
+        facts: the step.
+        trials: tries changes.
+    """
+    most = float(facts.busy.max(initial=0.0))
+    if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
+        return []  # of a cluster, each session uses its own task's GPUs
+    gpus = np.flatnonzero(facts.is_gpu).tolist()
+    idle = [gpu for gpu in gpus if facts.busy[gpu] < _IDLE * most]
+    little = [gpu for gpu in gpus if facts.busy[gpu] < _LITTLE * most]
+    found = _parts(facts, trials, little) if little else []
+    return found or (_split_batch(facts, trials, idle) if idle else [])
+
+
+def _parts(facts: StepFacts, trials: Trials, targets: list[int]) -> list[Finding]:
+    """A finding if parts of the step that do not depend on each other could be on other GPUs."""
+    part = independent_parts(facts)
+    homes = _homes(facts, part, targets)
+    trial = trials.with_requests(homes) if homes else None
+    if trial is None or trial.gain < max(_APART * facts.step.step_time, _LEAST):
+        return []
+    used = sorted(set(homes.values()))
+    labels = [facts.labels[gpu] for gpu in used]
+    busiest = int(facts.busy.argmax())
+    is_idle = max(facts.busy[gpu] for gpu in used) < _IDLE * facts.busy[busiest]
+    where = facts.where(sorted(homes))
+    return [
+        Finding(
+            IDLE,
+            f"{listed(labels)} {verb(len(labels), 'are')} {'idle' if is_idle else 'mostly idle'}: "
+            f"{facts.labels[busiest]} runs independent parts of the step one after the other",
+            f"{int(part.max()) + 1} parts of the step do not depend on each other, and {facts.labels[busiest]} "
+            f"computes in {facts.busy[busiest] / facts.step.step_time:.0%} of the step. "
+            f"{listed(labels)} could run {where}.",
+            f"Ask for {listed([request(label) for label in labels])} around {where}.",
+            f"with tf.device('{request(labels[0])}'):\n    ...  # {where}",
+            facts.names_of(sorted(homes)),
+            (facts.labels[busiest], *labels),
+            trial.gain,
+            moved=trial.moved,
+        )
+    ]
+
+
+def _homes(facts: StepFacts, part: Ints, targets: list[int]) -> dict[int, int]:
+    """The nodes of parts that go to other GPUs, the heaviest parts first, so that no GPU has more than before."""
+    if part.max(initial=-1) < 1:
+        return {}
+    weights = np.bincount(part[part >= 0], facts.kernel_seconds[part >= 0])
+    loads = {int(gpu): float(facts.busy[gpu]) for gpu in np.flatnonzero(facts.is_gpu)}
+    homes: dict[int, int] = {}
+    for number in np.argsort(-weights, kind="stable").tolist():
+        members = np.flatnonzero(part == number)
+        here = int(np.bincount(facts.device[members], facts.kernel_seconds[members]).argmax())
+        target = min(targets, key=lambda gpu: (loads[gpu], gpu))
+        if facts.is_gpu[here] and loads[target] + weights[number] < loads[here]:
+            loads[here] -= float(weights[number])
+            loads[target] += float(weights[number])
+            may_move = ~facts.keeps_variable[members] & facts.runs[members]
+            homes |= dict.fromkeys(members[may_move].tolist(), target)
+    return homes
+
+
+def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Finding]:
+    """A finding for GPUs without work: what the step would take with a part of the batch on each of them."""
+    step = facts.step
+    busy = [gpu for gpu in np.flatnonzero(facts.is_gpu).tolist() if gpu not in idle]
+    busiest = int(facts.busy.argmax())
+    gpus_of_model = 1 if facts.tower_gpus else len(busy)
+    count = (len(idle) + len(busy)) // gpus_of_model
+    batch = batch_of(fed_shapes(step.request.feeds))
+    gain, outlook = None, ""
+    if batch is not None and count > 1:
+        each = batch * (len(busy) // gpus_of_model) // count
+        part = trials.with_batch(each) if each else None
+        if part is not None:
+            exchanged = _exchange(facts, busiest, idle[0]) if facts.is_trained else 0.0
+            gain = step.step_time - part.step_time - exchanged
+            if gain <= 0:  # the step is too short to be shared
+                return []
+            outlook = (
+                f" With a batch of {each} in each of {count} towers, a step would take {seconds_text(part.step_time)}"
+                + (f", and the exchange of gradients {seconds_text(exchanged)}." if exchanged else ".")
+            )
+    labels, used = [facts.labels[gpu] for gpu in idle], [facts.labels[gpu] for gpu in busy]
+    towers = max(count, 2)
+    return [
+        Finding(
+            IDLE,
+            f"{listed(labels)} {verb(len(labels), 'are')} idle",
+            f"The step {'trains' if facts.is_trained else 'runs'} on {listed(used)} alone. {facts.labels[busiest]} "
+            f"computes in {facts.busy[busiest] / step.step_time:.0%} of it, and {counted(len(idle), 'other GPU')} of "
+            f"the machine {verb(len(idle), 'have')} nothing to do.{outlook}",
+            f"Build {towers} towers, each on its own GPU with a part of the batch"
+            + (", and average their gradients." if facts.is_trained else ", or run other batches there."),
+            f"for number in range({towers}):\n"
+            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
+            "        tower_losses.append(loss_of(images[number], labels[number]))",
+            (),
+            (*used, *labels),
+            gain,
+        )
+    ]
+
+
+def _exchange(facts: StepFacts, one: int, other: int) -> float:
+    """Seconds in which the gradients of a step go to another GPU, and the new variables come back."""
+    shapes, nbytes = facts.step.shapes, 0
+    for node in np.flatnonzero(facts.is_update & facts.runs).tolist():
+        for before in facts.inputs[node]:
+            if facts.is_model[before] and not facts.keeps_variable[before]:
+                sizes = [shapes.nbytes(before, output) for output in range(len(shapes.sizes[before]))]
+                nbytes += max(sizes, default=0)
+    machinery = facts.step.machinery
+    ways, _ = machinery.ways([(one, other), (other, one)], False)
+    memories, physical = machinery.memories, machinery.physical
+    found = 0.0
+    for begin, end in ((one, other), (other, one)):
+        way = ways.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
+        found += ways.latency[way] + nbytes / ways.bandwidth[way]
+    return found

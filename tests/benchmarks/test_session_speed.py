@@ -28,4 +28,5 @@ def test_a_session_beside_numpy(benchmark, name, library):
         if found == name:
             value, expected = benchmark(call), bare()
             if expected is not None:
-                np.testing.assert_allclose(value, expected, rtol=1e-5)
+                # a sum of products in another order, as with more threads, is off by a part of its largest terms
+                np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())

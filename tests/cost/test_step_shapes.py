@@ -205,8 +205,9 @@ def test_nested_loops(graph):
     tf.while_loop(lambda i, t: i < 3, outer, [0, tf.zeros([2])], name="outer")
     found = step_shapes(graph)
     inner = next(frame for frame in found.trips if "inner" in frame)
-    node = next(at for at, frame in enumerate(found.frames) if frame == inner)
-    assert found.outer_frames[inner] == "outer/while_context" and found.runs(node) == 12
+    inside = {found.kinds[at].op_type: at for at, frame in enumerate(found.frames) if frame == inner}
+    assert found.outer_frames[inner] == "outer/while_context"
+    assert found.runs(inside["Enter"]) == 3 and found.runs(inside["Merge"]) == 12
 
 
 def test_a_loop_up_to_the_counter_of_another(graph):

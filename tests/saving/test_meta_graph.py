@@ -175,7 +175,11 @@ def test_what_tensorflow_wrote_is_restored(release, tmp_path):
 def test_a_graph_of_tensorflow_is_placed_as_it_asks(release, tmp_path):
     folder = str(unpack(release, tmp_path) / "model")
     placement = tf.place(
-        folder, machine="2x Tesla K40c", release=release, config=tf.ConfigProto(allow_soft_placement=True)
+        folder,
+        machine="2x Tesla K40c",
+        release=release,
+        config=tf.ConfigProto(allow_soft_placement=True),
+        whole_graph=True,
     )
     assert placement["w"].endswith("GPU:1") and placement["save/SaveV2"].endswith("CPU:0")
 

@@ -79,6 +79,10 @@ class Kind:
         return self.op_def is None or self.op_def.is_stateful
 
 
+_MOST_TENSORS = 1 << 16
+"""Nodes that declare more inputs or outputs than this have too few edges to be run: nothing is known of their outputs."""
+
+
 class Kinds:
     """The kinds of nodes of a graph, and of the functions that it calls.
 
@@ -106,7 +110,7 @@ class Kinds:
                     getattr(getattr(value, "shape", None), "sizes", None),
                 )
             else:
-                key = (op_type, *[item for item in attrs.items() if item[0][0] != "_"])
+                key = (op_type, *[item for item in attrs.items() if not item[0].startswith("_")])
             try:
                 kind = known.get(key)
             except TypeError:  # an attribute of no known kind: the node is one of its own
@@ -118,13 +122,15 @@ class Kinds:
 
     def _new(self, op_type: str, attrs: Mapping[str, Any], functions: Mapping[str, Any]) -> Kind:
         op_def = self.catalogue.ops.get(op_type) or functions.get(op_type)
-        given = {name: value for name, value in attrs.items() if name[0] != "_"}
+        given = {name: value for name, value in attrs.items() if not name.startswith("_")}
         inputs: tuple[DType, ...] = ()
         outputs: tuple[DType, ...] = ()
         if op_def is not None:
             given = {**op_def.defaults, **given}
             try:
-                inputs, outputs = (tuple(types) for types in declared_types(op_def, given))
+                declared = declared_types(op_def, given)
+                if max(map(len, declared)) <= _MOST_TENSORS:
+                    inputs, outputs = map(tuple, declared)
             except (KeyError, TypeError, InvalidArgumentError, NotFoundError):
                 pass  # an attribute is missing: the node is not sound, and nothing is known of its outputs
         kind = Kind(len(self.all), op_type, op_def, given, inputs, outputs)

@@ -16,6 +16,7 @@ Source: tensorflow/core/graph/graph_partition.cc (one ``_Recv`` for a tensor, de
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.dtypes import resource
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
-from gpuplace.kernels.registry import Catalogue
+from gpuplace.kernels.registry import Catalogue, HostMemory
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.subject.step_part import StepPart, step_part
 from gpuplace.why.placement import Placement
@@ -181,9 +182,7 @@ def dead_nodes(graph: PlacementGraph, shapes: StepShapes) -> tuple[np.ndarray, d
     return dead, unknown
 
 
-def host_arguments(
-    graph: PlacementGraph, catalogue: Catalogue, used: np.ndarray
-) -> list[tuple[frozenset[int], frozenset[int]]]:
+def host_arguments(graph: PlacementGraph, catalogue: Catalogue, used: np.ndarray) -> list[HostMemory]:
     """Return [signatures] inputs and outputs in host memory for a node on a GPU.
 
     Args:
@@ -192,7 +191,7 @@ def host_arguments(
         used: the signatures of nodes on GPUs; others have none.
     """
     wanted = set(used.tolist())
-    none: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    none: HostMemory = (frozenset(), frozenset())
     found = []
     for number, signature in enumerate(graph.signatures):
         op_def = catalogue.ops.get(signature.op_type)
@@ -204,6 +203,15 @@ def host_arguments(
             found.append(catalogue.kernels.host_memory(op_def, attrs, "GPU"))
         except (OpError, KeyError, TypeError):  # an invalid node, which the placement reports
             found.append(none)
+    return found
+
+
+def _are_in(sets: Sequence[Set[int]], which: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return [positions] bool: whether each is in the set whose number `which` gives."""
+    found = np.array([len(each) > 0 for each in sets], dtype=bool)[which]
+    asked, of = np.unique(which[found].astype(np.int64) << 32 | positions[found], return_inverse=True)
+    pairs = zip((asked >> 32).tolist(), (asked & 0xFFFFFFFF).tolist(), strict=True)
+    found[found] = np.array([at in sets[number] for number, at in pairs], dtype=bool)[of]
     return found
 
 
@@ -234,13 +242,8 @@ def edges_with_memories(
     src, dst = graph.src[chosen].astype(np.int64), graph.dst[chosen].astype(np.int64)
     port = (graph.src_output if output is None else output)[chosen].astype(np.int64)
     position = graph.dst_input[chosen].astype(np.int64)
-    in_host, out_host = ~on_gpu[dst], ~on_gpu[src]
-    to, of = graph.signature[dst], graph.signature[src]
-    for number, (inputs, outputs) in enumerate(sets):
-        if inputs:
-            in_host |= (to == number) & np.isin(position, list(inputs))
-        if outputs:
-            out_host |= (of == number) & np.isin(port, list(outputs))
+    in_host = ~on_gpu[dst] | _are_in([inputs for inputs, _ in sets], graph.signature[dst], position)
+    out_host = ~on_gpu[src] | _are_in([outputs for _, outputs in sets], graph.signature[src], port)
     fetched = [
         (node, port)
         for node, port in dict.fromkeys(part.fetches)

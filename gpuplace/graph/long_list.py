@@ -14,7 +14,7 @@ items and membership cost no more than the parts do.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import accumulate, chain, islice
 from typing import Any, TypeVar, overload
 
@@ -87,6 +87,29 @@ class LongList(Sequence[Item]):
 
     def __repr__(self) -> str:
         return f"LongList({self._parts!r})"
+
+
+class Positions(Set[int]):
+    """Positions in a long list: the union of ranges, none of which is written out.
+
+    >>> places = Positions([range(3), range(10, 1 << 30)])
+    >>> len(places), 2 in places, 5 in places, 1_000_000 in places
+    (1073741817, True, False, True)
+    """
+
+    __slots__ = ("_ranges",)
+
+    def __init__(self, ranges: Sequence[range]) -> None:
+        self._ranges = tuple(filter(len, ranges))
+
+    def __contains__(self, position: object) -> bool:
+        return any(position in part for part in self._ranges)
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._ranges)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ranges))
 
 
 def repeated(item: Item, times: int) -> Sequence[Item]:

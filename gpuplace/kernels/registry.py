@@ -22,13 +22,14 @@ core/framework/memory_types.cc, the same releases.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cache, cached_property
 from typing import Any
 
 from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, resource, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
+from gpuplace.graph.long_list import LongList, Positions
 from gpuplace.graph.op_def import OpDef, OpRegistry, make_op_def, op_registry
 from gpuplace.graph.op_notation import ArgDef
 from gpuplace.graph.op_sets import CALL_OPS
@@ -54,7 +55,7 @@ StatelessWhile among them."""
 Found = tuple[KernelDef | None, bool]
 """The row, and whether some row failed only because of the attributes."""
 
-HostMemory = tuple[frozenset[int], frozenset[int]]
+HostMemory = tuple[Set[int], Set[int]]
 """Positions, lists expanded, of the inputs and of the outputs that are in host memory."""
 
 
@@ -245,15 +246,21 @@ class KernelRegistry:
         else:
             named, always = row.host_memory_args, ALWAYS_ON_HOST
 
-        def positions(args: Iterable[ArgDef], extra: str) -> frozenset[int]:
+        def positions(args: Iterable[ArgDef], extra: str) -> Set[int]:
             found = set(attrs.get(extra, ()))
+            long = []
             position = 0
             for arg in args:
-                for dtype in arg.types(attrs):
-                    if arg.name in named or dtype in always:
-                        found.add(position)
-                    position += 1
-            return frozenset(found)
+                types = arg.types(attrs)
+                if isinstance(types, LongList):  # tensors of one type
+                    if arg.name in named or types[0] in always:
+                        long.append(range(position, position + len(types)))
+                else:
+                    found.update(
+                        at for at, dtype in enumerate(types, position) if arg.name in named or dtype in always
+                    )
+                position += len(types)
+            return Positions([*(range(at, at + 1) for at in found), *long]) if long else frozenset(found)
 
         return positions(op_def.inputs, _INPUTS_ATTR), positions(op_def.outputs, _OUTPUTS_ATTR)
 

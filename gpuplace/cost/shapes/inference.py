@@ -212,6 +212,8 @@ class Inference:
                 return tuple(made)
         elif kind.op_def is not None and kind.op_type in self.graph.functions:
             return tuple(calls.call(self, node, kind))
+        if kind.op_def is None:
+            return ()
         if kind.handles:
             self._follow_handles(node, kind)
         elif kind.makes_handle:

@@ -80,7 +80,7 @@ class Kind:
 
 
 _MOST_TENSORS = 1 << 16
-"""Nodes that declare more inputs or outputs than this have too few edges to be run: nothing is known of their outputs."""
+"""Nodes that declare more inputs or outputs than this count as nodes of unknown ops."""
 
 
 class Kinds:
@@ -129,7 +129,9 @@ class Kinds:
             given = {**op_def.defaults, **given}
             try:
                 declared = declared_types(op_def, given)
-                if max(map(len, declared)) <= _MOST_TENSORS:
+                if max(map(len, declared)) > _MOST_TENSORS:
+                    op_def = None
+                else:
                     inputs, outputs = map(tuple, declared)
             except (KeyError, TypeError, InvalidArgumentError, NotFoundError):
                 pass  # an attribute is missing: the node is not sound, and nothing is known of its outputs

@@ -14,7 +14,7 @@ Source: tensorflow/core/graph/graph_partition.cc, graph/subgraph.cc and common_r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -354,7 +354,7 @@ class _Maker:
         taker.inputs = (*taker.inputs[:position], slot, *taker.inputs[position + 1 :])
 
     def add_folded(
-        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, hosted: frozenset[int]
+        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, hosted: Set[int]
     ) -> None:
         """Adds the constants that stand for an operation, one for each output that is used."""
         for folded in constants:

@@ -1,14 +1,14 @@
-"""Devices by name scope, as few rules as say it; and the Python that asks for them.
+"""Devices by name scope, in the shortest text; and the Python that asks for them.
 
-A rule names a scope (``tower_1/``) or an op (``tower_1/x``); the longest that fits an op counts, and where none does,
-or it says None, the op asks for what the program asks for. The fewest rules come from one pass over the tree of
-scopes, from the leaves up: what must be said below a scope, for each thing that may be said above it::
+A rule names a scope or an op, and counts for all that is below it (``tower_1`` for ``tower_1/x`` and ``tower_1/x/y``);
+the longest that fits an op counts, and where none does, or it says None, the op asks for what the program asks for. The
+shortest text comes from one pass over the tree of names, from the leaves up: what must be said below a name, for each
+device that may be said there::
 
-    cost(scope, above) = min(cost of all parts under what is said above,
-                             1 + cost of all parts under d, for each device d)
+    cost(name, said) = sum over its parts of min(cost(part, said), length of a rule + cost(part, d), for each device d)
 
 What an op asks for is not all that places it, so the rules are tried with the placer: an op that would still be
-elsewhere gets a rule of its own.
+elsewhere must ask for its device, and the rules are made anew. So they are when sums of gradients get other names.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (a function of ``tf.device`` is called for each op, after
 all devices within; an op within ``colocate_with`` has the device of that one), variables.py (initial values are made
@@ -17,7 +17,7 @@ within ``tf.device(None)``, in the group of their variable).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -32,12 +32,13 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.why.placement import Placement
 
 Rules = dict[str, str | None]
-"""Scope with a slash at its end (``""`` for all), or op -> device; None: what the program asks for."""
+"""Scope (``""`` for all) or op -> device; None: what the program asks for."""
+_LINE = "    {scope!r}: {device!r},"
 _ROUNDS = 40
 
 
 def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, str]) -> Rules:
-    """The fewest rules found that place a program as wanted.
+    """The shortest rules found that place a program as wanted.
 
     Args:
         asked: the program with its own requests, placed as far as that is possible.
@@ -50,34 +51,31 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
     rebuilding = Rebuilding(graph, own.tolist())
     gates = rebuilding.gates
     tells = own & ~_made_in_groups(asked)
-    tells[[*rebuilding.sums, *gates, *rebuilding.untold]] = False
+    tells[list(rebuilding.sums)] = True
+    tells[[*gates, *rebuilding.untold]] = False
     has_moved = asked.devices != wanted
-    may: list[tuple[str, frozenset[str | None]]] = []
+    may: dict[int, frozenset[str | None]] = {}
     for node in np.flatnonzero(tells).tolist():
         fits: set[str | None] = {names[int(wanted[node])]}
         if node in kept and graph.requested_device(node) == kept[node]:
             fits = {None}
         elif int(asked.devices[node]) == int(wanted[node]) and not _follows(graph, node, has_moved):
             fits.add(None)
-        may.append((graph.names[node], frozenset(fits)))
-    rules = fewest_rules(may)
-    of_sums: Rules = {}
+        may[node] = frozenset(fits)
+    told = {node: graph.names[node] for node in may if node not in rebuilding.sums}
+    rules: Rules = {}
+    of_sums: dict[int, str] = {}
     for _ in range(_ROUNDS):
-        made = rebuilding.by(partial(device_by, rules | of_sums))
+        rules = shortest_rules({name: may[node] for node, name in (told | of_sums).items()})
+        made = rebuilding.by(partial(device_by, rules))
         wrong = _wrong(asked, made, wanted)
         wrong += [other for node in wrong if node in gates for other in gates[node]]
-        added = {graph.names[node]: names[int(wanted[node])] for node in wrong if tells[node]}
-        added = {name: device for name, device in added.items() if rules.get(name) != device}
-        rules |= added
-        before = of_sums
-        of_sums = {
-            name: device
-            for node, name in made.names.items()
-            if device_by(rules, name) != (device := names[int(wanted[node])])
-        }
-        if not added and of_sums == before:
+        certain = {node: frozenset([names[int(wanted[node])]]) for node in wrong if node in may}
+        if made.names == of_sums and all(may[node] == fits for node, fits in certain.items()):
             break
-    return rules | of_sums
+        may |= certain
+        of_sums = made.names
+    return rules
 
 
 def _follows(graph: PlacementGraph, node: int, has_moved: NDArray[np.bool_]) -> bool:
@@ -102,86 +100,66 @@ def _made_in_groups(asked: Placement) -> NDArray[np.bool_]:
 def device_by(rules: Mapping[str, str | None], name: str) -> str | None:
     """What some rules say of an op.
 
-    >>> rules = {"tower_1/": "/gpu:1", "tower_1/x": "/cpu:0"}
+    >>> rules = {"tower_1": "/gpu:1", "tower_1/x": "/cpu:0"}
     >>> device_by(rules, "tower_1/fc/w"), device_by(rules, "tower_1/x"), device_by(rules, "loss")
     ('/gpu:1', '/cpu:0', None)
     """
-    if name in rules:
-        return rules[name]
-    scope = name
-    while scope:
-        scope = scope.rpartition("/")[0]
-        key = f"{scope}/" if scope else ""
-        if key in rules:
-            return rules[key]
-    return None
+    while name and name not in rules:
+        name = name.rpartition("/")[0]
+    return rules.get(name)
 
 
-def fewest_rules(may: Sequence[tuple[str, frozenset[str | None]]]) -> Rules:
-    """The fewest rules by which every op asks for something that it may.
+def shortest_rules(may: Mapping[str, frozenset[str | None]]) -> Rules:
+    """The rules of the shortest text by which every op asks for something that it may.
 
     >>> fits = lambda *devices: frozenset(devices)
-    >>> ops = [("a/x", fits("/gpu:1")), ("a/y", fits("/gpu:1")), ("a/z", fits("/gpu:1", None)), ("b", fits(None))]
-    >>> fewest_rules(ops)
-    {'a/': '/gpu:1'}
+    >>> ops = {"a": fits("/gpu:1"), "a/y": fits("/gpu:1"), "a/z": fits("/gpu:1", None), "b": fits(None)}
+    >>> shortest_rules(ops)
+    {'a': '/gpu:1'}
 
     Args:
-        may: name of each op, and the devices that it may ask for; None: what the program asks for.
+        may: op -> the devices that it may ask for; None: what the program asks for.
     """
     labels: list[str | None] = [None]
-    for _, fits in may:
-        labels += sorted(device for device in fits if device is not None and device not in labels)
+    labels += sorted({device for fits in may.values() for device in fits if device is not None})
     number = {label: place for place, label in enumerate(labels)}
-    tree = _Scope()
-    for name, fits in may:
+    length = np.array([len(_LINE.format(scope="", device=label)) for label in labels])
+    tree = _Scope("", len(labels))
+    for name, fits in may.items():
         scope = tree
-        for part in name.split("/")[:-1]:
-            scope = scope.scopes.setdefault(part, _Scope())
-        cost = np.ones(len(labels))
-        cost[[number[device] for device in fits]] = 0
-        scope.ops[name.rpartition("/")[2]] = cost, min(number[device] for device in fits)
-    below = tree.under(len(labels))
-    first = int(np.argmin(below + (np.arange(len(labels)) != 0)))
+        for word in name.split("/"):
+            if word not in scope.parts:
+                scope.parts[word] = _Scope(f"{scope.name}/{word}" if scope.name else word, len(labels))
+            scope = scope.parts[word]
+        scope.cost[:] = np.inf
+        scope.cost[[number[device] for device in fits]] = 0
+    order = [tree]
+    for scope in order:  # grows while it is walked
+        order += scope.parts.values()
+    for scope in reversed(order):
+        for part in scope.parts.values():
+            scope.cost += np.minimum(part.cost, (part.cost + length).min() + len(part.name))
     rules: Rules = {}
-    waiting: list[tuple[str, _Scope, int, int]] = [("", tree, 0, first)]
+    waiting = [(tree, 0)]
     while waiting:
-        prefix, scope, above, chosen = waiting.pop()
-        if chosen != above:
-            rules[prefix] = labels[chosen]
-        for op_name, (cost, own) in scope.ops.items():
-            if cost[chosen]:
-                rules[prefix + op_name] = labels[own]
-        for inner, deeper in scope.scopes.items():
-            waiting.append((f"{prefix}{inner}/", deeper, chosen, deeper.choice(chosen)))
+        scope, above = waiting.pop()
+        chosen = int((scope.cost + length).argmin())
+        if scope.cost[above] <= scope.cost[chosen] + length[chosen] + len(scope.name):
+            chosen = above
+        else:
+            rules[scope.name] = labels[chosen]
+        waiting += [(part, chosen) for part in scope.parts.values()]
     return dict(sorted(rules.items()))
 
 
 class _Scope:
-    """A scope with what must be said below it."""
+    """A scope or an op, with what is below it."""
 
-    def __init__(self) -> None:
-        self.scopes: dict[str, _Scope] = {}
-        self.ops: dict[str, tuple[NDArray[np.float64], int]] = {}
-        self.cost = np.zeros(0)
-
-    def under(self, labels: int) -> NDArray[np.float64]:
-        """[labels] how many rules are needed below when each is said here."""
-        order = [self]
-        for scope in order:  # grows while it is walked
-            order += scope.scopes.values()
-        for scope in reversed(order):
-            scope.cost = np.zeros(labels)
-            for cost, _ in scope.ops.values():
-                scope.cost += cost
-            for part in scope.scopes.values():
-                scope.cost += np.minimum(part.cost, part.cost.min() + 1)
-        return self.cost
-
-    def choice(self, above: int) -> int:
-        """What is best said here when something is said above."""
-        if self.cost[above] <= self.cost.min() + 1:
-            return above
-        return int(self.cost.argmin())
+    def __init__(self, name: str, labels: int) -> None:
+        self.name = name
+        self.parts: dict[str, _Scope] = {}
+        self.cost = np.zeros(labels)
+        """[labels] how long the rules below are when each is said here; infinite where the op may not ask for it."""
 
 
 def _wrong(asked: Placement, made: Rebuilt, wanted: NDArray[np.int64]) -> list[int]:
@@ -215,8 +193,8 @@ def python_text(rules: Rules) -> str:
     lines = ["import tensorflow as tf", ""]
     if rules:
         lines += [
-            "DEVICES = {  # by scope, or by op; the longest that fits an op counts",
-            *[f"    {scope!r}: {device!r}," for scope, device in rules.items()],
+            "DEVICES = {  # of an op and all below it, or of a scope; the longest name that fits counts",
+            *[_LINE.format(scope=scope, device=device) for scope, device in rules.items()],
             "}",
         ]
     else:
@@ -230,7 +208,6 @@ _FUNCTION = """\
 def advised_device(op):
     scope = op.name
     while scope and scope not in DEVICES:
-        scope = scope.rstrip("/").rpartition("/")[0]
-        scope += "/" if scope else ""
+        scope = scope.rpartition("/")[0]
     return DEVICES.get(scope) or op.device
 """

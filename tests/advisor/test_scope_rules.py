@@ -20,7 +20,7 @@ def all_rules(names):
 
 
 def length(rules):
-    return sum(len(f"    {scope!r}: {device!r},") for scope, device in rules.items())
+    return sum(len(f"{scope!r}, ") for scope in rules)
 
 
 @pytest.mark.parametrize("seed", range(6))

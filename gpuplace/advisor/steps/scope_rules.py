@@ -1,11 +1,11 @@
-"""Devices by name scope, in the shortest text; and the Python that asks for them.
+"""Devices by name scope, in as few and short names as say it; and the Python that asks for them.
 
 A rule names a scope or an op, and counts for all that is below it (``tower_1`` for ``tower_1/x`` and ``tower_1/x/y``);
 the longest that fits an op counts, and where none does, or it says None, the op asks for what the program asks for. The
-shortest text comes from one pass over the tree of names, from the leaves up: what must be said below a name, for each
-device that may be said there::
+shortest list of names comes from one pass over the tree of names, from the leaves up: what must be said below a name,
+for each device that may be said there::
 
-    cost(name, said) = sum over its parts of min(cost(part, said), length of a rule + cost(part, d), for each device d)
+    cost(name, said) = sum over its parts of min(cost(part, said), length of its name + cost(part, d) for each device d)
 
 What an op asks for is not all that places it, so the rules are tried with the placer: an op that would still be
 elsewhere must ask for its device, and the rules are made anew. So they are when sums of gradients get other names.
@@ -17,6 +17,7 @@ within ``tf.device(None)``, in the group of their variable).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -33,8 +34,10 @@ from gpuplace.why.placement import Placement
 
 Rules = dict[str, str | None]
 """Scope (``""`` for all) or op -> device; None: what the program asks for."""
-_LINE = "    {scope!r}: {device!r},"
 _ROUNDS = 40
+_QUOTES = 4
+"""Characters of a name in a list beside its own."""
+_WIDTH = 112
 
 
 def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, str]) -> Rules:
@@ -110,7 +113,7 @@ def device_by(rules: Mapping[str, str | None], name: str) -> str | None:
 
 
 def shortest_rules(may: Mapping[str, frozenset[str | None]]) -> Rules:
-    """The rules of the shortest text by which every op asks for something that it may.
+    """The rules of fewest and shortest names by which every op asks for something that it may.
 
     >>> fits = lambda *devices: frozenset(devices)
     >>> ops = {"a": fits("/gpu:1"), "a/y": fits("/gpu:1"), "a/z": fits("/gpu:1", None), "b": fits(None)}
@@ -122,44 +125,39 @@ def shortest_rules(may: Mapping[str, frozenset[str | None]]) -> Rules:
     """
     labels: list[str | None] = [None]
     labels += sorted({device for fits in may.values() for device in fits if device is not None})
-    number = {label: place for place, label in enumerate(labels)}
-    length = np.array([len(_LINE.format(scope="", device=label)) for label in labels])
-    tree = _Scope("", len(labels))
-    for name, fits in may.items():
-        scope = tree
-        for word in name.split("/"):
-            if word not in scope.parts:
-                scope.parts[word] = _Scope(f"{scope.name}/{word}" if scope.name else word, len(labels))
-            scope = scope.parts[word]
-        scope.cost[:] = np.inf
-        scope.cost[[number[device] for device in fits]] = 0
-    order = [tree]
-    for scope in order:  # grows while it is walked
-        order += scope.parts.values()
-    for scope in reversed(order):
-        for part in scope.parts.values():
-            scope.cost += np.minimum(part.cost, (part.cost + length).min() + len(part.name))
-    rules: Rules = {}
-    waiting = [(tree, 0)]
-    while waiting:
-        scope, above = waiting.pop()
-        chosen = int((scope.cost + length).argmin())
-        if scope.cost[above] <= scope.cost[chosen] + length[chosen] + len(scope.name):
-            chosen = above
-        else:
-            rules[scope.name] = labels[chosen]
-        waiting += [(part, chosen) for part in scope.parts.values()]
+    depth_of = {"": 0}
+    for name in may:
+        while name not in depth_of:
+            depth_of[name] = name.count("/") + 1
+            name = name.rpartition("/")[0]
+    names = sorted(depth_of, key=lambda name: (depth_of[name], name))
+    depths = np.array([depth_of[name] for name in names])
+    levels = [np.flatnonzero(depths == depth) for depth in range(int(depths[-1]) + 1)]
+    number = {name: place for place, name in enumerate(names)}
+    above = np.array([number[name.rpartition("/")[0]] for name in names])
+    length = np.array([len(name) + _QUOTES for name in names])
+    # How long the rules below a name are when each label is said there; infinite where the op may not ask for it.
+    cost = np.zeros((len(names), len(labels)))
+    is_refused = {fits: [label not in fits for label in labels] for fits in set(may.values())}
+    if may:
+        cost[[number[name] for name in may]] = np.where(
+            [is_refused[fits] for fits in may.values()], np.inf, 0
+        )
+    for level in levels[:0:-1]:
+        changed = cost[level].min(axis=1) + length[level]
+        np.add.at(cost, above[level], np.minimum(cost[level], changed[:, None]))
+    best = cost.argmin(axis=1)
+    said = np.zeros(len(names), dtype=np.int64)
+    for level in levels:
+        inherited = said[above[level]]
+        is_short = cost[level, inherited] <= cost[level, best[level]] + length[level]
+        said[level] = np.where(is_short, inherited, best[level])
+    rules = {
+        name: labels[label]
+        for name, label, inherited in zip(names, said.tolist(), said[above].tolist(), strict=True)
+        if label != (inherited if name else 0)
+    }
     return dict(sorted(rules.items()))
-
-
-class _Scope:
-    """A scope or an op, with what is below it."""
-
-    def __init__(self, name: str, labels: int) -> None:
-        self.name = name
-        self.parts: dict[str, _Scope] = {}
-        self.cost = np.zeros(labels)
-        """[labels] how long the rules below are when each is said here; infinite where the op may not ask for it."""
 
 
 def _wrong(asked: Placement, made: Rebuilt, wanted: NDArray[np.int64]) -> list[int]:
@@ -190,22 +188,26 @@ def python_text(rules: Rules) -> str:
     Args:
         rules: what it says.
     """
-    lines = ["import tensorflow as tf", ""]
-    if rules:
-        lines += [
-            "DEVICES = {  # of an op and all below it, or of a scope; the longest name that fits counts",
-            *[_LINE.format(scope=scope, device=device) for scope, device in rules.items()],
-            "}",
-        ]
-    else:
-        lines.append("DEVICES = {}  # nothing has to be asked for")
-    lines += ["", "", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
+    scopes: dict[str | None, list[str]] = {}
+    for scope, device in sorted(rules.items(), key=lambda rule: (str(rule[1]), rule[0])):
+        scopes.setdefault(device, []).append(repr(scope))
+    lines = ["import tensorflow as tf", "", "SCOPES = {"]
+    for device, names in scopes.items():
+        lines += [f"    {device!r}: [", *_wrapped(names), "    ],"]
+    lines += ["}", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
     lines.append("    ...  # the lines that build the graph")
     return "\n".join(lines) + "\n"
 
 
+def _wrapped(names: list[str]) -> list[str]:
+    return textwrap.wrap(", ".join(names) + ",", _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
 _FUNCTION = """\
-def advised_device(op):
+DEVICES = {scope: device for device, scopes in SCOPES.items() for scope in scopes}
+
+
+def advised_device(op):  # the longest name of SCOPES that the op has, or is in, counts
     scope = op.name
     while scope and scope not in DEVICES:
         scope = scope.rpartition("/")[0]

@@ -151,17 +151,23 @@ class Found(NamedTuple):
     """``[groups]``."""
 
 
+class Terms(NamedTuple):
+    """What a search goes by; each as for ``solve``."""
+
+    objective: str
+    seconds: float
+    steps: int | None
+    seed: int
+    use_numba: bool
+
+
 class Searcher:
     """One search: its budget, its chains, and the best split so far.
 
     Args:
         problem: what is split.
-        objective: as for ``solve``.
-        seconds: likewise.
-        steps: likewise.
-        seed: likewise.
+        terms: of the search.
         report: called from time to time, with the part of the budget that is used.
-        use_numba: as for ``solve``.
         given: splits of groups to begin with, by what they are called.
         has_starts: whether to begin with others too.
     """
@@ -169,16 +175,14 @@ class Searcher:
     def __init__(
         self,
         problem: Problem,
-        objective: str,
-        seconds: float,
-        steps: int | None,
-        seed: int,
+        terms: Terms,
         report: Callable[[float], None] | None,
-        use_numba: bool,
         given: Mapping[str, Ints],
         has_starts: bool = True,
     ) -> None:
-        self.problem, self.objective, self.seconds, self.steps = problem, objective, seconds, steps
+        self.problem = problem
+        self.objective, self.seconds, self.steps, seed, use_numba = terms
+        objective, steps = self.objective, self.steps
         self.report, self.given, self.has_starts = report, given, has_starts
         self.starts: dict[str, Found] = {}
         """The splits to begin with, by name."""

@@ -188,14 +188,26 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
             f"the machine {verb(len(idle), 'have')} nothing to do.{outlook}",
             f"Build {towers} towers, each on its own GPU with a part of the batch"
             + (", and average their gradients." if facts.is_trained else ", or run other batches there."),
-            f"for number in range({towers}):\n"
-            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
-            "        tower_losses.append(loss_of(images[number], labels[number]))",
+            _towers_code(towers, facts.is_trained),
             (),
             (*used, *labels),
             gain,
         )
     ]
+
+
+def _towers_code(towers: int, is_trained: bool) -> str:
+    if is_trained:
+        return (
+            f"for number in range({towers}):\n"
+            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
+            "        tower_losses.append(loss_of(images[number], labels[number]))"
+        )
+    return (
+        f"for number, part in enumerate(tf.split(batch, {towers})):\n"
+        "    with tf.device('/gpu:%d' % number):\n"
+        "        results.append(model(part))  # the same variables in each tower"
+    )
 
 
 def _exchange(facts: StepFacts, one: int, other: int) -> float:

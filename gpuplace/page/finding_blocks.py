@@ -37,7 +37,7 @@ def finding_blocks(found: Findings) -> list[Block]:
                     ]
                     for one in found
                 ],
-                "look": "prose",
+                "look": "findings",
             }
         )
     else:

@@ -10,7 +10,7 @@ from gpuplace.findings import find
 from gpuplace.findings.find import findings, placement_findings
 from gpuplace.findings.finding import DOES_NOT_FIT, GRADIENTS, HOST_DATA, IDLE, KINDS, SMALL, Findings
 from gpuplace.findings.trials import MOST, Trials
-from tests.findings.layers import class_loss, dense
+from tests.findings.layers import class_loss, dense, small_vgg
 from tests.findings.programs import MISTAKES, PROGRAMS, SOUND, Program
 
 
@@ -271,3 +271,20 @@ def test_findings_are_records():
     rows = found(program_of("one_gpu_of_two"))
     assert repr(rows) == "<1 finding, first idle GPU: GPU:1 is idle>"
     assert repr(rows[0]) == "<Finding: idle GPU: GPU:1 is idle>"
+
+
+def test_gradients_apart_leave_no_gpu_idle_beside_it():
+    """Both towers' gradients on one GPU are one finding: each tower has a GPU of its own."""
+    with tf.Graph().as_default() as graph:
+        losses = []
+        for number in range(2):
+            with tf.device(f"/gpu:{number}"), tf.variable_scope("net", reuse=number > 0):
+                images = tf.placeholder(tf.float32, [32, 64, 64, 3], f"images_{number}")
+                labels = tf.placeholder(tf.int32, [32], f"labels_{number}")
+                losses.append(class_loss(small_vgg(images), labels))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.add_n(losses))
+        rows = findings(tf.estimate(graph, train, machine="2x V100"))
+    assert [one.kind for one in rows][:1] == [GRADIENTS]
+    assert IDLE not in [one.kind for one in rows]
+    more = findings(tf.estimate(graph, train, machine="4x V100"))
+    assert [one.headline for one in more if one.kind == IDLE] == ["GPU:2 and GPU:3 are idle"]

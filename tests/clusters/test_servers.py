@@ -133,17 +133,22 @@ def certificate(folder, name):
 
 
 def test_without_the_extra():
+    """Servers and sessions need no other package; the workers of a dask cluster do."""
     code = """
 import sys
-sys.modules["distributed"] = None
+sys.modules["dask"] = sys.modules["distributed"] = None
 import gpuplace as tf
-for make in (tf.train.Server.create_local_server, lambda: tf.Session("grpc://localhost:1")):
+for make in (lambda: tf.Session("dask://localhost:1"), lambda: tf.cluster(None)):
     try:
         make()
     except tf.errors.UnimplementedError as error:
         assert "pip install 'gpuplace[cluster]'" in str(error), error
     else:
         raise AssertionError
+server = tf.train.Server.create_local_server()
+with tf.Session(server.target.replace("localhost", "127.0.0.1")) as session:
+    assert session.run(tf.constant(1) + 1) == 2
+server.stop()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

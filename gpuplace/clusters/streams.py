@@ -144,7 +144,14 @@ class Stream(asyncio.BufferedProtocol):
 
     def _check(self) -> None:
         if self._error is not None:
-            raise ConnectionResetError(str(self._error)) from self._error
+            raise self._lost(self._error)
+
+    @staticmethod
+    def _lost(why: OSError) -> OSError:
+        """An error to raise; the stream keeps none with a traceback, which would keep half a message in memory."""
+        error = ConnectionResetError(str(why))
+        error.__cause__ = why
+        return error
 
     async def _drained(self) -> None:
         if self._is_paused:
@@ -211,7 +218,7 @@ class Stream(asyncio.BufferedProtocol):
         self._error = error = error if isinstance(error, OSError) else ConnectionResetError(str(error))
         for waiting in (self._reader, self._writer):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(error)
+                waiting.set_exception(self._lost(error))
 
 
 def _end(address: tuple[Any, ...]) -> bytes:

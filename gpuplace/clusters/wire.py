@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace.clusters.frames import FrameError
 from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocality
-from gpuplace.dtypes import as_dtype
+from gpuplace.dtypes import ALL_DTYPES, as_dtype
 from gpuplace.errors import (
     InternalError,
     OpError,
@@ -39,6 +39,8 @@ from gpuplace.shapes import TensorShape
 
 SMALL_BYTES = 1 << 17
 """Tensors of at most this size are copied; the memory of larger ones is sent as it is."""
+_TYPES = {dtype.name: dtype for dtype in ALL_DTYPES}
+"""Name of a declared type -> the type."""
 _ENDING = "cannot schedule new futures after"
 """How Python's thread pools begin to say that they, or the process, are shut down."""
 
@@ -98,8 +100,8 @@ def _unpacked(sent: Any) -> Any:
         return _of_elements([_unpacked_list(one) for one in sent["lists"]], shape, is_scalar=not shape)
     if "strings" in sent:
         return _of_elements(_unpacked_strings(sent), shape)
-    dtype = as_dtype(_text(sent["dtype"])).as_numpy_dtype
-    if np.dtype(dtype).hasobject or math.prod(shape) * np.dtype(dtype).itemsize != len(sent["data"]):
+    dtype = np.dtype(_TYPES[sent["dtype"]].as_numpy_dtype)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(sent["data"]):
         raise ValueError(dtype)
     array = np.frombuffer(sent["data"], dtype).reshape(shape)
     return array if array.flags.writeable else array.copy()
@@ -149,12 +151,14 @@ def _packed_list(value: TensorList) -> dict[str, Any]:
 
 
 def _unpacked_list(sent: dict[str, Any]) -> TensorList:
-    sizes = sent["sizes"]
+    sizes, most = sent["sizes"], sent["most"]
+    if type(most) is not int:
+        raise TypeError(type(most))
     return TensorList(
         [_unpacked(element) for element in sent["elements"]],
-        as_dtype(_text(sent["type"])),
+        _TYPES[sent["type"]],
         TensorShape(sizes),
-        sent["most"],
+        most,
     )
 
 

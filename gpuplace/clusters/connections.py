@@ -31,6 +31,10 @@ PATIENCE_S = 30.0
 _TLS = "tls://"
 
 
+class CertificateRefusedError(ConnectionError):
+    """A task ended a connection when it had seen this end's certificate."""
+
+
 def _setting(name: str, default: Any) -> Any:
     """A setting of dask's, below ``distributed.comm``; dask need not be installed."""
     try:
@@ -144,7 +148,8 @@ async def connect(address: str) -> Stream:
         address: full address of the task.
 
     Raises:
-        OSError: nobody listens there; ``UnprovenError`` or ``ssl.SSLError``: somebody else does.
+        OSError: nobody listens there.
+        UnprovenError, CertificateRefusedError, ssl.SSLError: somebody else does.
         PermissionDeniedError: this user's token is not safe.
     """
     loop = asyncio.get_running_loop()
@@ -159,9 +164,13 @@ async def connect(address: str) -> Stream:
         own, other = stream.ends
         key, ends = (token(), own + other) if context is None else (b"", b"")
         await prove_as_caller(stream, key, ends)
-    except BaseException:
+    except BaseException as error:
         stream.abort()
         caller.close()
+        if context is not None and isinstance(
+            error, ConnectionResetError
+        ):  # asyncio sends no alert that says why
+            raise CertificateRefusedError("the other end closed the connection") from None
         raise
     return stream
 
@@ -240,9 +249,11 @@ def unproven(error: BaseException, name: str, address: str) -> OpError | None:
                 hint="run all tasks and sessions as one user, or give each a copy of one token file in"
                 f" {ENVIRONMENT_VARIABLE}; see that no other program listens there; through a tunnel, use TLS",
             )
-        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+        if isinstance(cause, CertificateRefusedError | ssl.SSLError) and not isinstance(
+            cause, ssl.SSLEOFError
+        ):
             return UnauthenticatedError.of(
-                f"The connection to {name} was refused: {cause.reason or cause}",
+                f"The connection to {name} was refused: {getattr(cause, 'reason', None) or cause}",
                 facts=facts,
                 hint="valid certificates of one authority on both ends: distributed.comm.tls in dask's configuration",
             )

@@ -66,6 +66,8 @@ STILL_WAITING_S = 10.0
 _LOOKS_AGAIN_S = 0.1
 _LISTENS_S = 1.0
 """How long a task that has begun to listen is asked for at a time."""
+_MOST_REFUSALS = 3
+"""How often in a row a task has to refuse: one that is killed meanwhile looks the same once."""
 _IS_BACK_S = 0.5
 """How long a task that was lost is asked for: when it is back, it says that it does not know the session."""
 
@@ -185,13 +187,15 @@ class ClusterSession:
     async def _connected(self, address: str, name: str) -> Stream:
         """A connection to a task, which may not have begun yet; one that has, and does not listen, is gone."""
         begun = noted = time.monotonic()
+        refusals = 0
         while True:
             try:
                 async with asyncio.timeout(_LISTENS_S if self._all_listen else STILL_WAITING_S):
                     return await connect(address)
             except OSError as error:  # TimeoutError is one
                 refusal = unproven(error, name, address)
-                if refusal is not None:
+                refusals = refusals + 1 if refusal else 0
+                if refusal is not None and refusals == _MOST_REFUSALS:
                     raise refusal from None
                 now = time.monotonic()
                 if self._all_listen and (is_refused(error) or now - begun > patience_s()):

@@ -21,6 +21,7 @@ Source: RFC 2104 (HMAC); ISO/IEC 9798-4, mutual authentication with a keyed chec
 
 from __future__ import annotations
 
+import functools
 import hmac
 import os
 import pwd
@@ -92,19 +93,20 @@ def _folders() -> Iterator[Path]:
 def _kept(path: Path) -> bytes:
     """Return what a token file holds, which is made if it is not there."""
     try:
-        try:
-            return _read(path)
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             _make(path)
-            return _read(path)
+        folder = path.parent.stat()
+        if folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022:
+            raise _refused(path.parent, "can be written to by other users")
+        found = path.lstat()
+        return _read(path, found.st_ino, found.st_ctime_ns)
     except OSError as error:
         raise _refused(path, f"cannot be read or made: {error.strerror}") from None
 
 
-def _read(path: Path) -> bytes:
-    folder = path.parent.stat()
-    if folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022:
-        raise _refused(path.parent, "can be written to by other users")
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, file_number: int, changed_ns: int) -> bytes:
+    """Return what a file holds, read once as long as it does not change: a process may be out of file descriptors."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):

@@ -234,7 +234,8 @@ OWNERS: dict[str, set[str]] = {
     "distributed": {"gpuplace.clusters", "gpuplace.sweeps.answers", "gpuplace.sweeps.running"},
     "pyarrow": {"gpuplace.sweeps.saved"},
     "PIL": {"gpuplace.ops.image.codecs"},
-    "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
+    "re2": {"gpuplace.ops.text"},
+    "regex": {"gpuplace.tables.text"},
 }
 
 

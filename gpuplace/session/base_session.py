@@ -440,8 +440,10 @@ class BaseSession:
     ) -> list[Any]:
         """Runs as ``options`` ask for with a target; only ``FULL_TRACE`` traces, as with TensorFlow's servers."""
         is_traced = run_metadata is not None and asked.trace_level == FULL_TRACE
-        plan: Any = self._plan(signature, PlanOptions(is_traced))
-        with limited(step_limits(asked.limit_ms, self._graph, self._release)):
+        with limited(
+            step_limits(asked.limit_ms, self._graph, self._release)
+        ):  # tasks take up a plan within it, too
+            plan: Any = self._plan(signature, PlanOptions(is_traced))
             if run_metadata is None:
                 return list(plan.run(values))
             wants_graphs = bool(getattr(options, "output_partition_graphs", False))

@@ -21,8 +21,8 @@ import numpy as np
 from gpuplace.advisor.chains import Chain, Ground
 from gpuplace.advisor.coarsen import Coarse, coarsened
 from gpuplace.advisor.problem import Ints, Problem
-from gpuplace.advisor.searcher import SAME, Found, Searcher, Terms, check_objective, of_groups
-from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.advisor.searcher import SAME, Found, Searcher, Terms, check_numbers, check_objective, of_groups
+from gpuplace.errors import ResourceExhaustedError
 
 _FEW, _MANY = 300, 1500
 """Nodes of the coarser problems."""
@@ -119,12 +119,7 @@ def solve(
         ResourceExhaustedError: no split was found that fits into memory, with how much is missing.
     """
     check_objective(objective)
-    if not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds}, not a number above 0")
-    if steps is not None and steps < 1:
-        raise InvalidArgumentError.of(f"steps is {steps}, not a whole number above 0")
-    if seed < 0:
-        raise InvalidArgumentError.of(f"seed is {seed}, not a whole number from 0 on")
+    check_numbers(seconds, steps, seed)
     starts = {name: of_groups(problem, device_of) for name, device_of in (given or {}).items()}
     has_starts = not (only_given and starts)
     terms = Terms(objective, seconds, steps, seed, use_numba)

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +107,25 @@ def check_objective(objective: str) -> None:
         raise InvalidArgumentError.of(
             f"There is no objective {objective!r}", hint="one of " + ", ".join(map(repr, OBJECTIVES))
         )
+
+
+def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
+    """Raises InvalidArgumentError for a number out of its range.
+
+    Args:
+        seconds, steps, seed: as of `solve`.
+    """
+    if not _is_number(seconds) or not 0 < seconds < math.inf:
+        raise InvalidArgumentError.of(f"seconds is {seconds!r}, not a number above 0")
+    if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
+        raise InvalidArgumentError.of(f"steps is {steps!r}, not a whole number above 0")
+    if not _is_number(seed) or not seed >= 0 or seed != int(seed):
+        raise InvalidArgumentError.of(f"seed is {seed!r}, not a whole number from 0 on")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that is neither infinite nor NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def split_count(choices: Ints) -> float:

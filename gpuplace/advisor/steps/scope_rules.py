@@ -200,7 +200,11 @@ def python_text(rules: Rules) -> str:
         break_on_hyphens=False,
     )
     for device, names in scopes.items():
-        lines += [f"    {device!r}: [", *wrapper.wrap(", ".join(names) + ","), "    ],"]
+        wrapped = wrapper.wrap(", ".join(names))
+        if len(wrapped) == 1:
+            lines.append(f"    {device!r}: [{wrapped[0].strip()}],")
+        else:
+            lines += [f"    {device!r}: [", *wrapped[:-1], f"{wrapped[-1]},", "    ],"]
     lines += ["}", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
     lines.append("    ...  # the lines that build the graph")
     return "\n".join(lines) + "\n"

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,25 +117,6 @@ class Budget:
         if self.steps is not None:
             return tried / self.steps
         return (time.perf_counter() - self.begin) / (self.seconds * part)
-
-
-def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
-    """Raises InvalidArgumentError for a number out of its range.
-
-    Args:
-        seconds, steps, seed: as of `gpuplace.advise`.
-    """
-    if not _is_number(seconds) or not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds!r}, not a number above 0")
-    if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
-        raise InvalidArgumentError.of(f"steps is {steps!r}, not a whole number above 0")
-    if not _is_number(seed) or not seed >= 0 or seed != int(seed):
-        raise InvalidArgumentError.of(f"seed is {seed!r}, not a whole number from 0 on")
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it is a number that is neither infinite nor NaN."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class StepSearch:

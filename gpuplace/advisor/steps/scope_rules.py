@@ -34,7 +34,8 @@ from gpuplace.why.placement import Placement
 
 Rules = dict[str, str | None]
 """Scope (``""`` for all) or op -> device; None: what the program asks for."""
-_ROUNDS = 40
+_ROUNDS, _FREE_ROUNDS = 40, 8
+"""How often rules are made anew, at the most; and after how many times sums of gradients ask for their devices."""
 _QUOTES = 4
 """Characters of a name in a list beside its own."""
 _WIDTH = 112
@@ -65,18 +66,23 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
         elif int(asked.devices[node]) == int(wanted[node]) and not _follows(graph, node, has_moved):
             fits.add(None)
         may[node] = frozenset(fits)
+    certain = {node: frozenset([names[int(wanted[node])]]) for node in may}
     told = {node: graph.names[node] for node in may if node not in rebuilding.sums}
     rules: Rules = {}
     of_sums: dict[int, str] = {}
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
+        if number == _FREE_ROUNDS:
+            # What sums are called depends on what is asked for by name and what is left to the program: fixed now.
+            summands = {node for _, nodes in rebuilding.sums.values() for node in nodes}
+            may |= {node: certain[node] for node in summands | rebuilding.sums.keys() if node in may}
         rules = shortest_rules({name: may[node] for node, name in (told | of_sums).items()})
         made = rebuilding.by(partial(device_by, rules))
         wrong = _wrong(asked, made, wanted)
         wrong += [other for node in wrong if node in gates for other in gates[node]]
-        certain = {node: frozenset([names[int(wanted[node])]]) for node in wrong if node in may}
-        if made.names == of_sums and all(may[node] == fits for node, fits in certain.items()):
+        is_fixed = made.names == of_sums and all(may[node] == certain[node] for node in wrong if node in may)
+        if not wrong or is_fixed:
             break
-        may |= certain
+        may |= {node: certain[node] for node in wrong if node in may}
         of_sums = made.names
     return rules
 

@@ -42,7 +42,6 @@ from gpuplace.kernels.cancellation import limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.memory.process_state import session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
@@ -295,9 +294,6 @@ class BaseSession:
             self._plans = {}
             self._maker.close()
             self._resources.clear()
-            for backend in self._maker.backends.values():
-                if backend.memory is not None:
-                    backend.memory.collect()
 
     def as_default(self) -> Pushed[Any]:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end.
@@ -461,7 +457,7 @@ class BaseSession:
             plan = plans.get(key)
             if plan is not None:
                 return plan
-        with self._lock, without_garbage_collection(), ACCOUNTING:
+        with self._lock, without_garbage_collection():
             self._check_open()
             version = self._graph._version
             if not self._placer.place_pruned:

@@ -39,11 +39,13 @@ def test_no_rules_are_shorter(seed):
 
 
 def test_the_text_gives_what_the_rules_say():
+    long = [f"{'deep/' * number}layer-{'x' * number}" for number in range(60)]  # a line breaks at no hyphen
     rules = {"": "/device:CPU:0", "a": "/device:GPU:1", "a/x": None, "a/x/y/z": "/device:GPU:0"}
+    rules |= dict.fromkeys(long, "/device:GPU:2")
     made = {}
     lines = python_text(rules).partition("with tf.device")[0].removeprefix("import tensorflow as tf")
     exec(lines, made)
-    for name in ("a", "a/x", "a/x/y", "a/x/y/z", "a/x/y/z/w", "a/b", "ab", "c/a"):
+    for name in ("a", "a/x", "a/x/y", "a/x/y/z", "a/x/y/z/w", "a/b", "ab", "c/a", *long):
         op = type("Op", (), {"name": name, "device": "/device:GPU:7"})
         assert made["advised_device"](op) == (device_by(rules, name) or "/device:GPU:7")
 

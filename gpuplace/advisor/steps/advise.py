@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
@@ -33,7 +34,7 @@ from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
 from gpuplace.advisor.steps.moves import GIVEN_UP, regions_together, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
-from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch, check_numbers
+from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
 from gpuplace.advisor.steps.units import units_of
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, estimate_placed

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
+from gpuplace.advisor.steps.starts import unit_weights
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_flow import ON_GPU
 from gpuplace.placer.placement_graph import CONTROL
@@ -66,7 +67,7 @@ def simplified(rehearsal: Rehearsal, device_of: Ints, enough: float, most: int, 
         until: when to stop, by ``time.perf_counter``.
     """
     score = rehearsal.score(device_of)
-    seconds = _unit_seconds(rehearsal)
+    seconds = unit_weights(rehearsal)[0]
     for _ in range(2):
         moved = moved_regions(rehearsal, device_of)
         moved.sort(key=lambda one: (float(seconds[list(one.units)].sum()), one.scopes))
@@ -93,18 +94,17 @@ def moves_of(rehearsal: Rehearsal, device_of: Ints, most: int) -> tuple[Move, ..
         most: of how many moves it is worked out what they save.
     """
     moved = regions_together(rehearsal, device_of)
-    seconds = _unit_seconds(rehearsal)
+    seconds = unit_weights(rehearsal)[0]
     moved.sort(key=lambda one: (-float(seconds[list(one.units)].sum()), one.scopes))
     labels = rehearsal.freedom.placement.device_labels
     whole = _Facts.of(rehearsal, device_of)
-    unit = rehearsal.units.of_group[rehearsal.freedom.group[rehearsal.step.part.nodes]]
     before = rehearsal.node_devices(np.full_like(device_of, -1))
     after = rehearsal.node_devices(device_of)
     names = rehearsal.step.part.graph.names
     found: list[Move] = []
     named: Counter[str] = Counter()
     for number, one in enumerate(moved):
-        members = np.flatnonzero(np.isin(unit, one.units) & (before != after))
+        members = np.flatnonzero(np.isin(rehearsal.unit, one.units) & (before != after))
         sources = Counter(before[members].tolist())
         source = ", ".join(labels[device] for device, _ in sources.most_common())
         saves, why = 0.0, "not looked at alone"
@@ -128,12 +128,6 @@ def moves_of(rehearsal: Rehearsal, device_of: Ints, most: int) -> tuple[Move, ..
         )
     found.sort(key=lambda move: (-move.saves, move.scope))
     return tuple(found)
-
-
-def _unit_seconds(rehearsal: Rehearsal) -> NDArray[np.float64]:
-    step = rehearsal.step
-    unit = rehearsal.units.of_group[rehearsal.freedom.group[step.part.nodes]]
-    return np.bincount(unit, step.node_seconds, len(rehearsal.units.names)).astype(np.float64)
 
 
 @dataclass(frozen=True)

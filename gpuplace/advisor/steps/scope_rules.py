@@ -192,15 +192,22 @@ def python_text(rules: Rules) -> str:
     for scope, device in sorted(rules.items(), key=lambda rule: (str(rule[1]), rule[0])):
         scopes.setdefault(device, []).append(repr(scope))
     lines = ["import tensorflow as tf", "", "SCOPES = {"]
+    wrapper = textwrap.TextWrapper(
+        _WIDTH,
+        initial_indent=" " * 8,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     for device, names in scopes.items():
-        lines += [f"    {device!r}: [", *_wrapped(names), "    ],"]
+        wrapped = wrapper.wrap(", ".join(names))
+        if len(wrapped) == 1:
+            lines.append(f"    {device!r}: [{wrapped[0].strip()}],")
+        else:
+            lines += [f"    {device!r}: [", *wrapped[:-1], f"{wrapped[-1]},", "    ],"]
     lines += ["}", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
     lines.append("    ...  # the lines that build the graph")
     return "\n".join(lines) + "\n"
-
-
-def _wrapped(names: list[str]) -> list[str]:
-    return textwrap.wrap(", ".join(names) + ",", _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
 _FUNCTION = """\

@@ -48,7 +48,6 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
-from gpuplace.memory.interrupts import accounted
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.plan.codegen.kernel_calls import Environment
@@ -129,7 +128,9 @@ class DryRun:
         for device in devices:
             memory = None
             if device.name in gpus:
-                memory = self.memories[device.name] = AskingMemory(device.name, self.requests, numbers)
+                memory = self.memories[device.name] = AskingMemory(
+                    device.name, self.requests, numbers, self.memories
+                )
             self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
 
     def run(self, signature: Any, device_of: Callable[[Operation], str], values: Sequence[Any]) -> None:
@@ -145,6 +146,12 @@ class DryRun:
         """
         plan = self.maker.make(signature, device_of)
         plan.run(values)
+        self.collect()
+
+    def collect(self) -> None:
+        """Notes what has been given back by now."""
+        for memory in self.memories.values():
+            memory.collect()
 
     def close(self) -> None:
         """Gives up all arrays; what is given back by that is not among the requests."""
@@ -355,7 +362,7 @@ class _DryMaker(PlanMaker):
         if form != PlanForm() or not schedule.is_straight:
             return super()._code(schedule, backends, form, resources)
         walk = Walk(schedule, self.environment(backends, resources or self._resources), self._release)
-        return PlanCode(accounted(walk), (), [None], {}, {}, (), ())
+        return PlanCode(walk, (), [None], {}, {}, (), ())
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
@@ -247,6 +248,7 @@ class Walk:
             try:
                 call.run(values)
             except Exception as error:
+                raise_of_signal_handler(error)
                 given = [values.get(slot) for slot in step.inputs]
                 op = step.op or step.inputs[0].tensor.op
                 raise self._failure(error, op, step.device, given, self._blamed(step)) from error
@@ -269,6 +271,7 @@ class Walk:
         try:
             return value.value
         except Exception as error:
+            raise_of_signal_handler(error)
             blamed = retval_name(slot.tensor, position)
             raise self._failure(error, slot.tensor.op, slot.location.device, (), blamed) from error
 

@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.dtypes import DType, as_dtype, string
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.op_def import OpDef
@@ -237,7 +238,8 @@ class Folder:
         try:
             with as_kernels_do():
                 made = bind(op.type, "CPU", np, op, self._resources)(*inputs)
-        except Exception:
+        except Exception as error:
+            raise_of_signal_handler(error)
             return None
         values = tuple(map(np.asarray, made if isinstance(made, tuple | list) else (made,)))
         if len(values) != len(op.outputs):

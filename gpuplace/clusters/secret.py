@@ -81,13 +81,14 @@ def _own_folder() -> Path:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
                 return folder
-    raise _refused(folder, "cannot be made")
+    raise _refused(Path("~/.cache/gpuplace"), "cannot be made, nor a folder for temporary files")
 
 
 def _folders() -> Iterator[Path]:
     with suppress(KeyError):  # a user without an entry, as in some containers
         yield Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache" / "gpuplace"
-    yield Path(tempfile.gettempdir()) / f"gpuplace-{os.geteuid()}"
+    with suppress(OSError):
+        yield Path(tempfile.gettempdir()) / f"gpuplace-{os.geteuid()}"
 
 
 def _kept(path: Path) -> bytes:

@@ -60,6 +60,15 @@ def test_a_user_without_a_home_has_one_beside_other_temporary_files(tmp_path, mo
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     assert token() == value
 
+    def nowhere():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    with pytest.raises(
+        tf.errors.PermissionDeniedError, match="cannot be made, nor a folder for temporary files"
+    ):
+        token()
+
 
 @pytest.mark.parametrize(
     ("change", "why"),

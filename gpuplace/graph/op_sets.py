@@ -281,11 +281,6 @@ UPDATES_OF_VARIABLES = (
 )
 """How the types of ops begin that put new values in place of variables' old ones."""
 
-NEW_WHEN_LARGE = frozenset(
-    {"Tile", "Pad", "PadV2", "MirrorPad", "LRNGrad", "StridedSliceGrad", "Roll", "ScatterNd", "DynamicStitch"}
-)
-"""Ops whose results are new arrays where they are large, and may be their inputs where they are small."""
-
 CHANNELS_LAST_ON_CPU = frozenset(
     {
         *("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),

@@ -9,6 +9,7 @@ did in between is left out. ``GPUPLACE_FULL_TRACEBACKS=1`` keeps it, for work on
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import warnings
@@ -43,6 +44,31 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and is_own(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def is_of_signal_handler(error: BaseException) -> bool:
+    """Whether a signal handler of the program raised an exception: it is not about what the handler interrupted.
+
+    Python calls a handler with the frame that it interrupts, which is thus the caller's own frame.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        code = frame.f_code
+        if frame.f_back is not None and (code.co_argcount > 1 or code.co_flags & inspect.CO_VARARGS):
+            names = code.co_varnames[: code.co_argcount + bool(code.co_flags & inspect.CO_VARARGS)]
+            for name in names:
+                value = frame.f_locals.get(name)
+                if any(one is frame.f_back for one in (value if isinstance(value, tuple) else (value,))):
+                    return True
+        trace = trace.tb_next
+    return False
+
+
+def raise_of_signal_handler(error: BaseException) -> None:
+    """Raises an exception again if a signal handler of the program raised it."""
+    if is_of_signal_handler(error):
+        raise error
 
 
 def outer_frames(trace: TracebackType | None) -> TracebackType | None:

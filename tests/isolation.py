@@ -65,4 +65,5 @@ def _for_processes_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     os.environ["IPYTHONDIR"] = str(home / "ipython")
     os.environ["JUPYTER_CONFIG_DIR"] = str(home / "jupyter")
+    os.environ["GPUPLACE_CLUSTER_TOKEN_FILE"] = str(home / "clusters" / "token")
     os.environ["GPUPLACE_COST_MODEL"] = ""  # what was calibrated on this machine is left aside

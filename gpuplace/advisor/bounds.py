@@ -214,17 +214,31 @@ def earliest_ends(step: Step, order: Wholes, begin: Reals, end: Reals) -> None:
             end[row + one] = begin[row + one] + takes(step, node, one)
         for edge in range(step.first[node], step.first[node + 1]):
             for other in range(devices):
-                soonest = float("inf")
-                for one in range(devices):
-                    if end[row + one] < float("inf"):
-                        value = 0.0
-                        if not is_early(step, edge, one):
-                            value = end[row + one] + at_least(step, edge, one, other)
-                        if value < soonest:
-                            soonest = value
+                arrival = earliest_arrival(step, edge, row, other, end)
                 where = step.readers[edge] * devices + other
-                if soonest > begin[where]:
-                    begin[where] = soonest
+                if arrival > begin[where]:
+                    begin[where] = arrival
+
+
+def earliest_arrival(step: Step, edge: int, row: int, other: int, end: Reals) -> float:
+    """When a reader can begin at the earliest with what an edge brings, wherever that is made.
+
+    Args:
+        step: a ``Step``.
+        edge: which.
+        row: where its source begins in ``end``.
+        other: where the reader is.
+        end: as of ``earliest_ends``.
+    """
+    soonest = float("inf")
+    for one in range(step.device_count):
+        if end[row + one] < float("inf"):
+            value = 0.0
+            if not is_early(step, edge, one):
+                value = end[row + one] + at_least(step, edge, one, other)
+            if value < soonest:
+                soonest = value
+    return soonest
 
 
 def shortest_rests(step: Step, order: Wholes, rest: Reals) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.advisor.highs import has_solver, quiet_solver
+from gpuplace.advisor.highs import Rows, has_solver, quiet_solver
 from gpuplace.advisor.problem import Ints
 from gpuplace.advisor.records import Network
 
@@ -86,7 +86,7 @@ class Proof:
         leaves = enters + tensors * len(paying)
         columns = 1 + groups * devices + 2 * tensors * len(paying)
 
-        rows = _Rows()
+        rows = Rows()
         for group in range(groups):
             rows.add(of[group], np.ones(devices), 1.0, 1.0)
         for device in range(devices):
@@ -107,37 +107,12 @@ class Proof:
                     rows.add(np.array([enters[tensor, at], here, there]), signs, 0.0, math.inf)
                     rows.add(np.array([leaves[tensor, at], there, here]), signs, 0.0, math.inf)
 
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = columns, len(rows.lower)
-        program.col_cost_ = np.eye(1, columns)[0]
-        program.col_lower_ = np.concatenate([[self.bound], np.zeros(columns - 1)])
         upper = np.ones(columns)
         upper[0] = max(self.bound, self.value * (1 - _EXACT))
         upper[of[np.isinf(runs)]] = 0.0
-        program.col_upper_ = upper
+        program = rows.program(0, np.concatenate([[self.bound], np.zeros(columns - 1)]), upper)
         kinds = highspy.HighsVarType
         program.integrality_ = [
             kinds.kInteger if 0 < at <= groups * devices else kinds.kContinuous for at in range(columns)
         ]
-        program.row_lower_, program.row_upper_ = np.array(rows.lower), np.array(rows.upper)
-        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        program.a_matrix_.start_ = np.cumsum([0, *map(len, rows.columns)])
-        program.a_matrix_.index_ = np.concatenate(rows.columns)
-        program.a_matrix_.value_ = np.concatenate(rows.weights)
         return program
-
-
-class _Rows:
-    """Rows of a program, as they are made."""
-
-    def __init__(self) -> None:
-        self.columns: list[Any] = []
-        self.weights: list[Any] = []
-        self.lower: list[float] = []
-        self.upper: list[float] = []
-
-    def add(self, columns: Any, weights: Any, lower: float, upper: float) -> None:
-        self.columns.append(columns)
-        self.weights.append(weights)
-        self.lower.append(lower)
-        self.upper.append(upper)

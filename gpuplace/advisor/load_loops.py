@@ -272,7 +272,6 @@ def divide(
         choice: the same, ``kind * sets + begin`` of the last difference; -1: none. Written.
     """
     sets = len(lattice.grown_start) - 1
-    pairs = len(lattice.larger)
     for state in range(len(best) // sets):
         row = state * sets
         for end in range(sets):
@@ -281,22 +280,41 @@ def divide(
         stride = 1
         for kind in range(kinds):
             if state // stride % (most[kind] + 1) > 0:
-                before = (state - stride) * sets
-                for end in range(1, sets):
-                    if best[before + end] < best[row + end]:  # a device with nothing
-                        best[row + end] = best[before + end]
-                        choice[row + end] = kind * sets + end
-                for begin in range(sets - 2, -1, -1):
-                    if best[before + begin] == float("inf"):
-                        continue
-                    for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
-                        value = best[before + begin]
-                        own = load[kind * pairs + at]
-                        if is_sum:
-                            value += own
-                        elif own > value:
-                            value = own
-                        if value < best[row + lattice.larger[at]]:
-                            best[row + lattice.larger[at]] = value
-                            choice[row + lattice.larger[at]] = kind * sets + begin
+                add_device(lattice, kind, load, is_sum, row, (state - stride) * sets, best, choice)
             stride *= most[kind] + 1
+
+
+def add_device(
+    lattice: Lattice, kind: int, load: Reals, is_sum: bool, row: int, before: int, best: Reals, choice: Wholes
+) -> None:
+    """Improve the divisions of one state by those with one device less, and one more difference.
+
+    Args:
+        lattice: the sets.
+        kind: of the device that is added.
+        load: as of ``divide``.
+        is_sum: likewise.
+        row: where the state begins in ``best``.
+        before: where the one without the device does.
+        best: as of ``divide``; written.
+        choice: likewise.
+    """
+    sets = len(lattice.grown_start) - 1
+    loads = kind * len(lattice.larger)
+    for end in range(1, sets):
+        if best[before + end] < best[row + end]:  # a device with nothing
+            best[row + end] = best[before + end]
+            choice[row + end] = kind * sets + end
+    for begin in range(sets - 2, -1, -1):
+        if best[before + begin] == float("inf"):
+            continue
+        for at in range(lattice.pair_start[begin], lattice.pair_start[begin + 1]):
+            value = best[before + begin]
+            own = load[loads + at]
+            if is_sum:
+                value += own
+            elif own > value:
+                value = own
+            if value < best[row + lattice.larger[at]]:
+                best[row + lattice.larger[at]] = value
+                choice[row + lattice.larger[at]] = kind * sets + begin

@@ -207,16 +207,20 @@ def _components(sources: Ints, readers: Ints, count: int) -> Ints:
                     low[node] = min(low[node], number[end])
             else:
                 if low[node] == number[node]:
-                    while True:
-                        member = stack.pop()
-                        component[member] = found
-                        if member == node:
-                            break
+                    _close(node, stack, component, found)
                     found += 1
                 if path:
                     above = path[-1][0]
                     low[above] = min(low[above], low[node])
     return np.array(component, np.int64)
+
+
+def _close(root: int, stack: list[int], component: list[int], number: int) -> None:
+    """Number the component whose first member is `root`, and take it from the stack."""
+    member = -1
+    while member != root:
+        member = stack.pop()
+        component[member] = number
 
 
 def _link_costs(problem: Problem) -> Floats:

@@ -21,8 +21,8 @@ import numpy as np
 from gpuplace.advisor.chains import Chain, Ground
 from gpuplace.advisor.coarsen import Coarse, coarsened
 from gpuplace.advisor.problem import Ints, Problem
-from gpuplace.advisor.searcher import SAME, Found, Searcher, check_objective, of_groups
-from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.advisor.searcher import SAME, Found, Searcher, Terms, check_numbers, check_objective, of_groups
+from gpuplace.errors import ResourceExhaustedError
 
 _FEW, _MANY = 300, 1500
 """Nodes of the coarser problems."""
@@ -119,15 +119,11 @@ def solve(
         ResourceExhaustedError: no split was found that fits into memory, with how much is missing.
     """
     check_objective(objective)
-    if not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds}, not a number above 0")
-    if steps is not None and steps < 1:
-        raise InvalidArgumentError.of(f"steps is {steps}, not a whole number above 0")
-    if seed < 0:
-        raise InvalidArgumentError.of(f"seed is {seed}, not a whole number from 0 on")
+    check_numbers(seconds, steps, seed)
     starts = {name: of_groups(problem, device_of) for name, device_of in (given or {}).items()}
     has_starts = not (only_given and starts)
-    return _Search(problem, objective, seconds, steps, seed, progress, use_numba, starts, has_starts).run()
+    terms = Terms(objective, seconds, steps, seed, use_numba)
+    return _Search(problem, terms, progress, starts, has_starts).run()
 
 
 def evaluate(problem: Problem, objective: str, device_of: Any) -> float:
@@ -152,22 +148,14 @@ class _Search:
     def __init__(
         self,
         problem: Problem,
-        objective: str,
-        seconds: float,
-        steps: int | None,
-        seed: int,
+        terms: Terms,
         progress: Callable[[Progress], None] | None,
-        use_numba: bool,
         given: Mapping[str, Ints],
         has_starts: bool,
     ) -> None:
-        self.problem, self.objective, self.seconds, self.steps = problem, objective, seconds, steps
-        self.seed, self.progress, self.use_numba = seed, progress, use_numba
+        self.problem, self.terms, self.progress, self.has_starts = problem, terms, progress, has_starts
         begin = time.perf_counter()
-        self.has_starts = has_starts
-        self.fine = Searcher(
-            problem, objective, seconds, steps, seed, self._of_fine, use_numba, given, has_starts
-        )
+        self.fine = Searcher(problem, terms, self._tell, given, has_starts)
         self.start = begin + self.fine.waited
 
     def run(self) -> Solution:
@@ -175,7 +163,7 @@ class _Search:
         was_stopped = False
         try:
             fine.begin(self.start)
-            if self.objective == "step_time" and not fine.is_countable and not fine.is_proved:
+            if self.terms.objective == "step_time" and not fine.is_countable and not fine.is_proved:
                 self._coarse_first()
             fine.go()
         except KeyboardInterrupt:
@@ -192,7 +180,7 @@ class _Search:
         device_of = found.device[self.problem.groups]
         return Solution(
             self.problem,
-            self.objective,
+            self.terms.objective,
             tuple(device_of.tolist()),
             fine.value(found.device),
             fine.bound,
@@ -201,7 +189,7 @@ class _Search:
             fine.done,
             was_stopped,
             {name: math.inf if one.missing else one.value for name, one in fine.starts.items()},
-            self._alternatives() if self.objective == "step_time" else (),
+            self._alternatives() if self.terms.objective == "step_time" else (),
         )
 
     def _coarse_first(self) -> None:
@@ -224,8 +212,8 @@ class _Search:
         given = {} if is_alike else {start: coarse.coarser(one.device, problem) for start, one in ranked[:4]}
         begun = fine.used
         given["best"] = coarse.coarser(fine.found.device, problem)
-        steps = None if self.steps is None else max(1, int(share * self.steps))
-        seconds = self.seconds * max(share, _LEAST)
+        steps = None if self.terms.steps is None else max(1, int(share * self.terms.steps))
+        seconds = self.terms.seconds * max(share, _LEAST)
         met: Found | None = None
         last = time.perf_counter()
 
@@ -241,17 +229,8 @@ class _Search:
                 meet()
             self._tell(begun + part * share)
 
-        searcher = Searcher(
-            coarse.problem,
-            self.objective,
-            seconds,
-            steps,
-            self.seed + 1,
-            report,
-            self.use_numba,
-            given,
-            has_starts=not is_alike,
-        )
+        terms = self.terms._replace(seconds=seconds, steps=steps, seed=self.terms.seed + 1)
+        searcher = Searcher(coarse.problem, terms, report, given, has_starts=not is_alike)
         fine.start += searcher.waited
         fine.waited += searcher.waited
         try:
@@ -269,9 +248,6 @@ class _Search:
                 seen.setdefault(np.asarray(one.device, np.int64).tobytes(), one)
         chosen = list(seen.values())[:_MOST_ALTERNATIVES]
         return tuple(tuple(one.device[self.problem.groups].tolist()) for one in chosen)
-
-    def _of_fine(self, part: float) -> None:
-        self._tell(part)
 
     def _tell(self, part: float) -> None:
         if self.progress is not None:

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +109,25 @@ def check_objective(objective: str) -> None:
         )
 
 
+def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
+    """Raises InvalidArgumentError for a number out of its range.
+
+    Args:
+        seconds, steps, seed: as of `solve`.
+    """
+    if not _is_number(seconds) or not 0 < seconds < math.inf:
+        raise InvalidArgumentError.of(f"seconds is {seconds!r}, not a number above 0")
+    if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
+        raise InvalidArgumentError.of(f"steps is {steps!r}, not a whole number above 0")
+    if not _is_number(seed) or not seed >= 0 or seed != int(seed):
+        raise InvalidArgumentError.of(f"seed is {seed!r}, not a whole number from 0 on")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that is neither infinite nor NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def split_count(choices: Ints) -> float:
     """How many splits there are, up to e to the power of 100.
 
@@ -151,17 +171,23 @@ class Found(NamedTuple):
     """``[groups]``."""
 
 
+class Terms(NamedTuple):
+    """What a search goes by; each as for ``solve``."""
+
+    objective: str
+    seconds: float
+    steps: int | None
+    seed: int
+    use_numba: bool
+
+
 class Searcher:
     """One search: its budget, its chains, and the best split so far.
 
     Args:
         problem: what is split.
-        objective: as for ``solve``.
-        seconds: likewise.
-        steps: likewise.
-        seed: likewise.
+        terms: of the search.
         report: called from time to time, with the part of the budget that is used.
-        use_numba: as for ``solve``.
         given: splits of groups to begin with, by what they are called.
         has_starts: whether to begin with others too.
     """
@@ -169,16 +195,14 @@ class Searcher:
     def __init__(
         self,
         problem: Problem,
-        objective: str,
-        seconds: float,
-        steps: int | None,
-        seed: int,
+        terms: Terms,
         report: Callable[[float], None] | None,
-        use_numba: bool,
         given: Mapping[str, Ints],
         has_starts: bool = True,
     ) -> None:
-        self.problem, self.objective, self.seconds, self.steps = problem, objective, seconds, steps
+        self.problem = problem
+        self.objective, self.seconds, self.steps, seed, use_numba = terms
+        objective, steps = self.objective, self.steps
         self.report, self.given, self.has_starts = report, given, has_starts
         self.starts: dict[str, Found] = {}
         """The splits to begin with, by name."""

@@ -102,46 +102,6 @@ def split_of(problem: Problem, device_of: Sequence[int]) -> dict[str, list[dict[
     }
 
 
-def read_split(text: str | bytes, problem: Problem) -> list[int]:
-    """The device of every node in a split that somebody wrote.
-
-    Args:
-        text: JSON with ``fpgas`` and ``cpus``.
-        problem: of the workload that is split.
-
-    Raises:
-        InvalidArgumentError: the text is no split of this workload: a node is unknown, missing or there twice, or there
-            are more devices than the workload has.
-    """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError.of(f"The split is not JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise InvalidArgumentError.of(f"The split is {_a(data)}, not an object with 'fpgas' and 'cpus'")
-    index = {name: at for at, name in enumerate(problem.ids)}
-    result = [-1] * problem.node_count
-    for title, kind in (("fpgas", ACCELERATOR), ("cpus", CPU)):
-        devices = [at for at, device in enumerate(problem.devices) if device.kind == kind]
-        parts = [part for part in _list(data, title) if _list(part, "nodes")]
-        if len(parts) > len(devices) and not any(problem.devices[at].is_pool for at in devices):
-            raise InvalidArgumentError.of(
-                f"The split has nodes on {len(parts)} of '{title}'; the workload has {len(devices)}"
-            )
-        for number, part in enumerate(parts):
-            for name in part["nodes"]:
-                if not isinstance(name, int) or name not in index:
-                    raise InvalidArgumentError.of(
-                        f"The split names node {name!r}, which the workload does not have"
-                    )
-                if result[index[name]] >= 0:
-                    raise InvalidArgumentError.of(f"The split has node {name} twice")
-                result[index[name]] = devices[min(number, len(devices) - 1)]
-    if -1 in result:
-        raise InvalidArgumentError.of(f"The split leaves out node {problem.ids[result.index(-1)]}")
-    return result
-
-
 def _devices(data: dict[str, Any], objective: str) -> tuple[Device, ...]:
     memory = _number(data, "maxSizePerFPGA", "the workload")
     accelerators, processors = (_whole(data, name, "the workload") for name in ("maxFPGAs", "maxCPUs"))

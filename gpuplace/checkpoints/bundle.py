@@ -14,6 +14,7 @@ Source: tensorflow/core/util/tensor_bundle/tensor_bundle.cc, release 1.15.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import struct
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from gpuplace.checkpoints.messages import BundleEntry, BundleHeader, DecodeError
 from gpuplace.checkpoints.slices import (
     Slice,
     assembled,
+    check_slices,
     full_slice,
     indices,
     is_whole,
@@ -361,6 +363,7 @@ class Bundle:
             return self._values(name, part)
 
         stored = [extents_of(message) for message in entry.slices]
+        check_slices(name, _sizes(entry), stored)
         return assembled(
             name, wanted, _sizes(entry), dtype_of_number(entry.dtype).numpy_dtype, stored, values
         )
@@ -368,6 +371,7 @@ class Bundle:
     def _values(self, name: str, entry: Any) -> Any:
         """The values of an entry that says where they are."""
         dtype, shape = dtype_of_number(entry.dtype), _sizes(entry)
+        check_slices(name, shape, ())
         if not (dtype.is_numpy_compatible or dtype is variant):
             raise UnimplementedError.of(f"A tensor of type {dtype.short_name} cannot be restored: {name}")
         data = self._bytes(entry)
@@ -375,11 +379,12 @@ class Bundle:
             return self._variants(entry, data)
         if dtype.name == "string":
             return self._texts(name, entry, data)
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         if len(data) != count * dtype.numpy_dtype.itemsize:
-            raise DataLossError.of(
+            raise damaged(
                 f"Invalid size in bundle entry: key {name}; stored size {entry.size}; expected size "
-                f"{count * dtype.numpy_dtype.itemsize}"
+                f"{count * dtype.numpy_dtype.itemsize}",
+                index_file(self.prefix),
             )
         self._check(entry, crc32c(data))
         if dtype.name.startswith(("bfloat", "float8", "float4", "int4", "uint4", "int2", "uint2")):
@@ -391,9 +396,11 @@ class Bundle:
         """What is written for an entry."""
         path = data_file(self.prefix, entry.shard_id, self.num_shards)
         with with_op_errors(path), open(path, "rb") as file:
-            file.seek(entry.offset)
             left = os.fstat(file.fileno()).st_size - entry.offset
-            data = file.read(entry.size) if 0 <= entry.size <= left else b""
+            data = b""
+            if entry.offset >= 0 and 0 <= entry.size <= left:
+                file.seek(entry.offset)
+                data = file.read(entry.size)
         if len(data) != entry.size:
             raise OutOfRangeError.of(
                 "Read less bytes than requested",
@@ -413,19 +420,19 @@ class Bundle:
 
     def _variants(self, entry: Any, data: bytes) -> Any:
         shape = _sizes(entry)
-        flat = np.empty(int(np.prod(shape, dtype=np.int64)), object)
         try:
-            values, checksum = decoded_variants(data, len(flat))
+            values, checksum = decoded_variants(data, math.prod(shape))
         except ValueError as error:
             raise damaged(str(error), data_file(self.prefix, entry.shard_id, self.num_shards)) from None
         self._check(entry, checksum)
+        flat = np.empty(len(values), object)
         for index, value in enumerate(values):
             flat[index] = value
         return flat.reshape(shape)
 
     def _texts(self, name: str, entry: Any, data: bytes) -> Any:
         shape = _sizes(entry)
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         lengths, at = [], 0
         try:
             for _ in range(count):

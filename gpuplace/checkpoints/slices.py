@@ -15,17 +15,19 @@ tensorflow/core/lib/strings/ordered_code.cc, release 1.15.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from gpuplace.errors import InternalError, InvalidArgumentError
+from gpuplace.errors import DataLossError, InternalError, InvalidArgumentError
 
 __all__ = [
     "FULL",
     "Slice",
     "assembled",
+    "check_slices",
     "full_slice",
     "indices",
     "intersection",
@@ -38,6 +40,9 @@ __all__ = [
 
 Extent: TypeAlias = tuple[int, int]
 Slice: TypeAlias = tuple[Extent, ...]
+
+WHAT_TO_DO = "is the file complete? Restore an earlier checkpoint, or copy this one again"
+"""The hint of errors about damaged checkpoints."""
 
 FULL: Extent = (0, -1)
 """All of a dimension."""
@@ -114,6 +119,30 @@ def resolved(extents: Slice, shape: Sequence[int]) -> Slice:
     return tuple((start, size if length < 0 else length) for (start, length), size in zip(extents, shape))
 
 
+def check_slices(name: str, shape: Sequence[int], stored: Iterable[Slice]) -> None:
+    """Checks what a file says of a tensor before it is relied on.
+
+    Args:
+        name: the tensor's.
+        shape: its shape.
+        stored: the slices of it that were saved.
+
+    Raises:
+        DataLossError: a shape that no tensor has, or a slice that is not within it.
+    """
+    if min(shape, default=0) < 0 or math.prod(filter(None, shape)) >= 1 << 63:
+        raise DataLossError.of(f"Invalid tensor shape: {name} {_shape_text(shape)}", hint=WHAT_TO_DO)
+    for extents in stored:
+        if len(extents) != len(shape) or any(
+            start < 0 or start + length > size
+            for (start, length), size in zip(resolved(extents, shape), shape)
+        ):
+            raise DataLossError.of(
+                f"Invalid slice of the tensor {name} of shape {_shape_text(shape)}: {slice_text(extents)}",
+                hint=WHAT_TO_DO,
+            )
+
+
 def is_whole(extents: Slice) -> bool:
     """Whether a slice is all of a tensor, and says so.
 
@@ -175,6 +204,7 @@ def assembled(
 
     Raises:
         InvalidArgumentError: they do not cover it.
+        DataLossError: the values of a slice have another shape.
     """
     area = resolved(wanted, shape)
     overlaps = [
@@ -183,18 +213,30 @@ def assembled(
         if (common := intersection(resolved(extents, shape), area)) is not None
     ]
     sizes = tuple(length for _, length in area)
-    covered = np.zeros(sizes, bool)
-    for _, common in overlaps:
-        covered[indices(common, area)] = True
-    if not covered.all():
+    parts: list[tuple[Any, tuple[Any, ...]]] = []
+    if math.prod(sizes) <= sum(math.prod(length for _, length in common) for _, common in overlaps):
+        # The values are read first: what they have in memory shows that there is room for the sizes.
+        for extents, common in overlaps:
+            place = resolved(extents, shape)
+            array = values(extents)
+            if array.shape != tuple(length for _, length in place):
+                raise DataLossError.of(
+                    f"A slice of {name} has the shape {_shape_text(array.shape)}: {slice_text(extents)}",
+                    hint=WHAT_TO_DO,
+                )
+            parts.append((array[indices(common, place)], indices(common, area)))
+    covered = np.zeros(sizes if parts else 0, bool)
+    for _, target in parts:
+        covered[target] = True
+    if not covered.all() or bool(parts) != bool(math.prod(sizes)):
         raise InvalidArgumentError.of(
             f"Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: "
             f"{slice_text(wanted)}",
             facts={"slices saved": "; ".join(slice_text(extents) for extents in stored)},
         )
     result = np.empty(sizes, numpy_dtype)
-    for extents, common in overlaps:
-        result[indices(common, area)] = values(extents)[indices(common, resolved(extents, shape))]
+    for part, target in parts:
+        result[target] = part
     return result
 
 
@@ -215,7 +257,7 @@ def slice_key(name: str, extents: Slice) -> bytes:
         extents: the slice.
     """
     escapes = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
-    escaped = b"".join(escapes.get(octet, bytes([octet])) for octet in name.encode())
+    escaped = b"".join(escapes.get(octet, bytes([octet])) for octet in name.encode(errors="surrogateescape"))
     parts = [_unsigned(0), escaped + b"\x00\x01", _unsigned(len(extents))]
     for start, length in extents:
         parts += [_signed(start), _signed(length)]

@@ -13,6 +13,8 @@ from __future__ import annotations
 __all__ = ["decompress"]
 
 _LITERAL, _COPY_1, _COPY_2 = 0, 1, 2
+_SIZE_BYTES = 5
+"""Most bytes of the number that a block begins with."""
 
 
 def decompress(data: bytes) -> bytes:
@@ -31,16 +33,10 @@ def decompress(data: bytes) -> bytes:
 
 
 def _decompressed(data: bytes) -> bytes:
-    size = shift = at = 0
-    while True:
-        octet = data[at]
-        at += 1
-        size |= (octet & 0x7F) << shift
-        shift += 7
-        if octet < 0x80:
-            break
+    size, at = _size(data)
     result = bytearray()
-    while at < len(data):
+    end = len(data)
+    while at < end:
         tag = data[at]
         at += 1
         kind = tag & 3
@@ -51,7 +47,7 @@ def _decompressed(data: bytes) -> bytes:
                 length = int.from_bytes(data[at : at + width], "little")
                 at += width
             length += 1
-            if at + length > len(data):
+            if at + length > end:
                 raise ValueError("a literal is longer than the block")
             result += data[at : at + length]
             at += length
@@ -63,18 +59,29 @@ def _decompressed(data: bytes) -> bytes:
             else:
                 width = 2 if kind == _COPY_2 else 4
                 length = (tag >> 2) + 1
-                if at + width > len(data):
+                if at + width > end:
                     raise ValueError("the block ends too early")
                 offset = int.from_bytes(data[at : at + width], "little")
                 at += width
-            if not 0 < offset <= len(result):
+            start = len(result) - offset
+            if offset <= 0 or start < 0:
                 raise ValueError("a copy begins before the block")
-            while length:  # what is copied may reach into what the copy adds
-                piece = bytes(result[len(result) - offset :][:length])
-                result += piece
-                length -= len(piece)
+            if length <= offset:
+                result += result[start : start + length]
+            else:  # the copy repeats what it adds itself
+                result += (result[start:] * (length // offset + 1))[:length]
         if len(result) > size:
             raise ValueError("the block is longer than it says")
     if len(result) != size:
         raise ValueError("the block is shorter than it says")
     return bytes(result)
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    """The size of the content in bytes, 32 bits at most, and where the elements begin."""
+    size = 0
+    for at in range(_SIZE_BYTES):
+        size |= (data[at] & 0x7F) << 7 * at
+        if data[at] < 0x80:
+            return size, at + 1
+    raise ValueError("the size has more than 32 bits")

@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
+from gpuplace.checkpoints.slices import WHAT_TO_DO
 from gpuplace.errors import DataLossError
 from gpuplace.files.crc32c import crc32c, mask, unmask
 
@@ -34,7 +35,6 @@ _BLOCK = 256 << 10
 _RESTART = 16
 """Entries from one whole key to the next."""
 _PLAIN, _SNAPPY = 0, 1
-_WHAT_TO_DO = "is the file complete? Restore an earlier checkpoint, or copy this one again"
 
 
 def varint(value: int) -> bytes:
@@ -203,7 +203,7 @@ def damaged(sentence: str, path: str, because: str = "") -> DataLossError:
         because: more about it; may be empty.
     """
     facts = {"file": path} | ({"because": because} if because else {})
-    return DataLossError.of(sentence, facts=facts, hint=_WHAT_TO_DO)
+    return DataLossError.of(sentence, facts=facts, hint=WHAT_TO_DO)
 
 
 def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:

@@ -19,6 +19,7 @@ from gpuplace.checkpoints.messages import DecodeError, SavedTensorSlices, Tensor
 from gpuplace.checkpoints.slices import (
     Slice,
     assembled,
+    check_slices,
     full_slice,
     resolved,
     slice_key,
@@ -84,8 +85,9 @@ class TensorSlices:
             known = self._tensors.setdefault(saved.name, _Tensor(dtype, shape, {}))
             if (known.dtype, known.shape) != (dtype, shape):
                 raise damaged(f"Shards do not agree on type and shape of {saved.name}", path)
-            for message in saved.slice:
-                known.slices[extents_of(message)] = table
+            slices = [extents_of(message) for message in saved.slice]
+            check_slices(saved.name, shape, slices)
+            known.slices.update(dict.fromkeys(slices, table))
 
     def names(self) -> list[str]:
         """The tensors in it, sorted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 from gpuplace.cli.output import render, terminal_width
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
@@ -65,7 +65,7 @@ def blame(arguments: argparse.Namespace) -> int:
     findings = _findings(arguments, placement)
     if arguments.format == "text":
         if findings is not None:
-            print(findings, end="\n\n")
+            print(replace(findings, harmless=()), end="\n\n")  # the causes below name what is harmless
         print(found)
     else:
         from gpuplace.why.blame import BlameRow

@@ -21,13 +21,16 @@ from typing import Any
 
 from gpuplace.clusters import event_loop
 from gpuplace.clusters.dividing import Part, feeds_of
+from gpuplace.clusters.frames import FrameError
 from gpuplace.clusters.step_traces import PartTrace, fill_step_stats
 from gpuplace.clusters.wire import packed, packed_error, unpacked
-from gpuplace.errors import CancelledError, DeadlineExceededError, OpError
+from gpuplace.errors import CancelledError, DataLossError, DeadlineExceededError, OpError
 from gpuplace.graphdef.messages import StepStats
 from gpuplace.kernels.cancellation import StepLimits
 from gpuplace.plan.compile import Signature
 
+_ENDS_S = 0.5
+"""How long the tasks of a step whose time is up have to end it."""
 HEAD_2_21 = re.compile(r"\AGraph execution error:\n\n(?:Detected at node.*?\nNode: '[^']*'\n)?", re.DOTALL)
 """What 2.21 says above the sentence; the master says it with the program's lines."""
 
@@ -149,8 +152,8 @@ class ClusterStep:
                 except TimeoutError:
                     assert limits.late is not None
                     self.fail(limits.late())
-                    found = remote.result()
-                for part, values in zip(plan.remote, found, strict=True):
+                    found = self._ended(remote)
+                for part, values in zip(plan.remote, found, strict=self._error is None):
                     self._put(fetched, part, values)
         except BaseException:  # the caller was interrupted
             self.fail(CancelledError.of("Run call was cancelled"))
@@ -158,6 +161,15 @@ class ClusterStep:
         if self._error is not None:
             raise session.with_lines(self._error) from None
         return fetched
+
+    @staticmethod
+    def _ended(remote: Future[list[list[Any]]]) -> list[list[Any]]:
+        """Waits for the parts of a step that was given up, but not for tasks that do not answer."""
+        try:
+            return remote.result(_ENDS_S)
+        except TimeoutError:
+            remote.cancel()
+            return []
 
     @staticmethod
     def _put(fetched: list[Any], part: Part, values: Sequence[Any]) -> None:
@@ -185,7 +197,11 @@ class ClusterStep:
             stats = StepStats.FromString(found["step_stats"])
             self.traces[part.task] = PartTrace(stats, found["arrivals"])
             found = found["values"]
-        return [_fetched(unpacked(value)) for value in found]
+        try:
+            return [_fetched(unpacked(value)) for value in found]
+        except FrameError as error:
+            self.fail(DataLossError.of(f"The answer of {part.task} cannot be read: {error}"))
+            return []
 
     def fail(self, error: OpError) -> None:
         """Ends the step on all tasks, from any thread; the first error counts."""

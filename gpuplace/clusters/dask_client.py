@@ -11,13 +11,13 @@ Source: distributed.diagnostics.plugin (``WorkerPlugin``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from gpuplace.clusters.event_loop import check_installed
 from gpuplace.clusters.server import Server
-from gpuplace.errors import InvalidArgumentError, UnavailableError
+from gpuplace.errors import DeadlineExceededError, InvalidArgumentError, UnavailableError, UnimplementedError
 from gpuplace.ops.train.device_setter import ClusterSpec
 
 ON_DASK = "grpc+dask://"
@@ -25,6 +25,9 @@ ON_DASK = "grpc+dask://"
 
 _PLUGIN = "gpuplace-task"
 """Of a dask worker: what holds its task's server."""
+
+_LEAST_S = 0.001
+"""dask takes a limit of 0 seconds for none."""
 
 Places = Mapping[str, tuple[str, int]]
 """Address of a dask worker -> job and number of its task."""
@@ -106,14 +109,19 @@ def cluster(client: Any, jobs: Mapping[str, int] | None = None) -> Cluster:
         UnavailableError: a worker, or the scheduler, ends meanwhile.
         UnimplementedError: ``dask.distributed`` is not installed.
     """
-    check_installed()
+    _check_installed()
     with _reached():
-        return Cluster(client, _made(client, jobs))
+        return Cluster(client, _made(client.run, jobs))
 
 
-def _made(client: Any, jobs: Mapping[str, int] | None) -> ClusterSpec:
-    """Makes tasks of workers; which ones there are now."""
-    workers = client.run(_place)
+def _made(run: Callable[..., Any], jobs: Mapping[str, int] | None) -> ClusterSpec:
+    """Makes tasks of workers; which ones there are now.
+
+    Args:
+        run: has the workers call a function, as ``Client.run`` does.
+        jobs: as of ``cluster``.
+    """
+    workers = run(_place)
     order = sorted(workers, key=lambda address: str(workers[address]["name"]).zfill(12))
     known = {address: tuple(workers[address]["task"]) for address in order if workers[address]["task"]}
     wanted = {"worker": len(order) or 1} if jobs is None else dict(jobs)
@@ -128,44 +136,74 @@ def _made(client: Any, jobs: Mapping[str, int] | None) -> ClusterSpec:
             hint="a cluster of more workers, or fewer tasks in jobs={...}",
         )
     places: dict[str, Any] = {**known, **dict(zip(free, missing, strict=False))}
-    addresses = client.run(_begin, places, workers=list(places))
+    addresses = run(_begin, places, workers=list(places))
     tasks: dict[str, dict[int, str]] = {}
     for worker, (job, index) in places.items():
         tasks.setdefault(job, {})[index] = addresses[worker]
     spec = ClusterSpec(dict(sorted(tasks.items())))
-    client.run(_know, spec.as_dict(), workers=list(places))
+    run(_know, spec.as_dict(), workers=list(places))
     return spec
 
 
 @contextmanager
-def _reached() -> Iterator[None]:
-    """UnavailableError where the scheduler or a worker cannot be asked, because it has ended."""
+def _reached(deadline: float | None = None) -> Iterator[None]:
+    """UnavailableError where the scheduler or a worker cannot be asked, because it has ended.
+
+    Args:
+        deadline: when the time for that is up, and it is a DeadlineExceededError, on the clock of ``time.monotonic``.
+    """
     try:
         yield
     except OSError as error:  # TimeoutError and distributed's CommClosedError are too
+        facts = {"raised": f"{type(error).__name__}: {error}"}
+        if deadline is not None and time.monotonic() >= deadline:
+            raise DeadlineExceededError.of("Deadline Exceeded", facts=facts) from None
         raise UnavailableError.of(
             "A dask worker or the scheduler is gone",
-            facts={"raised": f"{type(error).__name__}: {error}"},
+            facts=facts,
             hint="try again when they are back: client.wait_for_workers(n), then gpuplace.cluster(client)",
         ) from None
 
 
-def target_of(address: str) -> str:
+def target_of(address: str, deadline: float | None = None) -> str:
     """The target for a session of ``dask://host:port``, the address of a scheduler; its workers become tasks.
 
     Args:
         address: ``host:port``.
+        deadline: when the time for that is up, on the clock of ``time.monotonic``; None: when dask gives up.
 
     Raises:
+        DeadlineExceededError: the time is up.
+        InvalidArgumentError: it is no address.
         UnavailableError: nobody answers there, or a worker ends meanwhile.
+        UnimplementedError: ``dask.distributed`` is not installed.
     """
-    check_installed()
+    _check_installed()
     from distributed import Client
 
     from gpuplace.clusters.connections import full_address
 
-    with _reached(), Client(full_address(address), set_as_default=False) as client:
-        return cluster(client).target
+    def left() -> float | None:
+        return None if deadline is None else max(deadline - time.monotonic(), _LEAST_S)
+
+    def run(function: Any, *arguments: Any, **options: Any) -> Any:
+        return client.sync(client.run, function, *arguments, callback_timeout=left(), **options)
+
+    limit = {} if deadline is None else {"timeout": left()}
+    with _reached(deadline), Client(full_address(address), set_as_default=False, **limit) as client:
+        return Cluster(client, _made(run, None)).target
+
+
+def _check_installed() -> None:
+    """UnimplementedError where ``dask.distributed`` is not installed."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise UnimplementedError.of(
+            "Clusters of dask workers need dask.distributed, which is not installed.",
+            facts={"raised": str(error)},
+            hint="pip install 'gpuplace[cluster]'",
+        ) from None
 
 
 # On the workers

@@ -7,7 +7,7 @@
 
 Every graph lists its nodes in one order of the whole step: a ``_Send`` right after what it sends, a ``_Recv`` right
 before its first consumer. So a task that runs its nodes one after the other never waits for another that waits for it.
-Constants are not sent; each task that needs one has it. Of a conditional whose branches run on other tasks it is sent
+Of a conditional whose branches run on other tasks it is sent
 too that a branch was not taken. A loop on several tasks goes round on each (``shared_loops``).
 
 What a graph gets beside the program's own nodes is named as TensorFlow's master names it: ``y_S2`` sends ``y`` and
@@ -153,15 +153,6 @@ class _Division:
             self._parts[task] = Part(task)
         return self._parts[task]
 
-    def _is_copied(self, op: Operation) -> bool:
-        """Whether every task that needs an operation has one of its own."""
-        if op.type != "Const":
-            return False
-        controls = list(self._controls(op))
-        if self._loops is None or not self._loops.is_inside(op):
-            return not controls
-        return all(self._loops.anchored(control) is not None for control in controls)
-
     def _is_brought(self, op: Operation) -> bool:
         """Whether every task that needs an operation brings into the loop what it gives."""
         return is_constant_entry(op) and op not in self._wanted
@@ -196,7 +187,7 @@ class _Division:
         for op in self._operations:
             task = self._task[op]
             for source, tensor in () if self._is_brought(op) else self._needed(op):
-                if self._task[source] == task or self._is_copied(source):
+                if self._task[source] == task:
                     continue
                 if tensor is None and self._anchored(source) is not None:
                     continue
@@ -285,9 +276,6 @@ class _Division:
             return _reference(tensor)
         if self._task[source] == part.task:
             return _reference(tensor)
-        if self._is_copied(source):
-            self._add_copy(source, part)
-            return _reference(tensor)
         return (
             self._received[tensor, part.task] if self._is_there(tensor, part) else self._receive(tensor, part)
         )
@@ -296,9 +284,6 @@ class _Division:
         """The node in a part that ends when an operation has."""
         if self._task[op] == part.task:
             return op.name
-        if self._is_copied(op):
-            self._add_copy(op, part)
-            return op.name
         place = self._anchored(op)
         if place is not None:
             return self._anchor(place, part.task)
@@ -306,12 +291,6 @@ class _Division:
 
     def _is_there(self, key: Tensor | Operation, part: Part) -> bool:
         return (key, part.task) in self._received
-
-    def _add_copy(self, op: Operation, part: Part) -> None:
-        if (op, part.task) not in self._copied:
-            self._copied.add((op, part.task))
-            controls = [f"^{self._control(control, part)}" for control in self._controls(op)]
-            self._add_node(op, part, controls, _cpu(part.task))
 
     def _bring(self, op: Operation, part: Part) -> None:
         """Adds what leads a value into a loop on a task, which stays what it is there."""

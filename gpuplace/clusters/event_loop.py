@@ -12,23 +12,9 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any
 
-from gpuplace.errors import UnimplementedError
-
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _process = 0
-
-
-def check_installed() -> None:
-    """UnimplementedError where ``dask.distributed`` is not installed."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise UnimplementedError.of(
-            "Servers and sessions with a target need dask.distributed, which is not installed.",
-            facts={"raised": str(error)},
-            hint="pip install 'gpuplace[cluster]'",
-        ) from None
 
 
 def event_loop() -> asyncio.AbstractEventLoop:

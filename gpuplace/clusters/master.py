@@ -17,8 +17,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -26,12 +26,12 @@ from gpuplace import tf_logging
 from gpuplace.clusters import event_loop
 from gpuplace.clusters.cluster_plan import HEAD_2_21, ClusterPlan, ClusterStep
 from gpuplace.clusters.connections import (
-    connection_pool,
+    Connections,
+    connect,
     full_address,
     is_refused,
     patience_s,
-    security,
-    told,
+    unproven,
 )
 from gpuplace.clusters.dask_client import ON_DASK, target_of
 from gpuplace.clusters.described import devices_of
@@ -39,6 +39,7 @@ from gpuplace.clusters.dividing import Part, divided
 from gpuplace.clusters.server import running_task
 from gpuplace.clusters.session_tasks import master_in, passes
 from gpuplace.clusters.step_traces import PartTrace, clock_ahead, on_one_clock
+from gpuplace.clusters.streams import Stream
 from gpuplace.clusters.task import unknown_session
 from gpuplace.clusters.wire import unpacked_error
 from gpuplace.errors import (
@@ -46,7 +47,6 @@ from gpuplace.errors import (
     DeadlineExceededError,
     NotFoundError,
     OpError,
-    UnauthenticatedError,
     UnavailableError,
 )
 from gpuplace.graph.graph import Graph
@@ -66,8 +66,13 @@ STILL_WAITING_S = 10.0
 _LOOKS_AGAIN_S = 0.1
 _LISTENS_S = 1.0
 """How long a task that has begun to listen is asked for at a time."""
+_MOST_REFUSALS = 3
+"""How often in a row a task has to refuse: one that is killed meanwhile looks the same once."""
 _IS_BACK_S = 0.5
 """How long a task that was lost is asked for: when it is back, it says that it does not know the session."""
+
+_FORGETS_S = 1.0
+"""How long tasks have to give up a plan."""
 
 _AS_THE_TASK_SAYS = re.compile(r"\[\[node ([^\s\]]+) ?\]\]")
 """A node in an error of a task, which does not know the program's lines."""
@@ -85,16 +90,20 @@ class ClusterSession:
 
     Raises:
         NotFoundError: a target of another kind.
-        PermissionDeniedError: a task on another machine, without TLS.
-        UnauthenticatedError: a task refuses this process's certificate.
+        InvalidArgumentError: something else than the address of a task.
+        PermissionDeniedError: a task on another machine, without TLS; or others can read this user's token.
+        UnauthenticatedError: a task does not know the secret, or one of both ends refuses the other's certificate.
         DeadlineExceededError: a task did not answer within ``operation_timeout_in_ms``.
         UnavailableError: a dask worker's task is gone.
-        UnimplementedError: ``dask.distributed`` is not installed.
+        UnimplementedError: ``dask://`` where ``dask.distributed`` is not installed.
     """
 
     def __init__(self, target: str, config: Any, graph: Graph, release: str) -> None:
+        self.limit_ms = limit_ms_of(config)
+        """The limit of steps that name none: the session's, or else that of the target's task."""
+        deadline = time.monotonic() + self.limit_ms / 1000 if self.limit_ms else None
         if target.startswith("dask://"):
-            target = target_of(target.removeprefix("dask://"))
+            target = target_of(target.removeprefix("dask://"), deadline)
         self._all_listen = target.startswith(ON_DASK)
         if not target.startswith(("grpc://", ON_DASK)):
             raise NotFoundError.of(
@@ -103,18 +112,14 @@ class ClusterSession:
                 hint='target="" for this process, "grpc://host:port" for the target of a tf.train.Server, "dask://host:port"'
                 " for the workers of a dask scheduler, or the target of a gpuplace.cluster(client)",
             )
-        event_loop.check_installed()
         self._graph, self._release = graph, release
         self._config = config
         self._handle = secrets.token_hex(8)
-        self.limit_ms = limit_ms_of(config)
-        """The limit of steps that name none: the session's, or else that of the target's task."""
-        self._limit_s = self.limit_ms / 1000
         self.backends: dict[str, Any] = {}
         """None here: they are the tasks'."""
         address = target.partition("://")[2]
         self._local = running_task(address)
-        self.connections = connection_pool() if self._local is None else self._local.connections
+        self.connections = Connections() if self._local is None else self._local.connections
         self._steps = itertools.count(1)
         self._parts = itertools.count(1)
         self._lock = threading.Lock()
@@ -125,12 +130,12 @@ class ClusterSession:
         self._is_renamed = False
         """Whether tasks have the names that the session's configuration gives them."""
         self._watches: list[asyncio.Task[None]] = []
-        self._comms: list[Any] = []
+        self._streams: list[Stream] = []
         self._is_closed = False
         self.addresses: dict[str, str] = {}
         """Name of a task -> its full address."""
         try:
-            described = event_loop.wait_for(self._open(address, target))
+            described = event_loop.wait_for(self._open(address, target, deadline))
         except BaseException:
             self.close()
             raise
@@ -138,13 +143,11 @@ class ClusterSession:
 
     # Opening and closing
 
-    async def _open(self, address: str, target: str) -> list[dict[str, Any]]:
+    async def _open(self, address: str, target: str, deadline: float | None) -> list[dict[str, Any]]:
         """Finds the cluster and opens a session on every task; what each says of itself, this session's own first."""
-        deadline = time.monotonic() + self._limit_s if self._limit_s else None
         if self._local is not None:
             cluster = self._local.described()
         else:
-            await self.connections.start()
             cluster = await self._asked(full_address(address), address, deadline, op="cluster")
         self._all_listen = cluster["all_listen"]
         self.limit_ms = self.limit_ms or cluster["limit_ms"]
@@ -171,45 +174,36 @@ class ClusterSession:
 
     async def _asked(self, address: str, name: str, deadline: float | None, **message: Any) -> Any:
         """The answer of a task, waited for until it is there."""
-        comm = await self._connected(address, name, deadline)
-        try:
-            await comm.write(message)
-            return await comm.read()
-        except OSError as error:
-            raise _unavailable(name, error) from None
-        finally:
-            comm.abort()
+        async with _until(deadline, name, address):
+            stream = await self._connected(address, name)
+            try:
+                await stream.write(message)
+                return await stream.read()
+            except OSError as error:
+                raise _unavailable(name, error) from None
+            finally:
+                stream.abort()
 
-    async def _connected(self, address: str, name: str, deadline: float | None) -> Any:
+    async def _connected(self, address: str, name: str) -> Stream:
         """A connection to a task, which may not have begun yet; one that has, and does not listen, is gone."""
-        from distributed.comm import connect
-        from distributed.comm.core import FatalCommClosedError
-
-        arguments = security().get_connection_args("worker")
         begun = noted = time.monotonic()
-        once_s = _LISTENS_S if self._all_listen else STILL_WAITING_S
+        refusals = 0
         while True:
-            now = time.monotonic()
+            try:
+                async with asyncio.timeout(_LISTENS_S if self._all_listen else STILL_WAITING_S):
+                    return await connect(address)
+            except OSError as error:  # TimeoutError is one
+                refusal = unproven(error, name, address)
+                refusals = refusals + 1 if refusal else 0
+                if refusal is not None and refusals == _MOST_REFUSALS:
+                    raise refusal from None
+                now = time.monotonic()
+                if self._all_listen and (is_refused(error) or now - begun > patience_s()):
+                    raise _gone(name, error) from None
             if now - noted >= STILL_WAITING_S:
                 noted = now
                 tf_logging.info("CreateSession still waiting for response from worker: %s", name)
-            wait_s = once_s if deadline is None else min(once_s, deadline - now)
-            if wait_s <= 0:
-                raise DeadlineExceededError.of(
-                    "Deadline Exceeded", facts={"did not answer": name, "address": address}
-                )
-            try:
-                return await connect(address, timeout=wait_s, **arguments)
-            except FatalCommClosedError as error:
-                raise UnauthenticatedError.of(
-                    f"The connection to {name} was refused: {error}",
-                    facts={"address": address},
-                    hint="certificates of one authority on both ends: distributed.comm.tls in dask's configuration",
-                ) from None
-            except OSError as error:
-                if self._all_listen and (is_refused(error) or time.monotonic() - begun > patience_s()):
-                    raise _gone(name, error) from None
-                await asyncio.sleep(min(_LOOKS_AGAIN_S, wait_s))
+            await asyncio.sleep(_LOOKS_AGAIN_S)
 
     async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
         """Opens the session on a task, and sees to it that its end is noticed."""
@@ -223,23 +217,24 @@ class ClusterSession:
             task = self._local.task
             task.open_session(self._handle, _parsed(config), self.addresses, isolated, new_name)
             return task.described(new_name)
-        comm = await self._connected(self.addresses[name], name, deadline)
-        self._comms.append(comm)
         message = {"op": "open_session", "session": self._handle, "config": config, "tasks": self.addresses}
-        try:
-            await comm.write({**message, "isolated": isolated, "name": new_name})
-            answer = await comm.read()
-        except OSError as error:
-            raise _unavailable(name, error) from None
+        async with _until(deadline, name, self.addresses[name]):
+            stream = await self._connected(self.addresses[name], name)
+            self._streams.append(stream)
+            try:
+                await stream.write({**message, "isolated": isolated, "name": new_name})
+                answer = await stream.read()
+            except OSError as error:
+                raise _unavailable(name, error) from None
         if answer["error"] is not None:
             raise unpacked_error(answer["error"])
-        self._watches.append(asyncio.get_running_loop().create_task(self._watch(name, comm)))
+        self._watches.append(asyncio.get_running_loop().create_task(self._watch(name, stream)))
         return answer
 
-    async def _watch(self, name: str, comm: Any) -> None:
+    async def _watch(self, name: str, stream: Stream) -> None:
         """Ends the steps that a task takes part in when it is gone; all steps, with the task of the target."""
         try:
-            await comm.read()
+            await stream.read()
         except OSError as error:
             if not self._is_closed:
                 self._lost[name] = lost = _unavailable(name, error)
@@ -259,23 +254,27 @@ class ClusterSession:
     async def _close(self) -> None:
         for watch in self._watches:
             watch.cancel()
-        for comm in self._comms:
-            comm.abort()
+        for stream in self._streams:
+            stream.abort()
         if self._local is None:
-            await self.connections.close()
+            self.connections.close()
 
     async def reset(self, containers: list[str]) -> None:
         """Forgets the resources of containers on all tasks.
 
         Args:
             containers: their names; empty for the default one.
+
+        Raises:
+            DeadlineExceededError: a task did not answer within the session's limit.
         """
+        deadline = time.monotonic() + self.limit_ms / 1000 if self.limit_ms else None
         for task in self.addresses:
             if self.is_local(task):
                 assert self._local is not None
                 await self._local.task.reset(containers)
             else:
-                await self._asked(self.addresses[task], task, None, op="reset", containers=containers)
+                await self._asked(self.addresses[task], task, deadline, op="reset", containers=containers)
 
     # Plans
 
@@ -295,14 +294,29 @@ class ClusterSession:
             done: what has run already, in an earlier piece of the step.
 
         Raises:
+            DeadlineExceededError: a task did not answer within the time of the step.
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
         drops = drops_unused(self._config) and not done and not options.is_traced
         parts = divided(signature, device_of, done, drops)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
-        event_loop.wait_for(self._register(plan, parts.values()))
+        self._wait_for(self._register(plan, parts.values()))
         return plan
+
+    def _wait_for(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What a coroutine returns, within the time of the step that this thread runs."""
+        limits = step_limits()
+        if limits.deadline is None:
+            return event_loop.wait_for(work)
+        assert limits.late is not None
+        future = event_loop.start(work)
+        try:
+            return future.result(max(limits.deadline - time.monotonic(), 0))
+        except TimeoutError:
+            raise limits.late() from None
+        finally:
+            future.cancel()
 
     async def _register(self, plan: ClusterPlan, parts: Collection[Part]) -> None:
         answers = await asyncio.gather(*(self._register_on(plan, part) for part in parts))
@@ -338,6 +352,11 @@ class ClusterSession:
         event_loop.wait_for(self._forget(plan))
 
     async def _forget(self, plan: ClusterPlan) -> None:
+        with suppress(TimeoutError):  # a task that does not answer now is found by the next step
+            async with asyncio.timeout(_FORGETS_S):
+                await self._forget_parts(plan)
+
+    async def _forget_parts(self, plan: ClusterPlan) -> None:
         for part in plan.parts:
             if self.is_local(part.task):
                 assert self._local is not None
@@ -356,21 +375,19 @@ class ClusterSession:
             return None, await self._why_lost(task, lost)
         message |= {"op": operation, "session": self._handle}
         try:
-            answer = await told(self.connections, self.addresses[task], **message)
+            answer = await self.connections.told(self.addresses[task], **message)
+            if answer["error"] is not None:
+                return None, unpacked_error(answer["error"])
         except OSError as error:
-            return None, _unavailable(task, error)
-        if answer["error"] is not None:
-            return None, unpacked_error(answer["error"])
+            return None, unproven(error, task, self.addresses[task]) or _unavailable(task, error)
         return answer.get("result"), None
 
     async def _why_lost(self, task: str, lost: OpError) -> OpError:
         """AbortedError where a task is back, which knows no session of before; else that it is gone."""
-        from distributed.comm import connect
-
-        arguments = security().get_connection_args("worker")
         try:
-            (await connect(self.addresses[task], timeout=_IS_BACK_S, **arguments)).abort()
-        except OSError:
+            async with asyncio.timeout(_IS_BACK_S):
+                (await connect(self.addresses[task])).abort()
+        except OSError:  # TimeoutError is one
             return lost
         return unknown_session(self._handle, task)
 
@@ -380,7 +397,7 @@ class ClusterSession:
             return
         message |= {"op": operation, "session": self._handle}
         with suppress(OSError):  # the connection that is watched says so
-            await told(self.connections, self.addresses[task], is_answered=False, **message)
+            await self.connections.told(self.addresses[task], is_answered=False, **message)
 
     def with_lines(self, error: OpError) -> OpError:
         """An error of a task, with the program's lines that made the nodes it names."""
@@ -419,7 +436,7 @@ class ClusterSession:
             with self._lock:
                 del self._under_way[step.number]
         if traces is not None:
-            traces += event_loop.wait_for(self._on_one_clock(step))
+            traces += self._wait_for(self._on_one_clock(step))
         return fetched
 
     async def _on_one_clock(self, step: ClusterStep) -> list[PartTrace]:
@@ -458,7 +475,7 @@ class ClusterSession:
         Raises:
             UnavailableError: a task is gone.
         """
-        return list(event_loop.wait_for(self._partition_graphs(plan)))
+        return list(self._wait_for(self._partition_graphs(plan)))
 
     async def _partition_graphs(self, plan: ClusterPlan) -> list[Any]:
         found: list[Any] = []
@@ -497,6 +514,24 @@ def reset(target: str, containers: Sequence[str] | None, config: Any) -> None:
 def open_session(target: str, config: Any, graph: Graph, release: str) -> ClusterSession:
     """As ``ClusterSession``."""
     return ClusterSession(target, config, graph, release)
+
+
+@asynccontextmanager
+async def _until(deadline: float | None, name: str, address: str) -> AsyncIterator[None]:
+    """DeadlineExceededError where a block that asks a task takes longer.
+
+    Args:
+        deadline: on the clock of ``time.monotonic``, which is the event loop's; None: never.
+        name: name of the task.
+        address: its full address.
+    """
+    try:
+        async with asyncio.timeout_at(deadline):
+            yield
+    except TimeoutError:
+        raise DeadlineExceededError.of(
+            "Deadline Exceeded", facts={"did not answer": name, "address": address}
+        ) from None
 
 
 def _unavailable(task: str, error: BaseException) -> UnavailableError:

@@ -21,7 +21,7 @@ import threading
 from typing import Any
 
 from gpuplace.clusters import event_loop
-from gpuplace.clusters.connections import told
+from gpuplace.clusters.connections import Connections
 
 LARGE_BYTES = 1 << 22
 """A tensor of so many bytes is sent alone."""
@@ -32,10 +32,10 @@ class Outbox:
 
     Args:
         address: full address of the task.
-        connections: a ``distributed.core.ConnectionPool``.
+        connections: gives connections to it.
     """
 
-    def __init__(self, address: str, connections: Any) -> None:
+    def __init__(self, address: str, connections: Connections) -> None:
         self._address = address
         self._connections = connections
         self._lock = threading.Lock()
@@ -76,4 +76,4 @@ class Outbox:
 
     async def _write(self, tensors: list[list[Any]], is_answered: bool) -> None:
         with contextlib.suppress(OSError):
-            await told(self._connections, self._address, is_answered, op="tensors", tensors=tensors)
+            await self._connections.told(self._address, is_answered, op="tensors", tensors=tensors)

@@ -12,7 +12,9 @@ from typing import Any
 
 from gpuplace import release as releases
 from gpuplace.clusters import event_loop
-from gpuplace.clusters.connections import Listener, connection_pool, full_address
+from gpuplace.clusters.connections import Connections, full_address, needs_tls
+from gpuplace.clusters.listener import Listener
+from gpuplace.clusters.secret import token
 from gpuplace.clusters.task import Task
 from gpuplace.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from gpuplace.graphdef.messages import ServerDef
@@ -34,7 +36,7 @@ class RunningTask:
     """
 
     def __init__(self, cluster: ClusterSpec, job: str, index: int, config: Any) -> None:
-        self.connections = connection_pool()
+        self.connections = Connections()
         self.task = Task(job, index, config, self.connections)
         self.cluster = cluster
         self.limit_ms = limit_ms_of(config)
@@ -46,7 +48,8 @@ class RunningTask:
 
     async def start(self) -> str:
         """Begins to listen; returns ``host:port``."""
-        await self.connections.start()
+        if not needs_tls():
+            token()  # where it is not safe, the program hears so now
         found = await self.listener.start()
         host = self.address.rpartition(":")[0]
         self.address = f"{host}:{found.rpartition(':')[2]}"
@@ -55,7 +58,7 @@ class RunningTask:
     async def stop(self) -> None:
         """Ends all."""
         await self.listener.stop()
-        await self.connections.close()
+        self.connections.close()
         self.task.close()
 
     def described(self) -> dict[str, Any]:
@@ -98,7 +101,7 @@ class Server:
         server_or_cluster_def: a ``ServerDef``, ``ClusterDef``, ``ClusterSpec``, or a dict that makes one.
         job_name: name of this task's job; None: the only one there is, or that of the ``ServerDef``.
         task_index: number of this task; None: the only one of its job, or that of the ``ServerDef``.
-        protocol: ``"grpc"``, as in TensorFlow; connections are dask's. None: that of the ``ServerDef``, or ``"grpc"``.
+        protocol: ``"grpc"``, as TensorFlow calls it. None: that of the ``ServerDef``, or ``"grpc"``.
         config: a ``ConfigProto`` for the task's devices; its ``operation_timeout_in_ms`` is the limit of steps of which
             neither the session nor ``RunOptions`` names one. None: its defaults.
         start: whether it begins to listen at once.
@@ -108,9 +111,9 @@ class Server:
         ValueError: ``job_name`` or ``task_index`` is needed.
         InternalError, InvalidArgumentError: there is no such job or task.
         NotFoundError: another protocol.
-        PermissionDeniedError: the task's address is not on loopback, and dask is not configured for TLS.
+        PermissionDeniedError: the task's address is not on loopback, and dask is not configured for TLS; or others can
+            read this user's token.
         UnknownError: the port is in use.
-        UnimplementedError: ``dask.distributed`` is not installed.
     """
 
     def __init__(
@@ -126,7 +129,6 @@ class Server:
         made = self._server_def
         cluster = ClusterSpec(made.cluster)
         _check(made, cluster)
-        event_loop.check_installed()
         self._running: RunningTask | None = RunningTask(
             cluster, made.job_name, made.task_index, made.default_session_config
         )
@@ -140,6 +142,7 @@ class Server:
         """Begins to listen, if it does not yet.
 
         Raises:
+            PermissionDeniedError: others can read this user's token.
             UnknownError: the port is in use.
         """
         if self._is_started or self._running is None:
@@ -248,7 +251,7 @@ def _check(made: Any, cluster: ClusterSpec) -> None:
         raise NotFoundError.of(
             f"No server factory registered for the given ServerDef: {made}\n"
             "The available server factories are: [ GRPC_SERVER ]",
-            hint='protocol="grpc": that is what TensorFlow calls it; connections are those of dask.distributed',
+            hint='protocol="grpc": that is what TensorFlow calls it; here tasks have a protocol of their own',
         )
     if made.job_name not in cluster.jobs:
         raise InternalError.of(

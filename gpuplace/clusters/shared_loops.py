@@ -84,10 +84,6 @@ class SharedLoops:
                 if op in device:
                     device[op] = device[merge]
 
-    def is_inside(self, op: Operation) -> bool:
-        """Whether an operation is in a loop."""
-        return self._frames.of[op] is not None
-
     def around(self, op: Operation) -> list[Frame]:
         """The loops on several tasks that an operation is in, the outermost first."""
         return [frame for frame in self._frames.path(op) if frame in self.tasks]

@@ -28,10 +28,12 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.workers import Workers
+from gpuplace.clusters.connections import Connections
 from gpuplace.clusters.dividing import task_of_device
 from gpuplace.clusters.outbox import Outbox
 from gpuplace.clusters.rendezvous import Rendezvous
 from gpuplace.clusters.step_traces import PartTrace
+from gpuplace.clusters.streams import Stream
 from gpuplace.clusters.wire import packed, packed_device, packed_error, unpacked, unpacked_error
 from gpuplace.device.machine import PREFIX
 from gpuplace.errors import AbortedError, CancelledError, InvalidArgumentError, OpError
@@ -122,10 +124,10 @@ class Task:
         job: name of its job.
         index: its number.
         config: the server's ``ConfigProto``; None: its defaults.
-        connections: gives connections to other tasks, a ``distributed.core.ConnectionPool``.
+        connections: gives connections to other tasks.
     """
 
-    def __init__(self, job: str, index: int, config: Any, connections: Any) -> None:
+    def __init__(self, job: str, index: int, config: Any, connections: Connections) -> None:
         self.job, self.index = job, index
         self.name = f"/job:{job}/replica:0/task:{index}"
         self.devices = _renamed(session_devices(config), PREFIX, self.name)
@@ -178,25 +180,27 @@ class Task:
     # Sessions
 
     async def _open_session(
-        self, comm: Any, session: str, config: bytes, tasks: Mapping[str, str], isolated: bool, name: str
-    ) -> Any:
+        self,
+        stream: Stream,
+        session: str,
+        config: bytes,
+        tasks: Mapping[str, str],
+        isolated: bool,
+        name: str,
+    ) -> None:
         """Opens a session, which ends with the connection."""
-        from distributed.core import Status
-
         message = ConfigProto.FromString(config)
         answer = await self._answer(partial(self.open_session, session, message, tasks, isolated, name))
         if answer["error"] is not None:
-            return answer
+            await stream.write(answer)
+            return
         opened: _TaskSession = answer["result"]
         try:
-            await comm.write({"error": None, **self.described(name)})
+            await stream.write({"error": None, **self.described(name)})
             while True:
-                await comm.read()
-        except OSError:
-            pass
+                await stream.read()
         finally:
             self.close_session(opened.handle)
-        return Status.dont_reply
 
     def open_session(
         self, handle: str, config: Any, tasks: Mapping[str, str], isolated: bool, name: str = ""
@@ -348,8 +352,10 @@ class Task:
         return {"error": None}
 
     async def _run(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
+        values = list(map(unpacked, feeds))
+
         def work() -> list[Any]:
-            return [packed(value) for value in self.run(session, number, step, list(map(unpacked, feeds)))]
+            return [packed(value) for value in self.run(session, number, step, values)]
 
         return await self._answer(work)
 
@@ -398,8 +404,10 @@ class Task:
             opened.steps.pop(step, None)
 
     async def _trace(self, session: str, number: int, step: int, feeds: Sequence[Any]) -> dict[str, Any]:
+        fed = list(map(unpacked, feeds))
+
         def work() -> dict[str, Any]:
-            values, noted = self.trace(session, number, step, list(map(unpacked, feeds)))
+            values, noted = self.trace(session, number, step, fed)
             return {
                 "values": [packed(value) for value in values],
                 "step_stats": noted.step_stats.SerializeToString(),

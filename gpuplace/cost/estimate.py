@@ -35,6 +35,7 @@ from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.session.place import place
 from gpuplace.subject.step_part import StepPart, single_feeds, step_part
 from gpuplace.subject.subject import feed_name, subject_of, tensor_feeds
@@ -366,7 +367,7 @@ def _rewrites(config: Any, release: str) -> Rewrites:
 
     has_others = release not in RELEASES_WITHOUT
     return Rewrites(
-        folds=is_on("constant_folding"),
+        folding=FoldingOptions.of(config),
         empties=has_others and is_on("dependency_optimization"),
         fuses=has_others and is_on("remapping"),
     )

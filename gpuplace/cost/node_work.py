@@ -23,7 +23,7 @@ from gpuplace.cost.shapes.kinds import Kind, Sizes
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.work import Work
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, WHILE_OPS
-from gpuplace.kernels.work.find import has_model, work_of
+from gpuplace.kernels.work.find import work_of
 from gpuplace.kernels.work.models import Task
 
 _CALLS = CALL_OPS | BRANCH_OPS | WHILE_OPS
@@ -86,15 +86,6 @@ def guessed(shapes: StepShapes) -> dict[str, str]:
         elif work.is_guess:
             found[name] = f"{kind.op_type} has no model: its bytes alone are counted"
     return found
-
-
-def models_of(op_types: list[str]) -> dict[str, bool]:
-    """Whether the work of each of these ops is found by a rule of its own, and not by its bytes alone.
-
-    Args:
-        op_types: ops.
-    """
-    return {op_type: has_model(op_type) for op_type in op_types}
 
 
 def _of(found: tuple[Sizes, ...], output: int) -> Sizes:

@@ -33,6 +33,7 @@ from gpuplace.graph.op_sets import (
     INLINE_OPS,
 )
 from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
@@ -64,8 +65,8 @@ def unplaced_step(
 class Rewrites(NamedTuple):
     """What Grappler changes of a step before it runs."""
 
-    folds: bool
-    """Constants are folded."""
+    folding: FoldingOptions
+    """Which constants are folded."""
     empties: bool
     """What nobody takes, and what only hands on, is taken out."""
     fuses: bool
@@ -94,8 +95,8 @@ class _Builder:
         dead = self.dead()
         catalogue = self.placement.placer.catalogue
         folded = np.zeros(len(self.graph), dtype=bool)
-        if self.rewrites.folds:
-            folded = constants(self.graph, self.shapes, catalogue, self.part.is_fed) & ~dead
+        if self.rewrites.folding.is_on:
+            folded = constants(self.graph, self.shapes, self.rewrites.folding, self.part.is_fed) & ~dead
         runs = self.running(dead, folded)
         emptied = np.zeros(len(self.graph), dtype=bool)
         if self.rewrites.empties:
@@ -331,7 +332,7 @@ class _Builder:
                 rows.append(rows[key[0]]._replace(rewritten=op_type))
             return changed[key]
 
-        if self.rewrites.folds and self.placement.release not in RELEASES_WITHOUT:
+        if self.rewrites.folding.grappler and self.placement.release not in RELEASES_WITHOUT:
             for node in divided_by_constants(graph, self.shapes, folded, self.part.is_fed):
                 if row[node]:
                     row[node] = rewritten(node, "Mul")

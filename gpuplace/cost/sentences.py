@@ -185,7 +185,8 @@ def _gpu_lines(step: Any) -> list[str]:
     if len(shares) == 1:
         return [f"{shares[0][0]} computes in {high:.0%} of it."]
     if high - low < 0.1:
-        return [f"Each of {len(shares)} GPUs computes in {low:.0%} to {high:.0%} of it."]
+        shown = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+        return [f"Each of {len(shares)} GPUs computes in {shown} of it."]
     alike: dict[str, list[str]] = {}
     for label, share in sorted(shares, key=lambda pair: -pair[1]):
         alike.setdefault(f"{share:.0%}", []).append(label)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -106,6 +107,7 @@ def with_op_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        raise_of_signal_handler(error)  # a TimeoutError, such as programs raise when an alarm goes off
         raise op_error(error, path) from None
     except ValueError as error:
         if not isinstance(error, UnicodeEncodeError) and "null" not in str(error):

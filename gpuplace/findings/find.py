@@ -16,10 +16,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
-
-import numpy as np
 
 from gpuplace.cost.batches import open_placeholders
 from gpuplace.cost.estimate import estimate_request
@@ -37,9 +34,9 @@ from gpuplace.findings.properties import does_not_fit, small_kernels
 from gpuplace.findings.towers import averaged_gradients, copied_variables
 from gpuplace.findings.trials import Trials
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.subject.bookkeeping import SHELVES
 from gpuplace.subject.step_part import step_part
-from gpuplace.subject.subject import bookkeeping_of, feed_name, subject_of
+from gpuplace.subject.subject import feed_name, subject_of
+from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
 MOST = 5
@@ -83,7 +80,7 @@ def findings(step: StepEstimate) -> Findings:
         found += small_kernels(facts, trials)
     counting = [one for one in found if _counts(one, step)]
     counting.sort(key=lambda one: _rank(one, step))
-    return Findings(tuple(counting[:MOST]), step.step_time, _harmless(facts), notes=notes)
+    return Findings(tuple(counting[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
 
 
 def placement_findings(
@@ -156,15 +153,3 @@ def _counts(one: Finding, step: StepEstimate) -> bool:
 def _rank(one: Finding, step: StepEstimate) -> tuple[bool, float, int]:
     gain = UNKNOWN_PART * step.step_time if one.gain is None else one.gain
     return not one.short, -gain, -len(one.nodes)
-
-
-def _harmless(facts: StepFacts) -> tuple[tuple[str, int], ...]:
-    """Nodes of the whole graph that are on the CPU, where they belong: bookkeeping, and ops without a GPU kernel."""
-    placement = facts.placement
-    on_cpu = ~np.append(facts.is_gpu, False)[placement.devices]
-    purposes = np.where(on_cpu, bookkeeping_of(placement.graph), -1)
-    counts = Counter(SHELVES[purpose] for purpose in purposes[purposes >= 0].tolist())
-    types = [any(dtype.name == "string" for dtype in fact.output_types) for fact in placement.facts]
-    is_string = np.array(types or [False], dtype=bool)[placement.graph.signature]
-    counts["strings"] = int((on_cpu & (purposes < 0) & is_string).sum())
-    return tuple((what, count) for what, count in counts.most_common() if count)

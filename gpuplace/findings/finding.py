@@ -127,7 +127,7 @@ class Findings:
     step_time: float
     """Seconds of the step as it is."""
     harmless: tuple[tuple[str, int], ...] = ()
-    """Purpose of the nodes that belong on the CPU, such as ``saver``, to their number."""
+    """What the nodes are that never run on a GPU, such as ``savers``, and their number (`gpuplace.why.harmless`)."""
     skipped: str = ""
     """Why nothing was looked for; ``""`` where it was."""
     notes: tuple[str, ...] = ()

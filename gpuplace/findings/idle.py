@@ -97,20 +97,23 @@ def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
         facts: the step.
         trials: tries changes.
     """
-    most = float(facts.busy.max(initial=0.0))
+    # Gradients that are apart from their layers are a finding of their own: here they count where their layers are.
+    device = np.where(facts.gradients_apart, facts.device_of_op, facts.device)
+    busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
+    most = float(busy.max(initial=0.0))
     if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
         return []  # of a cluster, each session uses its own task's GPUs
     gpus = np.flatnonzero(facts.is_gpu).tolist()
-    idle = [gpu for gpu in gpus if facts.busy[gpu] < _IDLE * most]
-    little = [gpu for gpu in gpus if facts.busy[gpu] < _LITTLE * most]
-    found = _parts(facts, trials, little) if little else []
+    idle = [gpu for gpu in gpus if busy[gpu] < _IDLE * most]
+    little = [gpu for gpu in gpus if busy[gpu] < _LITTLE * most]
+    found = _parts(facts, trials, little, device) if little else []
     return found or (_split_batch(facts, trials, idle) if idle else [])
 
 
-def _parts(facts: StepFacts, trials: Trials, targets: list[int]) -> list[Finding]:
+def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -> list[Finding]:
     """A finding if parts of the step that do not depend on each other could be on other GPUs."""
     part = independent_parts(facts)
-    homes = _homes(facts, part, targets)
+    homes = _homes(facts, part, targets, device)
     trial = trials.with_requests(homes) if homes else None
     if trial is None or trial.gain < max(_APART * facts.step.step_time, _LEAST):
         return []
@@ -137,16 +140,16 @@ def _parts(facts: StepFacts, trials: Trials, targets: list[int]) -> list[Finding
     ]
 
 
-def _homes(facts: StepFacts, part: Ints, targets: list[int]) -> dict[int, int]:
+def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> dict[int, int]:
     """The nodes of parts that go to other GPUs, the heaviest parts first, so that no GPU has more than before."""
     if part.max(initial=-1) < 1:
         return {}
     weights = np.bincount(part[part >= 0], facts.kernel_seconds[part >= 0])
-    loads = {int(gpu): float(facts.busy[gpu]) for gpu in np.flatnonzero(facts.is_gpu)}
+    loads = np.bincount(device, facts.kernel_seconds, len(facts.labels)).tolist()
     homes: dict[int, int] = {}
     for number in np.argsort(-weights, kind="stable").tolist():
         members = np.flatnonzero(part == number)
-        here = int(np.bincount(facts.device[members], facts.kernel_seconds[members]).argmax())
+        here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
         if facts.is_gpu[here] and loads[target] + weights[number] < loads[here]:
             loads[here] -= float(weights[number])
@@ -188,14 +191,26 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
             f"the machine {verb(len(idle), 'have')} nothing to do.{outlook}",
             f"Build {towers} towers, each on its own GPU with a part of the batch"
             + (", and average their gradients." if facts.is_trained else ", or run other batches there."),
-            f"for number in range({towers}):\n"
-            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
-            "        tower_losses.append(loss_of(images[number], labels[number]))",
+            _towers_code(towers, facts.is_trained),
             (),
             (*used, *labels),
             gain,
         )
     ]
+
+
+def _towers_code(towers: int, is_trained: bool) -> str:
+    if is_trained:
+        return (
+            f"for number in range({towers}):\n"
+            "    with tf.device('/gpu:%d' % number), tf.variable_scope('model', reuse=number > 0):\n"
+            "        tower_losses.append(loss_of(images[number], labels[number]))"
+        )
+    return (
+        f"for number, part in enumerate(tf.split(batch, {towers})):\n"
+        "    with tf.device('/gpu:%d' % number):\n"
+        "        results.append(model(part))  # the same variables in each tower"
+    )
 
 
 def _exchange(facts: StepFacts, one: int, other: int) -> float:

@@ -15,6 +15,10 @@ chunk is merged at once with free neighbours of its region. When no chunk fits, 
 completely free regions are returned to make room for a larger one; when that is not enough, the request waits for
 other threads to free something, and then fails.
 
+An exception of a signal handler can come at any instruction. What is true is in few places, each changed by a single
+instruction: the regions that the device has handed out to the allocator, and the chunks in use, by address. All else
+follows from them, and is made anew where an exception has left it unfinished.
+
 >>> allocator = BFCAllocator(DeviceMemory(1 << 30), memory_limit=1 << 30)
 >>> first = allocator.allocate(4)
 >>> allocator.requested_size(first), allocator.allocated_size(first)
@@ -28,12 +32,15 @@ Source: tensorflow/core/common_runtime/bfc_allocator.cc, allocator_retry.cc and 
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import operator
 import os
 import threading
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +67,8 @@ MAX_INTERNAL_FRAGMENTATION = 128 << 20
 DEFAULT_RETRY_WAIT_MS = 10_000
 """How long a request waits for other threads to free memory, in milliseconds."""
 
+_LOOKS_S = 0.001
+
 _logger = logging.getLogger(__name__)
 _MAX_OPTIONAL_WARNINGS = 10
 _optional_warnings = 0
@@ -78,6 +87,7 @@ class _Chunk:
     __slots__ = (
         "address",
         "allocation_id",
+        "entry",
         "handle",
         "label",
         "next",
@@ -94,9 +104,21 @@ class _Chunk:
         self.region = region
         self.requested_size = 0
         self.allocation_id = -1
+        self.entry: Any = None
         self.label = ""
         self.prev: _Chunk | None = None
         self.next: _Chunk | None = None
+
+
+def _linked(before: _Chunk | None, chunk: _Chunk, region: _Region) -> _Chunk:
+    """Puts a chunk after another one, or first, and returns it."""
+    chunk.prev = before
+    if before is None:
+        region.first = chunk
+    else:
+        before.next = chunk
+    chunk.next = None
+    return chunk
 
 
 class _Region:
@@ -106,6 +128,22 @@ class _Region:
         self.address = address
         self.size = size
         self.first: _Chunk
+
+
+class _Poll:
+    """Waiting that no exception of a signal handler leaves unfinished: who waits looks again soon."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def wait(self, timeout: float) -> None:
+        time.sleep(min(timeout, _LOOKS_S))
+
+    def notify_all(self) -> None:
+        pass
 
 
 class BFCAllocator:
@@ -121,7 +159,7 @@ class BFCAllocator:
         release: Release whose texts and first region size to use; None for the process's.
         environ: Where TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION are; None for os.environ.
         clock: Seconds, for the wait.
-        condition: What waiters wait on and every free notifies; for tests.
+        condition: What waiters wait on and every free notifies, as ``threading.Condition``; for tests.
     """
 
     def __init__(
@@ -136,7 +174,7 @@ class BFCAllocator:
         release: str | None = None,
         environ: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        condition: threading.Condition | None = None,
+        condition: Any = None,
     ) -> None:
         environ = os.environ if environ is None else environ
         self.name = name
@@ -152,9 +190,15 @@ class BFCAllocator:
         self._next_region_size = _rounded(min(memory_limit, smallest) if self.allow_growth else memory_limit)
         self._memory = memory
         self._clock = clock
-        self._freed = condition or threading.Condition()
+        self._freed = condition or _Poll()
         self._waiting = 0
         self._lock = threading.Lock()
+        self._owner = object()
+        self.memory: Any = None
+        """The accounting of tensors, which frees what was dropped before anything is taken or asked; None: none."""
+        self._used: dict[int, _Chunk] = {}
+        self._is_settled = True
+        """Whether all else agrees with the regions of the device and the chunks in use."""
         self._regions: list[_Region] = []
         self._region_bytes = 0
         self._has_backpedalled = False
@@ -165,15 +209,20 @@ class BFCAllocator:
         self._num_handles = 0
         self._next_allocation_id = 1
         self._num_allocs = 0
-        self.bytes_in_use = 0
-        """Bytes of the chunks that are in use."""
+        self._bytes_in_use = 0
         self._peak_bytes_in_use = 0
         self._largest_alloc_size = 0
 
     # Taking and freeing
 
     def allocate(
-        self, nbytes: int, *, label: str = "", no_retry_on_failure: bool = False, freed_by_count: int = 0
+        self,
+        nbytes: int,
+        *,
+        label: str = "",
+        no_retry_on_failure: bool = False,
+        freed_by_count: int = 0,
+        entry: Any = None,
     ) -> int | None:
         """Address of at least ``nbytes`` bytes, or None for 0 bytes or when memory ran out.
 
@@ -182,14 +231,16 @@ class BFCAllocator:
             label: Who asks, for pictures and tables of memory.
             no_retry_on_failure: True for scratch space that the caller can do without: no waiting, a gentler warning.
             freed_by_count: Number that only appears in that warning.
+            entry: What ``give_back`` frees it by, also if an exception comes before the address is returned; its
+                attribute ``chunk`` is set.
         """
-        address = self._try(nbytes, label)
+        address = self._try(nbytes, label, entry)
         if address is not None or nbytes == 0:
             return address
         if no_retry_on_failure:
             self._warn_optional(nbytes, freed_by_count)
             return None
-        return self._wait_and_retry(nbytes, label)
+        return self._wait_and_retry(nbytes, label, entry)
 
     def deallocate(self, address: int | None) -> None:
         """Free what ``allocate`` returned; None is allowed and does nothing.
@@ -200,47 +251,61 @@ class BFCAllocator:
         if address is None:
             return
         with self._lock:
-            chunk = self._used(address)
-            chunk.allocation_id = -1
-            self.bytes_in_use -= chunk.size
-            self._put_in_bin(self._coalesce(chunk))
+            self._settle()
+            self._free(self._chunk_in_use(address))
         if self._waiting:
             with self._freed:
                 self._freed.notify_all()
 
-    def _try(self, nbytes: int, label: str) -> int | None:
+    def give_back(self, entry: Any) -> None:
+        """Free what was taken for an entry, unless that is done already; only ``memory`` may call it, when asked."""
+        chunk: _Chunk | None = entry.chunk
+        if chunk is not None and chunk.entry is entry and self._used.get(chunk.address) is chunk:
+            self._free(chunk)
+
+    def _free(self, chunk: _Chunk) -> None:
+        self._is_settled = False
+        del self._used[chunk.address]
+        chunk.allocation_id = -1
+        chunk.entry = None
+        self._bytes_in_use -= chunk.size
+        self._put_in_bin(self._coalesce(chunk))
+        self._is_settled = True
+
+    def _try(self, nbytes: int, label: str, entry: Any) -> int | None:
         if nbytes <= 0:
             return None
         rounded = (nbytes + 255) & ~255
         with self._lock:
-            address = self._take(rounded, nbytes, label)
-            if address is not None:
-                return address
-            if self._extend(rounded):
-                return self._take(rounded, nbytes, label)
-            if self._give_back_free_regions(rounded) and self._extend(rounded):
-                return self._take(rounded, nbytes, label)
-            return None
+            self._settle()
+            self._is_settled = False
+            address = self._take(rounded, nbytes, label, entry)
+            if address is None and (
+                self._extend(rounded) or (self._give_back_free_regions(rounded) and self._extend(rounded))
+            ):
+                address = self._take(rounded, nbytes, label, entry)
+            self._is_settled = True
+            return address
 
-    def _wait_and_retry(self, nbytes: int, label: str) -> int | None:
+    def _wait_and_retry(self, nbytes: int, label: str, entry: Any) -> int | None:
         """Try again at every free until the wait is over; then a last time, and say what the memory is full of."""
         deadline = self._clock() + self.retry_wait_ms / 1000
         self._waiting += 1
         try:
             while (left := deadline - self._clock()) > 0:
                 with self._freed:
-                    address = self._try(nbytes, label)
+                    address = self._try(nbytes, label, entry)
                     if address is not None:
                         return address
                     self._freed.wait(left)
         finally:
             self._waiting -= 1
-        address = self._try(nbytes, label)
+        address = self._try(nbytes, label, entry)
         if address is None:
             self._log_failure(nbytes)
         return address
 
-    def _take(self, rounded: int, nbytes: int, label: str) -> int | None:
+    def _take(self, rounded: int, nbytes: int, label: str, entry: Any) -> int | None:
         """Best fit among the free chunks, split where that is worth it."""
         number = bin_number(rounded)
         entries = self._bins[number]
@@ -262,16 +327,58 @@ class BFCAllocator:
         chunk.requested_size = nbytes
         chunk.allocation_id = self._next_allocation_id
         chunk.label = label
+        chunk.entry = entry
+        if entry is not None:
+            entry.chunk = chunk
+        self._used[address] = chunk
         self._next_allocation_id += 1
         self._num_allocs += 1
-        self.bytes_in_use += size
-        if self.bytes_in_use > self._peak_bytes_in_use:
-            self._peak_bytes_in_use = self.bytes_in_use
+        self._bytes_in_use += size
+        if self._bytes_in_use > self._peak_bytes_in_use:
+            self._peak_bytes_in_use = self._bytes_in_use
         if size > self._largest_alloc_size:
             self._largest_alloc_size = size
         return address
 
     # Chunks and bins
+
+    def _settle(self) -> None:
+        """Frees what was dropped; before that makes everything anew, where a change was interrupted."""
+        if not self._is_settled:
+            self._make_anew()
+        if self.memory is not None:
+            self.memory.release_dropped()
+
+    def _make_anew(self) -> None:
+        """What follows from the regions and the chunks in use."""
+        known = {(region.address, region.size): region for region in self._regions}
+        places = self._memory.regions_of(self._owner)
+        self._regions = [known.get(place) or _Region(*place) for place in places]
+        self._region_bytes = sum(size for _, size in places)
+        self._bins = [[] for _ in range(NUM_BINS)]
+        self._nonempty = 0
+        self._unused = []
+        self._chunks = {}
+        used = sorted(self._used.values(), key=operator.attrgetter("address"))
+        self._bytes_in_use = sum(chunk.size for chunk in used)
+        for region in self._regions:
+            before: _Chunk | None = None
+            at, end = region.address, region.address + region.size
+            within = [chunk for chunk in used if at <= chunk.address < end]
+            for chunk in [*within, None]:
+                start = end if chunk is None else chunk.address
+                if at < start:
+                    gap = self._new_chunk(at, start - at, region)
+                    self._put_in_bin(gap)
+                    before = _linked(before, gap, region)
+                if chunk is not None:
+                    self._chunks[chunk.address] = chunk
+                    chunk.region = region
+                    before = _linked(before, chunk, region)
+                    at = chunk.address + chunk.size
+            if before is not None:
+                before.next = None
+        self._is_settled = True
 
     def _new_chunk(self, address: int, size: int, region: _Region) -> _Chunk:
         if self._unused:
@@ -333,9 +440,9 @@ class BFCAllocator:
         if not entries:
             self._nonempty &= ~(1 << number)
 
-    def _used(self, address: int) -> _Chunk:
-        chunk = self._chunks.get(address)
-        if chunk is None or chunk.allocation_id == -1:
+    def _chunk_in_use(self, address: int) -> _Chunk:
+        chunk = self._used.get(address)
+        if chunk is None:
             raise ValueError(f"{self.name}: {address:#x} is not the address of memory in use")
         return chunk
 
@@ -368,7 +475,7 @@ class BFCAllocator:
 
     def _from_device(self, size: int) -> int | None:
         """Address of a region that the device gives; None where it has too little, which the driver logs."""
-        address = self._memory.allocate(size)
+        address = self._memory.allocate(size, self._owner)
         if address is None:
             level = logging.INFO if self.release == "2.21" else logging.ERROR
             _logger.log(level, "%s", device_refusal(size, self.release))
@@ -426,14 +533,28 @@ class BFCAllocator:
     def release_all(self) -> None:
         """Give all regions back to the device, used or not: the end of the allocator's life."""
         with self._lock:
-            for region in self._regions:
-                self._memory.free(region.address, region.size)
-            self._regions.clear()
-            self._chunks.clear()
-            self._bins = [[] for _ in range(NUM_BINS)]
-            self._nonempty = self._region_bytes = self.bytes_in_use = 0
+            self._is_settled = False
+            self._used = {}
+            for place in self._memory.regions_of(self._owner):
+                self._memory.free(*place)
+            self._settle()
 
     # Questions
+
+    @contextlib.contextmanager
+    def _asked(self) -> Iterator[None]:
+        """A block in which all is settled, and stays so."""
+        with self._lock:
+            self._settle()
+            yield
+
+    @property
+    def bytes_in_use(self) -> int:
+        """Bytes of the chunks that are in use."""
+        if self.memory is None and self._is_settled:
+            return self._bytes_in_use
+        with self._asked():
+            return self._bytes_in_use
 
     @property
     def next_region_size(self) -> int:
@@ -442,44 +563,44 @@ class BFCAllocator:
 
     def requested_size(self, address: int) -> int:
         """Bytes asked for at ``address``; ValueError if nothing is in use there."""
-        with self._lock:
-            return self._used(address).requested_size
+        with self._asked():
+            return self._chunk_in_use(address).requested_size
 
     def allocated_size(self, address: int) -> int:
         """Bytes taken at ``address``; ValueError if nothing is in use there."""
-        with self._lock:
-            return self._used(address).size
+        with self._asked():
+            return self._chunk_in_use(address).size
 
     def allocation_id(self, address: int) -> int:
         """Number of the allocation at ``address``; ValueError if nothing is in use there."""
-        with self._lock:
-            return self._used(address).allocation_id
+        with self._asked():
+            return self._chunk_in_use(address).allocation_id
 
     def next_allocation_id(self) -> int:
         """Number of the next allocation."""
-        with self._lock:
+        with self._asked():
             return self._next_allocation_id
 
     def stats(self) -> AllocatorStats:
         """The counters now."""
-        with self._lock:
+        with self._asked():
             return self._stats()
 
     def clear_stats(self) -> None:
         """Count allocations and the peak from here on."""
-        with self._lock:
+        with self._asked():
             self._num_allocs = 0
             self._largest_alloc_size = 0
-            self._peak_bytes_in_use = self.bytes_in_use
+            self._peak_bytes_in_use = self._bytes_in_use
 
     def regions(self) -> tuple[RegionRecord, ...]:
         """Regions by end address."""
-        with self._lock:
+        with self._asked():
             return self._region_records()
 
     def chunks(self) -> tuple[ChunkRecord, ...]:
         """All chunks, used and free, region by region in address order."""
-        with self._lock:
+        with self._asked():
             return self._chunk_records()
 
     def bins(self) -> tuple[BinRecord, ...]:
@@ -488,24 +609,24 @@ class BFCAllocator:
 
     def largest_free_chunk(self) -> int:
         """Bytes of the largest free chunk; 0 without one."""
-        with self._lock:
+        with self._asked():
             return self._bins[floor_log2(self._nonempty)][-1][0] if self._nonempty else 0
 
     def fragmentation(self) -> float:
         """Part of the free bytes taken from the device that is not in the largest free chunk; 0 if none are free."""
-        with self._lock:
-            free = self._region_bytes - self.bytes_in_use
+        with self._asked():
+            free = self._region_bytes - self._bytes_in_use
         return (free - self.largest_free_chunk()) / free if free else 0.0
 
     def render_occupancy(self) -> str:
         """100 characters: ``_`` free, ``*`` in use, ``x`` lost to rounding."""
-        with self._lock:
+        with self._asked():
             return render_occupancy(self._region_records(), self._chunk_records())
 
     def memory_log(self, nbytes: int) -> str:
         """The summary TensorFlow logs when ``nbytes`` could not be had."""
         rounded = _rounded(nbytes)
-        with self._lock:
+        with self._asked():
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
             lines = memory_summary(rounded, regions, chunks, stats, self._next_region_size)
         return "\n".join([*lines, render_occupancy(regions, chunks)])
@@ -513,7 +634,7 @@ class BFCAllocator:
     def _stats(self) -> AllocatorStats:
         return AllocatorStats(
             self._num_allocs,
-            self.bytes_in_use,
+            self._bytes_in_use,
             self._peak_bytes_in_use,
             self._largest_alloc_size,
             self.memory_limit,

@@ -12,8 +12,9 @@ This is what stands below the allocator where TensorFlow has ``cuMemAlloc``. Not
 
 from __future__ import annotations
 
-import bisect
+import operator
 import threading
+from typing import NamedTuple
 
 _ALIGNMENT = 2 << 20
 _FIRST_ADDRESS = 0x7F00_0000_0000
@@ -29,29 +30,46 @@ class DeviceMemory:
 
     def __init__(self, capacity: int, first_address: int = _FIRST_ADDRESS) -> None:
         self.capacity = capacity
-        self.bytes_in_use = 0
         self._first = first_address
-        self._regions: list[tuple[int, int]] = []  # (address, end), sorted
+        self._regions: tuple[_Handed, ...] = ()
+        """Sorted. Each change puts another tuple in its place, so that an exception at any instruction, of a signal
+        handler, leaves the old one or the new one."""
         self._lock = threading.Lock()
+
+    @property
+    def bytes_in_use(self) -> int:
+        """Bytes that are handed out."""
+        return sum(region.end - region.address for region in self._regions)
 
     @property
     def bytes_free(self) -> int:
         """Bytes that may still be handed out."""
         return self.capacity - self.bytes_in_use
 
-    def allocate(self, nbytes: int) -> int | None:
-        """Address of a new region at the lowest place that fits (2 MiB aligned), or None when memory is used up."""
+    def allocate(self, nbytes: int, owner: object = None) -> int | None:
+        """Address of a new region at the lowest place that fits (2 MiB aligned), or None when memory is used up.
+
+        Args:
+            nbytes: Bytes wanted.
+            owner: What ``regions_of`` finds the region by; None for nothing.
+        """
         with self._lock:
             if nbytes <= 0 or nbytes > self.bytes_free:
                 return None
             address = self._first
-            for start, end in self._regions:
-                if address + nbytes <= start:
+            for region in self._regions:
+                if address + nbytes <= region.address:
                     break
-                address = -(-end // _ALIGNMENT) * _ALIGNMENT
-            bisect.insort(self._regions, (address, address + nbytes))
-            self.bytes_in_use += nbytes
+                address = -(-region.end // _ALIGNMENT) * _ALIGNMENT
+            handed = _Handed(address, address + nbytes, owner)
+            self._regions = tuple(sorted((*self._regions, handed), key=operator.attrgetter("address")))
             return address
+
+    def regions_of(self, owner: object) -> list[tuple[int, int]]:
+        """Addresses and sizes in bytes of the regions that an owner has, by address."""
+        return [
+            (region.address, region.end - region.address) for region in self._regions if region.owner is owner
+        ]
 
     def free(self, address: int, nbytes: int) -> None:
         """Give a region back.
@@ -60,5 +78,19 @@ class DeviceMemory:
             ValueError: there is no such region.
         """
         with self._lock:
-            self._regions.remove((address, address + nbytes))
-            self.bytes_in_use -= nbytes
+            kept = tuple(
+                region
+                for region in self._regions
+                if (region.address, region.end) != (address, address + nbytes)
+            )
+            if len(kept) == len(self._regions):
+                raise ValueError(f"no region of {nbytes} bytes at {address:#x}")
+            self._regions = kept
+
+
+class _Handed(NamedTuple):
+    """A region that was handed out."""
+
+    address: int
+    end: int
+    owner: object

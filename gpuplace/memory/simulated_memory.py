@@ -1,8 +1,9 @@
 """Accounts the tensors of a simulated GPU in its allocator, for exactly as long as they live.
 
 A tensor on a simulated GPU is a NumPy array. When the step first sees an array, its owner (the array whose memory a
-view shows) is given bytes by the allocator; they go back when Python drops the owner. So views share one allocation,
-what a variable keeps stays in use, and a step that fails leaves nothing behind: no bookkeeping of ours can go wrong.
+view shows) is given bytes by the allocator. When Python drops the owner, they go back before anything else is taken. So
+views share one allocation, what a variable keeps stays in use, and a step that fails leaves nothing behind: no
+bookkeeping of ours can go wrong.
 
     t = kernel(...)          the owner of t is new: allocate
     s = t.reshape(...)       shares t's memory: nothing
@@ -32,36 +33,33 @@ from gpuplace.memory.allocator_text import oom_message
 from gpuplace.memory.bfc_allocator import BFCAllocator
 
 
-class _Owner(weakref.ref[Any]):
-    """Remembers where the memory of an array was allocated."""
+class Owner(weakref.ref[Any]):
+    """The bytes of an array, or of a reservation, that is alive."""
 
-    __slots__ = ("address", "key")
+    __slots__ = ("chunk", "holders", "key", "shared")
 
+    chunk: Any
+    """What the allocator has taken for them; None where there are none, or another entry has taken them."""
+    holders: dict[int, Owner] | None
+    """All that need the bytes, by ``id``, where they are several."""
     key: int
-    address: int | None
+    shared: Owner | None
+    """The entry that has taken the bytes, where that is another one."""
 
 
 class Reservation:
     """Bytes taken before a tensor is computed; given up when dropped unused.
 
     Args:
-        memory: where they are.
-        address: where they begin; None where there are none.
         nbytes: how large the tensor will be.
         unless: nobody gets them as long as this array is there.
     """
 
-    __slots__ = ("address", "memory", "nbytes", "unless")
+    __slots__ = ("__weakref__", "entry", "nbytes", "unless")
 
-    def __init__(
-        self,
-        memory: TensorMemory,
-        address: int | None,
-        nbytes: int,
-        unless: weakref.ref[Any] | None = None,
-    ) -> None:
-        self.memory = memory
-        self.address = address
+    entry: Owner
+
+    def __init__(self, nbytes: int, unless: weakref.ref[Any] | None = None) -> None:
         self.nbytes = nbytes
         self.unless = unless
 
@@ -69,13 +67,13 @@ class Reservation:
         """Whether an array of so many bytes gets them."""
         return self.nbytes == nbytes and (self.unless is None or self.unless() is None)
 
-    def __del__(self) -> None:
-        if self.address is not None:
-            self.memory.give_up(self.address)
-
 
 class TensorMemory(ABC):
     """The tensors of one GPU, each with the bytes that it has; who hands them out, says a subclass.
+
+    An exception of a signal handler can come at any instruction. An array has its entry before bytes are taken for it,
+    so that the bytes go back with the array, wherever the exception came. When an array dies, a function of C notes
+    that: in a function of Python's, which may be called anywhere, Python would drop the exception.
 
     Args:
         name: of who does.
@@ -83,9 +81,10 @@ class TensorMemory(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._live: dict[int, _Owner] = {}
-        self._claims: dict[int, list[None]] = {}
-        """Of addresses that several arrays or reservations have had: an item for each but one."""
+        self._live: dict[int, Owner] = {}
+        """By ``id`` of what they are of; those of dead arrays are there until `_release_dropped`."""
+        self._dropped: deque[Owner] = deque()
+        self._note_dropped = self._dropped.append
 
     def note(self, label: str, device: str, value: Any, reservation: Reservation | None = None) -> Any:
         """Counts an array, if its memory is new, and returns it as an array.
@@ -102,15 +101,20 @@ class TensorMemory(ABC):
         if type(value) is not np.ndarray:
             value = np.asarray(value)
         owner = _owner_of(value)
-        if id(owner) in self._live:
+        if self._entry_of(owner) is not None:
             return value
         if value.nbytes > owner.nbytes:  # repeats a smaller array: a real GPU has no such thing
             owner = value = value.copy()
         if reservation is not None and reservation.fits(owner.nbytes):
-            address, reservation.address = reservation.address, None
+            self._own(owner, reservation.entry)
+            reservation.nbytes = _TAKEN
         else:
-            address = self._allocate(owner.nbytes, label, value.shape, value.dtype, device)
-        self._own(owner, address)
+            entry = self._own(owner)
+            try:
+                self._allocate(entry, owner.nbytes, label, value.shape, value.dtype, device)
+            except ResourceExhaustedError:
+                del self._live[entry.key]
+                raise
         return value
 
     def note_shared(self, label: str, device: str, source: Any, value: Any) -> Any:
@@ -125,10 +129,9 @@ class TensorMemory(ABC):
             ResourceExhaustedError: memory ran out.
         """
         if type(value) is np.ndarray and type(source) is np.ndarray and value.nbytes == source.nbytes:
-            owner, known = _owner_of(value), self._live.get(id(_owner_of(source)))
-            if known is not None and known.address is not None and id(owner) not in self._live:
-                self._claim(known.address)
-                self._own(owner, known.address)
+            owner, known = _owner_of(value), self._entry_of(_owner_of(source))
+            if known is not None and _has_bytes(known) and self._entry_of(owner) is None:
+                self._own(owner, known)
                 return value
         return self.note(label, device, value)
 
@@ -146,54 +149,72 @@ class TensorMemory(ABC):
         if not getattr(variable, "is_initialized", False) or type(variable.value) is not np.ndarray:
             return None
         owner = _owner_of(variable.value)
-        known = self._live.get(id(owner))
-        if known is None or known.address is None:
+        known = self._entry_of(owner)
+        if known is None or not _has_bytes(known):
             return None
-        self._claim(known.address)
-        return Reservation(self, known.address, owner.nbytes, known if variable.is_resource else None)
-
-    def _own(self, owner: Any, address: int | None) -> None:
-        """Gives an array an address until it dies."""
-        entry = _Owner(owner, self._dropped)
-        entry.key, entry.address = id(owner), address
-        self._live[entry.key] = entry
-
-    def _claim(self, address: int) -> None:
-        """Has an address given back only when one more has given it up."""
-        self._claims.setdefault(address, []).append(None)
+        held = Reservation(owner.nbytes, known if variable.is_resource else None)
+        held.entry = self._own(held, known)
+        return held
 
     def reserve(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> Reservation:
         """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError if there are too few."""
-        return Reservation(self, self._allocate(nbytes, label, shape, dtype, device), nbytes)
+        reservation = Reservation(nbytes)
+        reservation.entry = self._own(reservation)
+        self._allocate(reservation.entry, nbytes, label, shape, dtype, device)
+        return reservation
+
+    def _entry_of(self, owner: Any) -> Owner | None:
+        """The entry of an array; None where it is not counted."""
+        entry = self._live.get(id(owner))
+        return entry if entry is not None and entry() is owner else None
+
+    def _own(self, owner: Any, shared: Owner | None = None) -> Owner:
+        """The entry of a new array or reservation, which may share the bytes of another one."""
+        entry = Owner(owner, self._note_dropped)
+        entry.key = id(owner)
+        entry.chunk = entry.holders = entry.shared = None
+        if shared is not None:
+            first = shared if shared.shared is None else shared.shared
+            entry.shared = first
+            if first.holders is None:
+                first.holders = {id(first): first}
+            first.holders[id(entry)] = entry
+        self._live[entry.key] = entry
+        return entry
 
     @abstractmethod
     def _allocate(
-        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
-    ) -> int | None:
-        """An address of so many bytes, None for none; ResourceExhaustedError if there are too few."""
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> None:
+        """Takes so many bytes for an entry, none for 0; ResourceExhaustedError if there are too few."""
 
     @abstractmethod
-    def free(self, address: int) -> None:
-        """Gives bytes back."""
+    def _give_back(self, entry: Owner) -> None:
+        """Gives the bytes back that an entry has taken; it may be told so twice."""
 
-    def _dropped(self, entry: _Owner) -> None:
-        """Called by Python when an owner dies, in whichever thread that happens."""
-        self._live.pop(entry.key, None)
-        if entry.address is not None:
-            self.give_up(entry.address)
+    def _release_dropped(self) -> None:
+        """Gives back what was dropped; one thread at a time. What is interrupted is done again."""
+        dropped = self._dropped
+        while dropped:
+            entry = dropped[0]
+            if self._live.get(entry.key) is entry:
+                del self._live[entry.key]
+            first = entry if entry.shared is None else entry.shared
+            if first.holders is not None:
+                first.holders.pop(id(entry), None)
+            if not first.holders:
+                self._give_back(first)
+            dropped.popleft()
 
-    def give_up(self, address: int) -> None:
-        """Gives bytes back, unless somebody else has them too."""
-        others = self._claims.get(address)
-        if others is not None:
-            try:
-                others.pop()
-                return
-            except IndexError:  # this was the last one
-                del self._claims[address]
-        self.free(address)
+
+_TAKEN = -1
+"""Size of a reservation that an array has got."""
+
+
+def _has_bytes(entry: Owner) -> bool:
+    return (entry if entry.shared is None else entry.shared).chunk is not None
 
 
 class SimulatedMemory(TensorMemory):
@@ -206,16 +227,12 @@ class SimulatedMemory(TensorMemory):
     def __init__(self, allocator: BFCAllocator) -> None:
         super().__init__(allocator.name)
         self.allocator = allocator
-        self._pending: deque[int] = deque()
+        allocator.memory = self
 
     def _allocate(
-        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
-    ) -> int | None:
-        if self._pending:
-            self.collect()
-        address = self.allocator.allocate(nbytes, label=label)
-        if self._pending:  # what another thread dropped meanwhile
-            self.collect()
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> None:
+        address = self.allocator.allocate(nbytes, label=label, entry=entry)
         if address is None and nbytes > 0:
             error = ResourceExhaustedError.of(
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
@@ -229,7 +246,6 @@ class SimulatedMemory(TensorMemory):
                 held,
             )  # for ``report_tensor_allocations_upon_oom``
             raise error
-        return address
 
     def _facts(self, nbytes: int) -> dict[str, str]:
         stats = self.allocator.stats()
@@ -238,22 +254,13 @@ class SimulatedMemory(TensorMemory):
             "in use": f"{stats.bytes_in_use} of {stats.bytes_limit} bytes",
         }
 
-    def free(self, address: int) -> None:
-        """Gives bytes back now, or soon where the allocator is at work.
+    def _give_back(self, entry: Owner) -> None:
+        self.allocator.give_back(entry)
 
-        Garbage collection can run anywhere, so also while this very thread holds the allocator's lock.
-        """
-        self._pending.append(address)
-        self.collect()
-
-    def collect(self) -> None:
-        """Gives back what was dropped; what is dropped while the allocator is at work, whoever holds it returns."""
-        while self._pending and not self.allocator._lock.locked():
-            try:
-                address = self._pending.popleft()
-            except IndexError:  # another thread was faster
-                return
-            self.allocator.deallocate(address)
+    def release_dropped(self) -> None:
+        """Gives back what was dropped; the allocator calls it before anything else, while nobody else uses it."""
+        if self._dropped:
+            self._release_dropped()
 
 
 def _owner_of(value: Any) -> Any:
@@ -263,14 +270,11 @@ def _owner_of(value: Any) -> Any:
     return value
 
 
-_memories: weakref.WeakValueDictionary[int, SimulatedMemory] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 
 
 def memory_of(allocator: BFCAllocator) -> SimulatedMemory:
     """The accounting of a GPU, one object for all sessions."""
     with _lock:
-        memory = _memories.get(id(allocator))
-        if memory is None:
-            memory = _memories[id(allocator)] = SimulatedMemory(allocator)
+        memory: SimulatedMemory = allocator.memory or SimulatedMemory(allocator)
     return memory

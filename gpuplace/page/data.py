@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuplace.page.colours import colour_columns, path_columns
 from gpuplace.page.reasons import EXACT_NODES, reasons_of
-from gpuplace.picture.drawing import LEAST_ALIKE
+from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
 from gpuplace.picture.outline import outline
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
@@ -31,7 +31,7 @@ from gpuplace.why.rules import RULES
 
 LOG_LINES = 100_000
 """Lines of the log that a page holds."""
-MOST_OPENED = 60
+MOST_OPENED = AUTO_CAP
 """Boxes that a first view has at most; fewer where the canvas has no room for so many."""
 _MOVES = 20_000
 _GROUPS = 5_000
@@ -153,12 +153,19 @@ def _verdicts(view: PlacementView) -> dict[str, Any] | None:
 
 def _nodes(view: PlacementView) -> dict[str, Any]:
     tree = outline(view)
+    paths = [tree.scope_names[scope] for scope in tree.named_scope]
+    names = [name.rpartition("/") for name in track(view.names, len(view), "writing nodes")]
+    elsewhere = [
+        [node, printable(prefix)]
+        for node, ((prefix, _, _), scope) in enumerate(zip(names, tree.scope_of.tolist(), strict=True))
+        if prefix != paths[scope]
+    ]
     return {
-        "name": [
-            None if tree.has_scopes_name(node) else printable(view.names[node].rpartition("/")[2])
-            for node in track(range(len(view)), len(view), "writing nodes")
-        ],
+        "name": [printable(name) for _, _, name in names],
+        "elsewhere": elsewhere,
         "scope": tree.scope_of.tolist(),
+        "strip": "".join(map(str, tree.strip.tolist())) if tree.strip.any() else "",
+        "aside": np.flatnonzero(tree.is_training).tolist(),
         "type": view.op_type.tolist(),
         "request": view.request.tolist(),
         "device": view.device.tolist(),
@@ -178,9 +185,12 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
                     alike[child] = run[0]
     return {
         "name": [printable(tree.name(scope)) for scope in range(len(tree))],
+        "key": list(map(printable, tree.paths)),
+        "path": [printable(tree.scope_names[scope]) for scope in tree.named_scope],
         "parent": tree.parent.tolist(),
         "alike": alike,
-        "added": np.flatnonzero(tree.is_added).tolist(),
+        "added": [scope for scope, name in enumerate(tree.scope_names) if not name],
+        "layers": [scope for scope, is_layer in enumerate(tree.is_layer) if is_layer],
         "shelves": tree.shelves,
         "steps": tree.steps(MOST_OPENED),
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuplace.findings.finding import Finding, Findings
 from gpuplace.tables.blocks import Block, text_block
-from gpuplace.tables.findings import NOTHING, harmless_text, saving_text
+from gpuplace.tables.findings import NOTHING, below, saving_text
 from gpuplace.tables.text import printable
 
 HEADING = "What stands out"
@@ -37,13 +37,12 @@ def finding_blocks(found: Findings) -> list[Block]:
                     ]
                     for one in found
                 ],
-                "look": "prose",
+                "look": "findings",
             }
         )
     else:
         blocks.append(text_block(NOTHING, "status"))
-    told = [harmless_text(found), *found.notes]
-    return [*blocks, *(text_block(text, "faint") for text in told if text)]
+    return [*blocks, *(text_block(text, "faint") for text in below(found))]
 
 
 def _saving(one: Finding, step_time: float) -> Any:

@@ -52,7 +52,7 @@ class _Wrapped:
     def __init__(self, found: Layout, sheet: Sheet, wrapped: Strips) -> None:
         self.found, self.sheet = found, sheet
         self.strip_of = wrapped.strip_of
-        self.sizes = {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}
+        self.sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
         self.crossing = [
             (link.src, link.dst)
             for link in sheet.drawing.links
@@ -211,14 +211,14 @@ def _towards(corner: Point, other: Point) -> Point:
 def _with_shelves(found: Layout, sheet: Sheet) -> Layout:
     """Shelves in rows below the picture."""
     faces = [face for face in sheet.faces if face.box.id in sheet.drawing.shelved]
-    most = max(found.width, sum(face.full_width + _SHELF_GAP for face in faces[:3]))
+    most = max(found.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
     boxes = dict(found.boxes)
     x, y, height, width = 0.0, found.height + _SHELF_GAP, 0.0, found.width
     for face in faces:
-        if x and x + face.full_width > most:
+        if x and x + face.width > most:
             x, y, height = 0.0, y + height + _SHELF_GAP, 0.0
-        boxes[face.box.id] = (x + face.full_width / 2, y + face.full_height / 2)
-        x += face.full_width + _SHELF_GAP
-        height = max(height, face.full_height)
+        boxes[face.box.id] = (x + face.width / 2, y + face.height / 2)
+        x += face.width + _SHELF_GAP
+        height = max(height, face.height)
         width = max(width, x - _SHELF_GAP)
     return replace(found, width=width, height=y + height, boxes=boxes)

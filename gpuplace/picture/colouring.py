@@ -108,6 +108,17 @@ class Colouring:
         width = len(self.categories)
         return np.bincount(box_of * width + self.category, minlength=boxes * width).reshape(boxes, width)
 
+    def strips(self, box_of: np.ndarray, boxes: int, strip: np.ndarray) -> np.ndarray:
+        """[boxes, strips, categories] nodes.
+
+        Args:
+            box_of: [nodes] position of each node's box.
+            boxes: number of boxes.
+            strip: [nodes] the strip of its box that a node counts for.
+        """
+        count = int(strip.max(initial=0)) + 1
+        return self.shares(box_of * count + strip, boxes * count).reshape(boxes, count, len(self.categories))
+
     def totals(self, box_of: np.ndarray, boxes: int) -> list[float] | None:
         """[boxes] sum of the known numbers; None if there are none."""
         if self.values is None:

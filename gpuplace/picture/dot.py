@@ -22,13 +22,12 @@ from collections.abc import Iterable
 
 from gpuplace.picture.colouring import Category
 from gpuplace.picture.drawing import Cluster, Drawing
-from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
+from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
     Face,
     Line,
     Sheet,
-    Tab,
     Wire,
     fill_colour,
     role_colour,
@@ -124,10 +123,7 @@ def dot_text(
         inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
     _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
-    lines += (
-        f"  {src} -> {dst} [style=invis weight=0]"
-        for src, dst in (*scope_constraints(sheet.drawing), *row_constraints(sheet.drawing))
-    )
+    lines += (f"  {src} -> {dst} [style=invis weight=0]" for src, dst in row_constraints(sheet.drawing))
     lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -180,9 +176,7 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
-    if face.bar:
-        rows.insert(1, _bar(face.bar, theme))
-    rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
+    rows[1:1] = [_bar(bar, theme) for bar in face.bars]
     look = face.look
     fill = fill_colour(look, theme)
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]
@@ -212,13 +206,6 @@ def dimmed(text: str, theme: Theme) -> str:
         return "#" + "".join(f"{round(one + (other - one) * _DIM):02x}" for one, other in both)
 
     return _COLOUR.sub(mixed, text)
-
-
-def _tab(tab: Tab, theme: Theme) -> str:
-    colour = theme.copy if tab.has_copies else theme.faint
-    cell = f'<TD><FONT POINT-SIZE="8" COLOR="{colour}">{escape(tab.text)}</FONT></TD>'
-    table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" BGCOLOR="{theme.scope}">'
-    return f"{table}<TR>{cell}</TR></TABLE>"
 
 
 def _stripes(look: Look) -> str:

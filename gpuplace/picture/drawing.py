@@ -1,17 +1,16 @@
-"""What a picture shows, before it is drawn: boxes, edges, stubs and a legend, never more than a few hundred of them.
+"""What a picture shows, before it is drawn: boxes, edges and a legend, never more than a few hundred boxes.
 
 ::
 
     PlacementView ──scopes──> which scopes are open ──> boxes (ops, closed scopes, bundles) ──> edges between boxes
-                              as asked, or as many                                            └─> stubs, where a long
-                              as fit below the cap                                                edge would cross all
+                              as asked, or as many
+                              as fit below the cap
 
 - A closed scope is one box with its number of nodes and the share of each device.
 - Where even that is too much, equal sibling scopes (towers, layers) become one *bundle*, and so do ops of one type
   on one device in one scope. A bundle opens like a scope.
-- Many edges between two boxes are one edge with counts. In larger pictures an edge from one open top-level scope to
-  another is cut into two labelled stubs: without those long edges a training graph is laid out in hundredths of a
-  second.
+- Many edges between two boxes are one edge with counts. Between the layers of a model only the forward flow and copies
+  between devices are drawn: without gradients a training graph is laid out in hundredths of a second.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ __all__ = [
     "Cluster",
     "Drawing",
     "Link",
-    "Stub",
     "draw",
     "link_of",
     "links_of",
@@ -51,10 +49,6 @@ BUNDLE_FROM: int = _FOLDING["bundle_from"]
 """Boxes from which what is alike becomes a bundle."""
 LEAST_ALIKE: int = _FOLDING["least_alike"]
 """Boxes that are one bundle, at the least."""
-STUB_FROM = 25
-"""Boxes from which edges between open top-level scopes are cut into stubs."""
-FAN = 4
-"""Lines that a closed top-level scope may have to boxes inside others before they are cut too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +120,12 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Stub:
-    """One end of edges that are not drawn through."""
-
-    id: str
-    box: str
-    """The box it hangs on."""
-    other: int
-    """Top-level scope at the other end."""
-    label: str
-    is_outgoing: bool
-    edges: int
-    copies: int
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """A picture as records."""
 
     boxes: tuple[Box, ...]
     clusters: tuple[Cluster, ...]
     links: tuple[Link, ...]
-    stubs: tuple[Stub, ...]
     legend: tuple[tuple[str, int], ...]
     """``(full device name, nodes)`` of the whole graph, all devices of the machine, in the legend's order."""
     opened: tuple[str, ...]
@@ -162,6 +140,8 @@ class Drawing:
     guilty: int
     shelved: frozenset[str]
     """Ids of the closed shelves of bookkeeping; nothing is tied to them."""
+    backward: bool
+    """Whether lines of gradients and updates are drawn between the layers of a model, too."""
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
@@ -176,7 +156,7 @@ def draw(
     *,
     cap: int = AUTO_CAP,
     hard_cap: int = HARD_CAP,
-    stub_from: int = STUB_FROM,
+    backward: bool = False,
 ) -> Drawing:
     """Decides what a picture of a placement shows.
 
@@ -185,7 +165,7 @@ def draw(
         opened: paths of scopes and keys of bundles to open; None opens as many as fit.
         cap: boxes, for None.
         hard_cap: boxes, whatever is asked.
-        stub_from: boxes from which long edges are cut.
+        backward: whether lines of gradients and updates are drawn between the layers of a model, too.
     """
     view = view_of(placement)
     tree = outline(view)
@@ -198,13 +178,12 @@ def draw(
     if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
-    links, stubs = links_of(view, tree, boxes, box_of, is_cut=len(boxes) >= stub_from)
+    links = links_of(view, tree, boxes, box_of, backward=backward)
     order = sorted(view.counts, key=lambda device: device_style(device).order)
     return Drawing(
         boxes=tuple(boxes),
         clusters=tuple(_clusters(tree, scopes, boxes)),
         links=tuple(links),
-        stubs=tuple(stubs),
         legend=tuple((device, view.counts[device]) for device in order),
         opened=tuple(
             sorted(
@@ -219,6 +198,7 @@ def draw(
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
         shelved=frozenset(f"s{shelf}" for shelf in tree.shelves) & {box.id for box in boxes},
+        backward=backward,
         box_of=box_of,
         view=view,
     )
@@ -235,7 +215,7 @@ class _Boxes:
         self.groups: list[tuple[str, str, list[int], int]] = []  # kind, key, scopes or nodes, cluster
         members: dict[int, list[int]] = {}
         inside: dict[int, list[int]] = {}
-        for scope in dict.fromkeys(self.shown[self.closed].tolist()):
+        for scope in np.unique(self.shown[self.closed]).tolist():  # in the order of the flow
             inside.setdefault(int(tree.parent[scope]), []).append(scope)
         open_nodes = np.flatnonzero(~self.closed)
         for node, scope in zip(open_nodes.tolist(), self.shown[open_nodes].tolist(), strict=True):
@@ -371,8 +351,8 @@ def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list
 
 
 def links_of(
-    view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, *, is_cut: bool = False
-) -> tuple[list[Link], list[Stub]]:
+    view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, *, backward: bool = False
+) -> list[Link]:
     """The lines between boxes; none between a shelf and what is not on it.
 
     Args:
@@ -380,35 +360,33 @@ def links_of(
         tree: its scopes.
         boxes: the boxes.
         box_of: [nodes] position of each node's box.
-        is_cut: whether lines from one open top-level scope to another are cut into stubs.
+        backward: whether lines of gradients and updates are drawn between the layers of a model, too.
     """
     if not len(view.src):
-        return [], []
+        return []
     count = len(boxes)
     src, dst = box_of[view.src], box_of[view.dst]
     shelf = tree.shelf_of[tree.scope_of]
-    between = np.flatnonzero((src != dst) & (shelf[view.src] == shelf[view.dst]))
+    is_shown = (src != dst) & (shelf[view.src] == shelf[view.dst])
+    if not backward:
+        # Between layers the flow is forward: waiting and gradients are lines within a layer alone, but for copies.
+        is_layer = np.array([box.kind == "scope" and tree.is_layer[tree.index[box.name]] for box in boxes])
+        is_aside = (
+            tree.is_training[view.src] | tree.is_training[view.dst] | (view.is_control & tree.has_layers)
+        )
+        cluster = np.array([box.cluster for box in boxes])
+        is_inside = (cluster[src] == cluster[dst]) & ~(is_layer[src] & is_layer[dst]) & (cluster[src] != ROOT)
+        is_shown &= ~is_aside | view.is_copy | is_inside
+    between = np.flatnonzero(is_shown)
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
-    pairs = np.stack(np.divmod(codes, count), axis=1)
-    tops = _tops(tree, boxes, pairs) if is_cut else [ROOT] * count
-    links: list[Link] = []
-    stubs: dict[tuple[int, int, bool], list[np.ndarray]] = {}
-    for k, (first, second) in enumerate(pairs.tolist()):
-        edges = between[order[starts[k] : starts[k + 1]]]
-        if tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
-            for key in ((first, tops[second], True), (second, tops[first], False)):
-                stubs.setdefault(key, []).append(edges)
-            continue
-        links.append(link_of(view, boxes[first].id, boxes[second].id, edges))
-    found = []
-    for (box, other, is_outgoing), parts in stubs.items():
-        cut = np.concatenate(parts)
-        copies = sum(copy.runs for copy in view.copies_along(cut))
-        end = f"{boxes[box].id}_{'to' if is_outgoing else 'from'}_{other}"
-        found.append(Stub(end, boxes[box].id, other, tree.name(other), is_outgoing, len(cut), copies))
-    return links, found
+    return [
+        link_of(
+            view, boxes[code // count].id, boxes[code % count].id, between[order[starts[k] : starts[k + 1]]]
+        )
+        for k, code in enumerate(codes.tolist())
+    ]
 
 
 def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
@@ -434,26 +412,3 @@ def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
         tensor=view.tensor_of(*only) if only is not None else None,
         name=name,
     )
-
-
-def _tops(tree: ScopeTree, boxes: list[Box], pairs: np.ndarray) -> list[int]:
-    """[boxes] top-level scope of each box, for the cutting of edges; `ROOT` for those whose edges are not cut.
-
-    A closed top-level scope is a box like others, unless its lines would fan out into the insides of other scopes.
-    """
-    tops = [_top_level(tree, box.cluster) for box in boxes]
-    is_inside = np.array(tops)[pairs] != ROOT
-    fan = np.bincount(
-        np.concatenate((pairs[is_inside[:, 1], 0], pairs[is_inside[:, 0], 1])), minlength=len(boxes)
-    )
-    for i, box in enumerate(boxes):
-        if tops[i] == ROOT and box.kind == "scope" and fan[i] > FAN:
-            tops[i] = int(box.id[1:])
-    return tops
-
-
-def _top_level(tree: ScopeTree, scope: int) -> int:
-    """The outermost open scope around a cluster, `ROOT` at the top."""
-    while scope != ROOT and tree.parent[scope] != ROOT:
-        scope = int(tree.parent[scope])
-    return scope

@@ -77,8 +77,7 @@ def by_device(drawing: Drawing) -> Drawing:
         drawing,
         boxes=tuple(boxes),
         clusters=(),
-        links=tuple(links_of(view, outline(view), boxes, part_of)[0]),
-        stubs=(),
+        links=tuple(links_of(view, outline(view), boxes, part_of, backward=drawing.backward)),
         shelved=frozenset(box.id for box in boxes if whole_of(box.id) in drawing.shelved),
         box_of=part_of,
         whole=drawing,
@@ -110,7 +109,7 @@ def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
                 "isLast": face.box.id in sheet.drawing.shelved,
                 "classes": list(face.classes),
                 "lines": _lines(face, sheet.drawing),
-                "bar": [[fill_colour(look, LIGHT), count] for look, count in face.bar],
+                "bars": [[[fill_colour(look, LIGHT), count] for look, count in bar] for bar in face.bars],
                 "fill": fill_colour(face.look, LIGHT),
                 "corners": face.corners,
                 "outlines": face.outlines,
@@ -166,8 +165,7 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
                 role = "fill" if face.look is not None else "faint"
                 told = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
                 lines.append([told, _SMALL, role_colour(role, LIGHT, face.look), False])
-            if face.bar:
-                lines.append([_BAR])
+            lines += [[_BAR, strip] for strip in range(len(face.bars))]
     return lines
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
-from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
+from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.strips import ONE_STRIP, Strips, gaps, strips
 from gpuplace.tables.scopes import ROOT
@@ -54,7 +54,7 @@ class Layout:
     width: float
     height: float
     boxes: dict[str, tuple[float, float]]
-    """Id of a box -> the middle of it and its tabs."""
+    """Id of a box -> its middle."""
     clusters: dict[int, dict[int, Frame]]
     """Scope -> strip -> its frame there: one, unless the picture is cut within the scope."""
     routes: dict[tuple[str, str], Route]
@@ -67,7 +67,7 @@ def wrapping(
     """How a picture is wrapped for a canvas (width and height in points); only one from top to bottom is."""
     if canvas is None or direction != "TB":
         return ONE_STRIP
-    sizes = {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}
+    sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
     return strips(sheet.drawing, sizes, canvas, is_tight=is_tight)
 
 
@@ -99,7 +99,7 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         inside: dict[int, list[str]] = {}
         for face in sheet.faces:
             if face.box.id not in drawing.shelved and strip_of.get(face.box.id, 0) == strip:
-                size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
+                size = f"width={face.width / _INCH:.4f} height={face.height / _INCH:.4f}"
                 inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
         shown = _around(drawing.clusters, inside)
         clusters = tuple(cluster for cluster in drawing.clusters if cluster.scope in shown)
@@ -110,7 +110,7 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
             lines.append("  }")
     links = ((link.src, link.dst) for link in drawing.links)
     lines += [f"  {src} -> {dst}" for src, dst in links if strip_of.get(src) == strip_of.get(dst)]
-    constraints = (*scope_constraints(drawing), *row_constraints(drawing), *wrapped.rows)
+    constraints = (*row_constraints(drawing), *wrapped.rows)
     lines += [
         f"  {src} -> {dst} [style=invis weight=0]"
         for src, dst in constraints

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from gpuplace.picture.colouring import Category, Colouring, colouring
-from gpuplace.picture.drawing import Box, Drawing, Link, Stub
+from gpuplace.picture.drawing import Box, Drawing, Link
 from gpuplace.picture.marks import NO_MARKS, Marks
+from gpuplace.picture.outline import STRIPS, outline
 from gpuplace.picture.text_width import fitted, text_width
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import PAPER, Look, Theme, device_style
@@ -33,7 +34,6 @@ __all__ = [
     "Face",
     "Line",
     "Sheet",
-    "Tab",
     "Wire",
     "fill_colour",
     "legend_text",
@@ -46,13 +46,9 @@ __all__ = [
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
-FOLDED_WIDTH = 140.0
+FOLDED_WIDTH = 168.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
-TAB_SIZE, TAB_HEIGHT = 8.5, 12.0
-"""Points of a tab's text, and of the tab."""
-_TABS = 3
-"""Tabs above a box, and below it; of more the rest is one."""
 _STEP = 8.0
 """Widths are multiples of this, so that a letter more or less changes no layout."""
 _PAD_X: float = _BOX["pad_x"]
@@ -91,23 +87,13 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
-    """A line above or below a box that stands for edges from or to another scope, which are not drawn through."""
-
-    id: str
-    text: str
-    tip: str
-    has_copies: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Face:
     """What is seen of a box."""
 
     box: Box
     lines: tuple[Line, ...]
-    bar: tuple[tuple[Look, int], ...]
-    """Shares of a folded box, below its first line; empty for an op."""
+    bars: tuple[tuple[tuple[Look, int], ...], ...]
+    """Shares of a folded box, below its first line: one for each strip that has nodes; none for an op."""
     look: Look | None
     """Fill of an op's box; None for a folded one."""
     corners: str
@@ -122,21 +108,8 @@ class Face:
     width: float
     """In points."""
     height: float
-    above: tuple[Tab, ...] = ()
-    below: tuple[Tab, ...] = ()
     is_dim: bool = False
     """Whether nothing of it is in the trace that is shown."""
-
-    @property
-    def full_width(self) -> float:
-        """With the tabs, in points."""
-        tabs = (*self.above, *self.below)
-        return max([self.width, *(_rounded(text_width(tab.text, TAB_SIZE) + 10) for tab in tabs)])
-
-    @property
-    def full_height(self) -> float:
-        """With the tabs, in points."""
-        return self.height + TAB_HEIGHT * (len(self.above) + len(self.below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +203,11 @@ def legend_text(sheet: Sheet) -> str:
 
 def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
     count = len(drawing.boxes)
-    share = colour.shares(drawing.box_of, count)
+    share = colour.strips(drawing.box_of, count, outline(drawing.view).strip)
     totals = colour.totals(drawing.box_of, count)
     found = _per_box(drawing, marks.found)
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
-    above, below = _tabs(drawing, is_outgoing=False), _tabs(drawing, is_outgoing=True)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (found[i], moved[i], path[i])
@@ -246,37 +218,7 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
         else:
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
             faces.append(_folded(colour, box, share[i], total, extra))
-        if box.id in above or box.id in below:
-            faces[-1] = replace(faces[-1], above=above.get(box.id, ()), below=below.get(box.id, ()))
     return faces
-
-
-def _tabs(drawing: Drawing, *, is_outgoing: bool) -> dict[str, tuple[Tab, ...]]:
-    """Id of a box -> its tabs, those of most edges first."""
-    by_box: dict[str, list[Stub]] = {}
-    for stub in drawing.stubs:
-        if stub.is_outgoing == is_outgoing:
-            by_box.setdefault(stub.box, []).append(stub)
-    found = {}
-    for box, stubs in by_box.items():
-        stubs.sort(key=lambda stub: (-stub.edges, stub.other))
-        kept = stubs if len(stubs) <= _TABS else stubs[: _TABS - 1]
-        tabs = [_tab(stub.id, stub.label, stub.edges, stub.copies, is_outgoing) for stub in kept]
-        if rest := stubs[len(kept) :]:
-            edges, copies = sum(stub.edges for stub in rest), sum(stub.copies for stub in rest)
-            labels = ", ".join(stub.label for stub in rest)
-            tabs.append(_tab(rest[0].id, labels, edges, copies, is_outgoing, f"{len(rest)} more"))
-        found[box] = tuple(tabs)
-    return found
-
-
-def _tab(identity: str, scopes: str, edges: int, copies: int, is_outgoing: bool, short: str = "") -> Tab:
-    name = short or shortened(scopes, 20)
-    text = f"→ {name} ({edges:,})" if is_outgoing else f"{name} → ({edges:,})"
-    told = f"{counted(edges, 'edge')} {'to' if is_outgoing else 'from'} {scopes}"
-    if copies:
-        told += f", {counted(copies, 'copy', 'copies')} between devices"
-    return Tab(identity, text, told, bool(copies))
 
 
 def _per_box(drawing: Drawing, nodes: np.ndarray | None) -> list[int]:
@@ -307,11 +249,14 @@ def _op(
     said = colour.texts(node)
     if said:
         lines.append(Line(((said, "fill"),)))
-    width = 0.0
+    # As wide on a GPU as on the CPU, so that a switch that moves it leaves the layout.
+    width = text_width(" · ".join(filter(None, (shortened(box.op_type, LABEL_WIDTH), "GPU:0"))), _SMALL)
     if request:
         asked = shortened(request, LABEL_WIDTH)
         told = words("asked_unmet" if box.unmet else "asked", request=asked)
-        width = text_width(words("asked_unmet", request=asked), _SMALL)  # equally wide with either
+        width = max(
+            width, text_width(words("asked_unmet", request=asked), _SMALL)
+        )  # equally wide with either
         lines.append(Line(((told, "fill"),)))
     stroke, pen = "frame", _PEN
     classes = ["op", "blank"] if look.fill == PAPER else ["op"]
@@ -364,12 +309,15 @@ def _folded(
     colour: Colouring, box: Box, share: np.ndarray, total: str | None, extra: tuple[int, int, int]
 ) -> Face:
     found, moved, path = extra
-    order = np.argsort(-share, kind="stable")
-    shares = [(colour.categories[k], int(share[k])) for k in order.tolist() if share[k]]
+    is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
+    shares = _ordered(colour, share.sum(axis=0))
+    strips = [
+        tuple((category.look, number) for category, number in _ordered(colour, strip)) for strip in share
+    ]
+    bars = () if is_plain else tuple(filter(None, strips))
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
     width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
-    is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
     if total is not None:
         told = words("in_all", total=total)
     else:
@@ -407,7 +355,7 @@ def _folded(
     return Face(
         box,
         tuple(lines),
-        () if is_plain else tuple((category.look, number) for category, number in shares),
+        bars,
         None,
         "round",
         2 if box.kind == "bundle" else 1,
@@ -417,8 +365,14 @@ def _folded(
         tuple(classes),
         "\n".join(tip),
         width,
-        sum(line.height for line in lines) + BAR_HEIGHT + 3 + 2 * _PAD_Y,
+        sum(line.height for line in lines) + (BAR_HEIGHT + 3) * len(bars) + 2 * _PAD_Y,
     )
+
+
+def _ordered(colour: Colouring, share: np.ndarray) -> list[tuple[Category, int]]:
+    """Categories with their nodes, the most frequent first."""
+    order = np.argsort(-share, kind="stable")
+    return [(colour.categories[k], int(share[k])) for k in order.tolist() if share[k]]
 
 
 def _share_text(box: Box) -> str:
@@ -542,6 +496,8 @@ def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
         notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
         notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
+    if outline(drawing.view).is_training.any():
+        notes.append(("plain", words("note_strips", strips=", ".join(STRIPS))))
     if drawing.nodes > len(drawing.boxes):
         boxes = counted(len(drawing.boxes), "box", "boxes")
         notes.append(("plain", words("note_folded", nodes=counted(drawing.nodes, "node"), boxes=boxes)))

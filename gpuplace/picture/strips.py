@@ -23,12 +23,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuplace.picture.drawing import Drawing
-from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
+from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.tables.scopes import ROOT
 
 __all__ = ["ONE_STRIP", "Strips", "gaps", "ranks", "strips"]
 
-_GAPS = {False: (16.0, 28.8), True: (9.0, 20.0)}
+_GAPS = {False: (16.0, 28.8), True: (9.0, 18.0)}
 """Points between boxes, and between ranks; whether they are tight."""
 _STRIP_GAP = 30.0
 _MOST = 8
@@ -79,7 +79,7 @@ def strips(
     if drawing.shelved:
         canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - rank_gap)
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
-    above = [*scope_constraints(drawing), *row_constraints(drawing)]
+    above = row_constraints(drawing)
     pairs = [(link.src, link.dst) for link in drawing.links] + above
     rank_of = ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}

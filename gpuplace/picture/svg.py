@@ -19,12 +19,9 @@ from gpuplace.picture.label_placement import Rectangle, place_labels, sampled
 from gpuplace.picture.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
-    TAB_HEIGHT,
-    TAB_SIZE,
     Face,
     Line,
     Sheet,
-    Tab,
     Wire,
     fill_colour,
     role_colour,
@@ -182,9 +179,6 @@ class _Writer:
     def _face(self, face: Face) -> None:
         theme, box = self.theme, face.box
         x, y = self.layout.boxes[box.id]
-        self._tabs(face.above, x, y - face.full_height / 2, face)
-        y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
-        self._tabs(face.below, x, y + face.height / 2, face)
         fill = fill_colour(face.look, theme)
         dash = f' stroke-dasharray="{_UNMET_DASH}"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
@@ -203,21 +197,6 @@ class _Writer:
         inside += self._lines(face, x, y - face.height / 2)
         self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside, face.is_dim)
 
-    def _tabs(self, tabs: tuple[Tab, ...], x: float, y: float, face: Face) -> None:
-        """Edges to and from other scopes, on a strip of paper that hangs on the box."""
-        theme = self.theme
-        if not tabs:
-            return
-        width, height = face.full_width, TAB_HEIGHT * len(tabs)
-        strip = _outline(x, y + height / 2, width - 8, height, "square")
-        self.parts.append(
-            f'<path class="tabs" fill="{theme.background}" stroke="{theme.edge}" stroke-width="0.5" d="{strip}"/>\n'
-        )
-        for number, tab in enumerate(tabs):
-            colour = theme.copy if tab.has_copies else theme.faint
-            text = _words(x, y + number * TAB_HEIGHT + 9, tab.text, TAB_SIZE, colour, anchor="middle")
-            self._group(tab.id, "node stub", tab.id, tab.tip, [text], face.is_dim)
-
     def _hatch(self, look: Look | None) -> str:
         return look.pattern if self.patterns and look is not None else ""
 
@@ -235,8 +214,8 @@ class _Writer:
         found = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
-            if face.bar and number == 1:
-                found.append(self._bar(face, x, y + 1))
+            for bar in face.bars if number == 1 else ():
+                found.append(self._bar(face, bar, x, y + 1))
                 y += BAR_HEIGHT + 3
             found.append(self._line(line, x, y + line.size, face.look))
             y += line.height
@@ -244,7 +223,7 @@ class _Writer:
 
     @staticmethod
     def _content(face: Face) -> float:
-        return sum(line.height for line in face.lines) + (BAR_HEIGHT + 3 if face.bar else 0)
+        return sum(line.height for line in face.lines) + (BAR_HEIGHT + 3) * len(face.bars)
 
     def _line(self, line: Line, x: float, y: float, look: Look | None) -> str:
         (text, role), *more = line.spans
@@ -258,16 +237,16 @@ class _Writer:
         place = f'text-anchor="middle" x="{x:.1f}" y="{y:.1f}" font-size="{line.size:g}"'
         return f'<text xml:space="preserve" {place}>{spans}</text>\n'
 
-    def _bar(self, face: Face, x: float, y: float) -> str:
+    def _bar(self, face: Face, bar: tuple[tuple[Look, int], ...], x: float, y: float) -> str:
         """Segments as wide as each category's share, the small ones wide enough to be seen."""
         width = face.width - 24
         left = x - width / 2
-        counts = np.array([count for _, count in face.bar], dtype=float)
+        counts = np.array([count for _, count in bar], dtype=float)
         shares = np.maximum(counts / counts.sum() * width, min(4.0, width / len(counts)))
         shares *= width / shares.sum()
         parts = []
         at = left
-        for (look, _), share in zip(face.bar, shares.tolist(), strict=True):
+        for (look, _), share in zip(bar, shares.tolist(), strict=True):
             place = f'x="{at:.1f}" y="{y:.1f}" width="{share:.1f}" height="{BAR_HEIGHT:g}"'
             parts.append(f'<rect {place} fill="{fill_colour(look, self.theme)}"/>')
             hatch = self._hatch(look)
@@ -316,7 +295,7 @@ class _Writer:
         boxes = []
         for face in self.sheet.faces:
             x, y = self.layout.boxes[face.box.id]
-            wide, high = face.full_width / 2, face.full_height / 2
+            wide, high = face.width / 2, face.height / 2
             boxes.append((x - wide, y - high, x + wide, y + high))
         for cluster in self.sheet.drawing.clusters:
             for left, top, _, _ in self.layout.clusters[cluster.scope].values():

@@ -36,7 +36,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.allocator_text import oom_message
-from gpuplace.memory.interrupts import accounted
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
@@ -277,8 +276,6 @@ class PlanMaker:
         environment = self.environment(backends, resources or self._resources)
         code = plan_code(schedule, environment, form)
         self._codes.add(code)
-        if form.lane is None and any(backend.memory is not None for backend in backends.values()):
-            code.function = accounted(code.function)
         return code
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:

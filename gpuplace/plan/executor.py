@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.numerics.float_state import enter, leave
 from gpuplace.plan.codegen.functions import PlanCode
@@ -65,7 +66,7 @@ class Plan:
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
-        if isinstance(error, DeadlineExceededError):
+        if isinstance(error, DeadlineExceededError) or is_of_signal_handler(error):
             return error
         code = code or self.code
         frame = self.frame_of(error.__traceback__, code)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.kernels.compute import bind
 from gpuplace.numerics.fused.one_kernel import OneKernel
@@ -69,6 +70,7 @@ def fused_function(step: FusedStep, xp: Any, functions: Sequence[Callable[..., A
             try:
                 values[one.outputs[0]] = function(*given)
             except Exception as error:
+                raise_of_signal_handler(error)
                 raise FailedStep(one, given) from error
         made = tuple([values[slot] for slot in step.outputs])
         return made if len(made) > 1 else made[0]

@@ -27,9 +27,9 @@ from dataclasses import replace
 from typing import Any
 
 from gpuplace.backends.workers import Workers
+from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import CancelledError
 from gpuplace.kernels.cancellation import Cancellation, acquire, limited, step_limits
-from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.numerics.float_state import enter, leave
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
@@ -145,6 +145,9 @@ class ParallelPlan(Plan):
             except _Stopped:
                 return None
             except Exception as error:
+                if is_of_signal_handler(error):
+                    exchange.fail()
+                    raise
                 if exchange.stopped and isinstance(error, CancelledError):
                     return None
                 failures.append(self._failure_in(lane, error))
@@ -161,16 +164,15 @@ class ParallelPlan(Plan):
         try:
             if step is not None and not step.register(cancellation, cancellation.cancel):
                 cancellation.cancel()  # other tasks have given the step up
-            with ACCOUNTING:
-                for lane in range(1, len(self.codes)):
-                    pending.append(self._workers.start(run_lane, lane))
-                    ended.append(threading.Lock())
-                    ended[-1].acquire()
-                    pending[-1].add_done_callback(lambda _, lock=ended[-1]: lock.release())
-                fetched = run_lane(0)
-                for number, future in enumerate(pending):
-                    acquire(ended[number])
-                    future.result()
+            for lane in range(1, len(self.codes)):
+                pending.append(self._workers.start(run_lane, lane))
+                ended.append(threading.Lock())
+                ended[-1].acquire()
+                pending[-1].add_done_callback(lambda _, lock=ended[-1]: lock.release())
+            fetched = run_lane(0)
+            for number, future in enumerate(pending):
+                acquire(ended[number])
+                future.result()
         except BaseException:  # the caller was interrupted, or no thread could be started
             exchange.fail()
             for future in pending:  # to the end of the node that each computes

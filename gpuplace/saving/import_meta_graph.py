@@ -39,6 +39,7 @@ def import_meta_graph(
 
     Raises:
         ValueError: inputs have to be given, or the graph is invalid.
+        InvalidArgumentError: a collection is invalid.
         OSError: the file does not exist, or holds no meta graph.
     """
     return import_with_elements(meta_graph_or_file, clear_devices, import_scope, **kwargs)[0]

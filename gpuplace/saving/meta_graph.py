@@ -10,11 +10,13 @@ Source: tensorflow/python/framework/meta_graph.py and tensorflow/python/training
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace import tf_logging
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -393,6 +395,7 @@ def import_scoped_meta_graph_with_return_elements(
 
     Raises:
         ValueError: inputs have to be given, or the graph is invalid.
+        InvalidArgumentError: a collection is invalid.
         OSError: the file does not exist, or holds no meta graph.
     """
     meta_graph = meta_graph_or_file
@@ -445,7 +448,13 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
         return
     values = getattr(definition, kind).value
     functions = _proto_functions.get(key)
-    if functions is not None and kind == "bytes_list":
+    try:
+        if key in _VARIABLE_COLLECTIONS and kind != "bytes_list":
+            raise ValueError(f"it holds {kind}, not variables")
+        if functions is None or kind != "bytes_list":
+            for value in values:
+                graph.add_to_collection(key, _collected(graph, value, kind, scope))
+            return
         is_variable = key in _VARIABLE_COLLECTIONS
         for value in values:
             if not is_variable or value not in made:
@@ -454,18 +463,25 @@ def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, mad
                     message.trainable = key == GraphKeys.TRAINABLE_VARIABLES
                 made[value] = functions.from_proto(message, import_scope=scope)
             graph.add_to_collection(key, made[value])
-        return
-    for value in values:
-        if kind == "node_list":
-            value = graph.as_graph_element(prepend_name_scope(value, scope))
-        elif kind == "int64_list":
-            value = int(value)
-        elif kind == "bytes_list":
-            try:
-                value = prepend_name_scope(value, scope) if scope else value
-            except UnicodeDecodeError:  # no name
-                pass
-        graph.add_to_collection(key, value)
+    except (DecodeError, KeyError, ValueError) as error:
+        because = error.args[0] if isinstance(error, KeyError) and error.args else error
+        raise InvalidArgumentError.of(
+            f"Cannot import the collection {key} of a meta graph: {because}",
+            hint="is the file complete? Export the meta graph again, or leave the collection out with "
+            "restore_collections_predicate",
+        ) from None
+
+
+def _collected(graph: Graph, value: Any, kind: str, scope: str) -> Any:
+    """An item of a collection that does not hold messages."""
+    if kind == "node_list":
+        return graph.as_graph_element(prepend_name_scope(value, scope))
+    if kind == "int64_list":
+        return int(value)
+    if kind == "bytes_list" and scope:
+        with contextlib.suppress(UnicodeDecodeError):  # it is no name
+            return prepend_name_scope(value, scope)
+    return value
 
 
 def _says_trainable(meta_graph: Any) -> bool:

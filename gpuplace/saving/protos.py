@@ -134,7 +134,7 @@ def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = N
     graph = get_default_graph()
 
     def element(name: str) -> Any:
-        return graph.as_graph_element(prepend_name_scope(name, import_scope)) if name else None
+        return graph.as_graph_element(prepend_name_scope(name, import_scope))
 
     info = None
     if variable_def.HasField("save_slice_info_def"):
@@ -148,8 +148,8 @@ def fill_variable(variable: Any, variable_def: Any, import_scope: str | None = N
     variable._take(
         element(variable_def.variable_name),
         initializer=element(variable_def.initializer_name),
-        initial_value=element(variable_def.initial_value_name),
-        snapshot=element(variable_def.snapshot_name),
+        initial_value=element(variable_def.initial_value_name) if variable_def.initial_value_name else None,
+        snapshot=element(variable_def.snapshot_name) if variable_def.snapshot_name else None,
         trainable=variable_def.trainable,
         synchronization=VariableSynchronization(variable_def.synchronization),
         aggregation=VariableAggregation(variable_def.aggregation),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuplace import tf_logging
+from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.files.file_system import read_bytes
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
@@ -273,17 +274,33 @@ def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
 
 
 def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict[str, str]:
-    """Names of tensors that are paths of files -> where these files are now."""
+    """Names of tensors that are paths of files -> where these files are now.
+
+    Raises:
+        DataLossError: what is said of an asset cannot be read.
+        InvalidArgumentError: a name of a file leads out of the folder of assets.
+    """
     assets = list(meta_graph.asset_file_def)
     if not assets and ASSETS_KEY in meta_graph.collection_def:
         entries = meta_graph.collection_def[ASSETS_KEY].any_list.value
-        assets = [AssetFileDef.FromString(entry.value) for entry in entries]
-    return {
-        prepend_name_scope(asset.tensor_info.name, import_scope): os.path.join(
-            folder, ASSETS_DIRECTORY, asset.filename
-        )
-        for asset in assets
-    }
+        try:
+            assets = [AssetFileDef.FromString(entry.value) for entry in entries]
+        except DecodeError as error:
+            raise DataLossError.of(
+                f"Cannot parse an asset of the SavedModel in {folder}: {error}",
+                hint="is the file complete? Export the model again, or copy this one again",
+            ) from None
+    found = {}
+    for asset in assets:
+        name = os.path.normpath(asset.filename)
+        if os.path.isabs(name) or name.split(os.sep)[0] in (os.curdir, os.pardir):
+            raise InvalidArgumentError.of(
+                f"The SavedModel in {folder} names a file outside of its assets: {asset.filename!r}",
+                hint="load only models that you trust; a model that was exported has its assets in its own folder",
+            )
+        path = os.path.join(folder, ASSETS_DIRECTORY, name)
+        found[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
+    return found
 
 
 def main_op() -> Operation:

@@ -42,7 +42,6 @@ from gpuplace.kernels.cancellation import limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.memory.process_state import session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
@@ -295,9 +294,6 @@ class BaseSession:
             self._plans = {}
             self._maker.close()
             self._resources.clear()
-            for backend in self._maker.backends.values():
-                if backend.memory is not None:
-                    backend.memory.collect()
 
     def as_default(self) -> Pushed[Any]:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end.
@@ -444,8 +440,10 @@ class BaseSession:
     ) -> list[Any]:
         """Runs as ``options`` ask for with a target; only ``FULL_TRACE`` traces, as with TensorFlow's servers."""
         is_traced = run_metadata is not None and asked.trace_level == FULL_TRACE
-        plan: Any = self._plan(signature, PlanOptions(is_traced))
-        with limited(step_limits(asked.limit_ms, self._graph, self._release)):
+        with limited(
+            step_limits(asked.limit_ms, self._graph, self._release)
+        ):  # tasks take up a plan within it, too
+            plan: Any = self._plan(signature, PlanOptions(is_traced))
             if run_metadata is None:
                 return list(plan.run(values))
             wants_graphs = bool(getattr(options, "output_partition_graphs", False))
@@ -459,7 +457,7 @@ class BaseSession:
             plan = plans.get(key)
             if plan is not None:
                 return plan
-        with self._lock, without_garbage_collection(), ACCOUNTING:
+        with self._lock, without_garbage_collection():
             self._check_open()
             version = self._graph._version
             if not self._placer.place_pruned:

@@ -174,11 +174,18 @@ class _Edges:
     """The nodes before and after each node; data and control edges alike."""
 
     def __init__(self, view: NodeColumns) -> None:
-        self.inputs = _neighbours(view.dst, view.src, len(view))
-        self.consumers = _neighbours(view.src, view.dst, len(view))
+        self.inputs = neighbours(view.dst, view.src, len(view))
+        self.consumers = neighbours(view.src, view.dst, len(view))
 
 
-def _neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
+def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
+    """Return for each node those at the other ends of its edges, in the order of the edges.
+
+    Args:
+        of: [edges] the node that an edge is listed for.
+        other: [edges] its other end.
+        count: number of nodes.
+    """
     order = np.argsort(of, kind="stable")
     ends = np.searchsorted(of[order], np.arange(count + 1)).tolist()
     ordered = other[order].tolist()

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.advisor.steps.advise import advise
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.cost.batches import batch_of
 from gpuplace.cost.estimate import estimate
 from gpuplace.cost.grid import fed_shapes, grid_row
@@ -166,6 +167,7 @@ class Answers:
             row["release"] = resolve(setting.release, asked.model.release)
             row.update(asked.answer(setting._replace(release=row["release"])))
         except Exception as error:  # whatever goes wrong in a case is what its row says
+            raise_of_signal_handler(error)
             row["error"], row["message"] = type(error).__name__, str(error)
         row["seconds"] = time.perf_counter() - begin
         return row

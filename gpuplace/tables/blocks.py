@@ -2,10 +2,10 @@
 
 A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code`` (``copy``: what its
 button says), ``buttons``, ``fields``, ``progress``, ``nodes``, ``picture``, ``table`` or ``side`` (lists of blocks,
-beside each other where there is room). The ``look`` of a table is ``short``, for many bars, or ``prose``, for sentences
-in its last column. A cell of a table is a text, the look of a device, ``{"chips": [look, ...]}``,
-``{"node": name}``, ``{"strong": text}``, ``{"text": text, "code": program text}``,
-``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share, part, label], ...], "text": ...}``.
+beside each other where there is room). The ``look`` of a table is ``short``, for many bars, ``prose``, for sentences in
+its last column, or ``findings``, for sentences and code in narrow places too. A cell of a table is a text, the look of
+a device, ``{"chips": [look, ...]}``, ``{"node": name}``, ``{"strong": text}``, ``{"text": text, "code": program
+text}``, ``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share, part, label], ...], "text": ...}``.
 ``gpuplace/web/widgets/panel_view.js`` draws them.
 
 >>> text_block("Nothing is wrong.", "status")

@@ -3,13 +3,13 @@
 >>> from gpuplace.findings.finding import Finding, Findings
 >>> cause, fix = "GPU:1 has nothing to do.", "Build 2 towers."
 >>> one = Finding("idle GPU", "GPU:1 is idle", cause, fix, "...", (), ("GPU:1",), 0.01)
->>> print(findings_text(Findings((one,), 0.04, (("saver", 7),))))
+>>> print(findings_text(Findings((one,), 0.04, (("savers", 7),))))
 What stands out:
 1. GPU:1 is idle (saves 10 ms of 40 ms, 25%)
    cause  GPU:1 has nothing to do.
    fix    Build 2 towers.
           ...
-Harmless on the CPU: saver 7.
+Harmless: 7 nodes that never run on a GPU: 7 savers
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.findings.finding import Finding, Findings
 from gpuplace.tables.html import escape, escape_lines
+from gpuplace.why.harmless import harmless_text
 
 NOTHING = "Nothing stands out: no change that was tried saves 1% of the step."
 _INDENT = " " * 10
@@ -38,20 +39,16 @@ def findings_text(found: Findings) -> str:
         lines.append(f"{number}. {one.headline}{f' ({saved})' if saved else ''}")
         lines += [f"   cause  {one.cause}", f"   fix    {one.fix}"]
         lines += [f"{_INDENT}{line}" for line in one.code.splitlines()]
-    if found.harmless:
-        lines.append(harmless_text(found))
-    return "\n".join([*lines, *found.notes])
+    return "\n".join([*lines, *below(found)])
 
 
-def harmless_text(found: Findings) -> str:
-    """The nodes that belong on the CPU, in a sentence; ``""`` where there are none.
+def below(found: Findings) -> list[str]:
+    """The sentences below the findings: which nodes are harmless, and what was assumed.
 
     Args:
         found: the findings.
     """
-    if not found.harmless:
-        return ""
-    return f"Harmless on the CPU: {', '.join(f'{what} {count:,}' for what, count in found.harmless)}."
+    return [text for text in (harmless_text(found.harmless), *found.notes) if text]
 
 
 def saving_text(one: Finding, step_time: float) -> str:
@@ -85,8 +82,7 @@ def findings_html(found: Findings) -> str:
             f"{escape(one.fix)}{code}</li>"
         )
     shown = f"<p>What stands out:</p><ol>{''.join(items)}</ol>" if items else f"<p>{NOTHING}</p>"
-    told = [text for text in (harmless_text(found), *found.notes) if text]
-    return shown + "".join(f"<p>{escape(text)}</p>" for text in told)
+    return shown + "".join(f"<p>{escape(text)}</p>" for text in below(found))
 
 
 def findings_json(found: Findings) -> list[dict[str, Any]]:

@@ -155,13 +155,6 @@ class ScopeTree:
             below[other] = below[parent[other]]
         return below
 
-    def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Scopes together whose paths differ in numbers alone: towers, layers."""
-        found: dict[str, list[int]] = {}
-        for scope in scopes:
-            found.setdefault(_stem(self.paths[scope]), []).append(scope)
-        return list(map(tuple, found.values()))
-
     def width(self, scope: int) -> int:
         """Boxes that a scope shows when it is open and everything inside is closed."""
         return len(self.children[scope]) + len(self.direct[scope])

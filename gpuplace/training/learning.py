@@ -199,6 +199,15 @@ def _check(
         raise ValueError("`number_of_steps` must be either None or a positive number.")
 
 
+def _run_step(supervisor: Supervisor, train_step_fn: Callable[..., tuple[Any, Any]], *arguments: Any) -> Any:
+    """Run a step, request a stop if it was the last one, and return its loss."""
+    loss, stop = train_step_fn(*arguments)
+    if stop:
+        tf_logging.info("Stopping Training.")
+        supervisor.request_stop()
+    return loss
+
+
 def train(
     train_op: Any,
     logdir: str | os.PathLike[str] | None,
@@ -327,10 +336,9 @@ def train(
                 tf_logging.info("Starting Queues.")
                 try:
                     while not supervisor.should_stop():
-                        loss, stop = train_step_fn(session, train_op, global_step, train_step_kwargs)
-                        if stop:
-                            tf_logging.info("Stopping Training.")
-                            supervisor.request_stop()
+                        loss = _run_step(
+                            supervisor, train_step_fn, session, train_op, global_step, train_step_kwargs
+                        )
                 except OutOfRangeError as error:
                     tf_logging.info("Caught OutOfRangeError. Stopping Training. %s", error)
                 if logdir and supervisor.is_chief:

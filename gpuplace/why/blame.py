@@ -29,7 +29,7 @@ from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
-from gpuplace.why.harmless import harmless_kind
+from gpuplace.why.harmless import harmless_nodes, harmless_text
 from gpuplace.why.remedy import remedy_for
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.sentences import kernel_sentence, sentences_of
@@ -143,12 +143,7 @@ class Blame:
     @property
     def harmless_text(self) -> str:
         """The harmless nodes in a line; ``""`` if there are none."""
-        rows = self.harmless
-        if not rows:
-            return ""
-        number = _counted(sum(row.nodes for row in rows))
-        kinds = ", ".join(f"{row.nodes:,} {_in_number(row.harmless, row.nodes)}" for row in rows)
-        return f"Harmless: {number} that never run on a {self.device_type}: {kinds}"
+        return harmless_text([(row.harmless, row.nodes) for row in self.harmless], self.device_type)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -192,12 +187,6 @@ def _listed(devices: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
-def _in_number(plural: str, number: int) -> str:
-    if number != 1:
-        return plural
-    return plural.removesuffix("ies") + "y" if plural.endswith("ies") else plural.removesuffix("s")
-
-
 def _counted(number: int) -> str:
     return f"{number:,} node{'' if number == 1 else 's'}"
 
@@ -223,6 +212,13 @@ def _shares(row: BlameRow) -> str:
     return f"; {'; '.join(parts)}" if parts else ""
 
 
+def _rank(row: BlameRow) -> tuple[bool, int, int, str, str]:
+    """Where a row stands; harmless rows as in `harmless_counts`."""
+    if row.harmless:
+        return True, -row.nodes, 0, "", row.harmless
+    return False, -row.nodes - row.followers, -row.nbytes, row.rule.value, row.cause
+
+
 def blame(placement: Placed, device_type: str = "GPU") -> Blame:
     """The causes for every node that is not on a device of `device_type`, ranked."""
     return _Blamer(placement, device_type).blame()
@@ -239,13 +235,14 @@ class _Blamer:
         self.away = np.flatnonzero(~np.array(on_kind, dtype=bool)[placement.devices])
         self.follows = np.isin(self.verdicts.rule, [RULES.index(rule) for rule in FOLLOWING])
         self.of_request = np.isin(self.verdicts.rule, [RULES.index(rule) for rule in _OF_REQUEST])
+        self.sorts, self.harmless = harmless_nodes(placement, kind)
 
     def blame(self) -> Blame:
         count, away = len(self.graph), self.away
         if not len(away):
             return Blame(self.kind, count, ())
         _, first, row = np.unique(self._fact()[away], return_index=True, return_inverse=True)
-        harmless = self._harmless[away]
+        harmless = self.harmless[away]
         nodes = np.bincount(row)
         itself = np.bincount(row[self._is_itself()[away] | (harmless >= 0)], minlength=len(first))
         row_of_node = np.full(count, -1, dtype=np.int64)
@@ -261,7 +258,7 @@ class _Blamer:
         ):
             culprit = int(self.verdicts.culprit[example])
             op_types, dtypes = involved[number]
-            name = self._sorts[sort] if sort >= 0 else ""
+            name = self.sorts[sort] if sort >= 0 else ""
             rows.append(
                 BlameRow(
                     rule=self.verdicts.rule_of(example),
@@ -285,15 +282,7 @@ class _Blamer:
                     harmless=name,
                 )
             )
-        rows.sort(
-            key=lambda item: (
-                bool(item.harmless),
-                -item.nodes - item.followers,
-                -item.nbytes,
-                item.rule.value,
-                item.cause,
-            )
-        )
+        rows.sort(key=_rank)
         return Blame(self.kind, count, tuple(rows))
 
     def _fact(self) -> np.ndarray:
@@ -306,7 +295,7 @@ class _Blamer:
         _, fact = np.unique(fact, return_inverse=True)
         if self.follows.any():
             fact = (rule * self.follows) * (int(fact.max()) + 1) + fact[self._ends]
-        return np.where(self._harmless >= 0, -1 - self._harmless, fact)
+        return np.where(self.harmless >= 0, -1 - self.harmless, fact)
 
     @cached_property
     def _requests(self) -> np.ndarray:
@@ -336,24 +325,6 @@ class _Blamer:
             if text := self.graph.devices[request]:
                 found[at].append(text)
         return [tuple(texts) for texts in found]
-
-    @cached_property
-    def _sorts(self) -> list[str]:
-        """What harmless nodes are, each once."""
-        return sorted({sort for sort in self._sort_of_signature if sort})
-
-    @cached_property
-    def _sort_of_signature(self) -> list[str]:
-        if not any(device.device_type == self.kind for device in self.placement.device_set):
-            return [""] * len(self.placement.facts)
-        return [harmless_kind(fact, self.kind) for fact in self.placement.facts]
-
-    @cached_property
-    def _harmless(self) -> np.ndarray:
-        """What sort of harmless node each is, as a position in `_sorts`; -1 for others, and without a device."""
-        number = [self._sorts.index(sort) if sort else -1 for sort in self._sort_of_signature]
-        failed = self.verdicts.rule == RULES.index(Rule.FAILED)
-        return np.where(failed, -1, np.array(number or [-1], dtype=np.int64)[self.graph.signature])
 
     def _is_itself(self) -> np.ndarray:
         """Whether the rule applies to the node itself, and not to one that it shares a device with."""

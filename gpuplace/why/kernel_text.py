@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.device.parsed_name import ParsedName
+from gpuplace.dtypes import string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.kernel_def import KernelDef
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
@@ -85,14 +86,17 @@ def missing_kernel(placement: Placed, fact: NodeFacts, kind: str) -> str | None:
 
 
 def other_types(placement: Placed, fact: NodeFacts, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Attributes of which another type, all else being equal, gives a signature a kernel, with those types."""
+    """Attributes of which another type, all else being equal, gives a signature a kernel, with those types.
+
+    Strings are left out: no other type holds them.
+    """
     found: dict[str, set[str]] = {}
     label = fact.attrs.get("_kernel", b"")
     for row in _rows(placement, fact, kind):
         if row.label.encode() != label:
             continue
         misses = [name for name, allowed in row.constraints if not _admits(fact.attrs.get(name), allowed)]
-        if len(misses) == 1:
+        if len(misses) == 1 and fact.attrs.get(misses[0]) != string:
             allowed = dict(row.constraints)[misses[0]]
             found.setdefault(misses[0], set()).update(_text(value) for value in allowed)
     return tuple((name, tuple(sorted(types))) for name, types in sorted(found.items()))

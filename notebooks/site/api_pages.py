@@ -42,6 +42,7 @@ def result_classes() -> dict[str, type]:
             placement.blame(),
             placement.diff(other),
             placement.trace("x"),
+            gpuplace.estimate(placement).findings,
             gpuplace.parse_log("x: (Const): /job:localhost/replica:0/task:0/device:CPU:0"),
             session.timeline(x),
             gpuplace.explore(graph, machine="cpu"),

@@ -349,7 +349,8 @@ def test_the_command_writes_what_it_advises(tmp_path, capsys):
     assert tf.estimate(placed, "train", machine="2x V100").step_time == pytest.approx(found["value"])
     assert main([*words, "-o", script]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("The step takes ") and "def advised_device(op):" in open(script).read()
+    assert printed.startswith("What stands out:\n1. GPU:1 is idle") and "\nThe step takes " in printed
+    assert "def advised_device(op):" in open(script).read()
 
 
 def test_ctrl_c_in_the_command_writes_the_best_so_far(tmp_path, capsys, monkeypatch):

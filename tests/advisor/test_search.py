@@ -51,7 +51,8 @@ def test_objectives_are_what_the_definition_says(objective):
 
 def test_sums_stay_right_while_groups_move():
     for _, workload, problem in examples("throughput", 20, 12):
-        found = searcher.Searcher(problem, "throughput", 1.0, 10, 0, None, False, {})
+        terms = searcher.Terms("throughput", 1.0, 10, 0, False)
+        found = searcher.Searcher(problem, terms, None, {})
         chain = chains.Chain(found.ground, [5, 7])
         state, chance = chain.state, random.Random(1)
         chain.value(found.found.device * 0 + len(problem.devices) - 1)

@@ -104,7 +104,9 @@ def test_the_bound_knows_of_copies_and_of_what_lies_between():
         readers=np.array([*range(1, 8), *[8] * 7]),
         transfer=np.zeros(9),
     )  # one, seven side by side on two devices, one
-    assert searcher.Searcher(wide, "step_time", 1.0, 9, 0, None, False, {}).bound == pytest.approx(5.5)
+    assert searcher.Searcher(
+        wide, searcher.Terms("step_time", 1.0, 9, 0, False), None, {}
+    ).bound == pytest.approx(5.5)
 
 
 def test_what_is_found_is_never_worse_than_what_is_given():

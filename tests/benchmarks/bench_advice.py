@@ -13,8 +13,9 @@ those of its own thread, and half of those of its two chains.
 
 `--labels` shows what it spares to exchange identical devices: the advice of a search that does not, and the same choice
 after it, as nodes of the graph that move, moves, and characters of Python. The columns after that are the time of the
-step as a part of the first, and the fewest nodes that move by any labels by which it takes no longer. The last line
-counts the rows where something grew, or where other labels move fewer nodes.
+step as a part of the first, and the fewest nodes that move by any labels by which it takes no longer. Only choices that
+get other labels are compared. The last line counts them, the rows where something grew, and those where other labels
+move fewer nodes.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def fewest_moved(advice: Advice) -> int:
     return fewest
 
 
-def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tuple[Advice, Advice]:
-    """The advice of a search that exchanges no devices, and the same choice with the labels that move fewest nodes."""
+def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tuple[Advice, Advice, bool]:
+    """The advice of a search that exchanges no devices, the same choice with other labels, and whether any differ."""
     with tf.Graph().as_default() as graph:
         step = build(tf, net, gpus)
     config = tf.ConfigProto(allow_soft_placement=True)
@@ -107,9 +108,12 @@ def labelled(net: str, gpus: int, machine: str, seconds: float, seed: int) -> tu
 
     with mock.patch.object(step_search, "relabelled", same), mock.patch.object(advise, "relabelled", same):
         before = tf.advise(graph, step, machine=machine, config=config, seconds=seconds, seed=seed)
-    case, until = before._case, time.perf_counter() + seconds
-    chosen = advise.with_fewer_moves(case.rehearsal, before._choice.device_of, until)
-    return before, Advice(case, judged(case, chosen), "step_time", 0.0)
+    case, own = before._case, before._choice.device_of
+    chosen = advise.with_other_labels(case, own, before.value, time.perf_counter() + seconds)
+    differs = not np.array_equal(
+        case.rehearsal.wanted(chosen.device_of)[case.in_step], case.rehearsal.wanted(own)[case.in_step]
+    )
+    return before, Advice(case, chosen, "step_time", 0.0), differs
 
 
 def show_labels(cells: list[tuple[str, int, str]], seconds: float, seed: int) -> None:
@@ -117,15 +121,18 @@ def show_labels(cells: list[tuple[str, int, str]], seconds: float, seed: int) ->
     print("| net | machine | moved nodes | moves | Python | time | fewest moved nodes | |")
     print("|---" * 8 + "|")
     found: Counter[str] = Counter()
+    compared = 0
     for net, gpus, machine in cells:
-        before, after = labelled(net, gpus, machine, seconds, seed)
+        before, after, differs = labelled(net, gpus, machine, seconds, seed)
         pairs = [
             (moved_nodes(before), moved_nodes(after)),
             (len(before.moves), len(after.moves)),
             (len(before.as_python()), len(after.as_python())),
         ]
         fewest = fewest_moved(after)
-        remarks = [
+        compared += differs
+        remarks = [] if differs else ["the same labels"]
+        remarks += [
             f"more {what}"
             for what, (old, new) in zip(("nodes", "moves", "Python"), pairs, strict=True)
             if new > old
@@ -135,10 +142,8 @@ def show_labels(cells: list[tuple[str, int, str]], seconds: float, seed: int) ->
         columns = [f"{old:,} to {new:,}" for old, new in pairs]
         columns += [f"{after.value / before.value:.4f}", f"{fewest:,}", ", ".join(remarks)]
         print(f"| {net} | {machine} | {' | '.join(columns)} |", flush=True)
-    print(
-        f"{len(cells)} cells: "
-        + (", ".join(f"{what}: {count}" for what, count in found.items()) or "none grew")
-    )
+    grown = ", ".join(f"{what}: {count}" for what, count in found.items()) or "none grew"
+    print(f"{len(cells)} cells, {compared} with other labels: {grown}")
 
 
 def tried(

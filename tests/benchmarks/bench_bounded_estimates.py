@@ -28,7 +28,7 @@ from tests.benchmarks.published_nets import CLASSES, NETS, SIDE, Layers
 BATCHES = (10, 10**4, 10**6, 10**8)
 MACHINE = "1x V100"
 MOST_BYTES, MOST_TIME = 50 << 20, 1.2
-REPEATS, SECONDS = 3, 1.0
+REPEATS, SECONDS = 3, 0.5
 """How often, and for how long, an estimate is repeated at least; the quickest counts."""
 NOISE_SECONDS = 0.005
 """Differences below this say nothing."""

@@ -38,7 +38,7 @@ LARGE = ("1.15", "training graph of 100,000 nodes")
 VIEW = """() => {
     const canvas = document.querySelector(".gp-canvas");
     const whole = canvas.getBoundingClientRect();
-    const boxes = [...canvas.querySelectorAll("svg g.node:not(.stub)")];
+    const boxes = [...canvas.querySelectorAll("svg g.node")];
     const texts = boxes.flatMap((box) => [...box.querySelectorAll("text")]);
     const seen = texts.filter((text) => {
         const { left, right, top, bottom, width } = text.getBoundingClientRect();

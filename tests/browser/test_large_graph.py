@@ -27,7 +27,7 @@ def explorer(page, lab):
 
 
 def boxes(explorer):
-    return explorer.locator(".gp-canvas g.node:not(.stub)")
+    return explorer.locator(".gp-canvas g.node")
 
 
 def test_it_opens_folded(explorer, screenshots):

@@ -1,12 +1,14 @@
 """Tables, keys and compressed blocks."""
 
+import math
 import random
+import time
 
 import pytest
 
 from gpuplace.checkpoints.slices import parse_shape_and_slice, slice_key
 from gpuplace.checkpoints.snappy import decompress
-from gpuplace.checkpoints.table import read_table, write_table
+from gpuplace.checkpoints.table import read_table, varint, write_table
 from gpuplace.errors import InternalError, InvalidArgumentError
 
 
@@ -71,3 +73,28 @@ def test_compressed_blocks():
 def test_damaged_blocks(data):
     with pytest.raises(ValueError):
         decompress(data)
+
+
+def _block_of_far_copies(size: int) -> bytes:
+    """A block whose second half is copies of single bytes from half a block before."""
+    half = size // 2
+    literal = bytes([62 << 2]) + (half - 1).to_bytes(3, "little") + b"x" * half
+    copy = bytes([3]) + half.to_bytes(4, "little")
+    return varint(size) + literal + copy * half
+
+
+def test_decompression_takes_time_in_proportion_to_the_block():
+    def seconds(size):
+        block, best = _block_of_far_copies(size), math.inf
+        for _ in range(3):
+            began = time.process_time()
+            assert decompress(block) == b"x" * size
+            best = min(best, time.process_time() - began)
+        return best
+
+    assert seconds(1 << 19) < 48 * seconds(1 << 15)  # 16 times as long; 256 times if it were quadratic
+
+
+def test_a_block_whose_size_does_not_end():
+    with pytest.raises(ValueError, match="more than 32 bits"):
+        decompress(b"\xff" * 100_000)

@@ -256,10 +256,10 @@ def test_blame_as_json(gpuplace, graph):
 def apart(tmp_path):
     """Eight layers on two GPUs, all gradients on the first."""
     with tf.Graph().as_default() as graph:
-        rows = tf.placeholder(tf.float32, [None, 1024], "rows")
+        rows = tf.placeholder(tf.float32, [None, 512], "rows")
         for number in range(8):
             with tf.device(f"/gpu:{number // 4}"):
-                rows = tf.nn.relu(tf.matmul(rows, tf.get_variable(f"weights_{number}", [1024, 1024])))
+                rows = tf.nn.relu(tf.matmul(rows, tf.get_variable(f"weights_{number}", [512, 512])))
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(rows)), name="train")
     path = tmp_path / "apart.pb"
     path.write_bytes(graph.as_graph_def().SerializeToString())
@@ -275,6 +275,21 @@ def test_blame_begins_with_findings(gpuplace, apart):
     assert "every node is on a GPU" in result.stdout
     assumed = gpuplace("blame", apart, "--machine", "2x V100").stdout
     assert "The graph leaves the batch open: 32 examples are assumed." in assumed
+
+
+def test_blame_names_harmless_nodes_once(gpuplace, tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.summary.scalar("loss", tf.reduce_sum(tf.matmul(tf.ones([512, 512]), tf.ones([512, 512]))))
+    path = tmp_path / "loss.pb"
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    line = "Harmless: 2 nodes that never run on a GPU: 1 string constant, 1 summary"
+    assert gpuplace("blame", path, "--machine", "1x V100").stdout.splitlines() == [
+        "Nothing stands out: no change that was tried saves 1% of the step.",
+        "",
+        "2 of 11 nodes not on a GPU",
+        f"  {line}",
+    ]
+    assert line in gpuplace("estimate", path, "--machine", "1x V100").stdout.splitlines()
 
 
 @pytest.mark.parametrize("command", ["blame", "estimate", "advise"])

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("distributed")
 
 from gpuplace.clusters import event_loop
-from gpuplace.clusters.connections import Listener, connection_pool
+from gpuplace.clusters.connections import Connections
+from gpuplace.clusters.listener import Listener
 from gpuplace.clusters.outbox import LARGE_BYTES, Outbox
 from gpuplace.clusters.wire import packed, unpacked
 
@@ -20,18 +21,17 @@ class Receiver:
     def __init__(self):
         self.messages = []
         self.listener = Listener("tcp://127.0.0.1:0", {"tensors": self.take})
-        self.connections = connection_pool()
+        self.connections = Connections()
 
     def take(self, tensors):
         self.messages.append([(name, unpacked(value)) for _, _, name, value in tensors])
         return {"error": None}
 
     async def begin(self):
-        await self.connections.start()
         return await self.listener.start()
 
     async def end(self):
-        await self.connections.close()
+        self.connections.close()
         await self.listener.stop()
 
     async def have_come(self, count):

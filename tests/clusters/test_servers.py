@@ -83,67 +83,119 @@ def test_local_servers_have_the_devices_of_the_machine():
             server.stop()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates with openssl")
-def test_who_has_no_certificate_is_turned_away(tmp_path):
+def tls(authority, shown):
+    """dask's settings for TLS.
+
+    Args:
+        authority: certificate and key of who signs.
+        shown: certificate and key of this process.
+    """
     import dask
 
+    settings = {"require-encryption": True, "tls.ca-file": authority[0]}
+    for role in ("scheduler", "worker", "client"):
+        settings |= {f"tls.{role}.cert": shown[0], f"tls.{role}.key": shown[1]}
+    return dask.config.set({f"distributed.comm.{key}": value for key, value in settings.items()})
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates with openssl")
+def test_who_has_no_certificate_is_turned_away(tmp_path):
     own, other = (certificate(tmp_path, name) for name in ("own", "other"))
-
-    def tls(files):
-        settings = {"require-encryption": True, "tls.ca-file": files[0]}
-        for role in ("scheduler", "worker", "client"):
-            settings |= {f"tls.{role}.cert": files[0], f"tls.{role}.key": files[1]}
-        return dask.config.set({f"distributed.comm.{key}": value for key, value in settings.items()})
-
-    config = tf.ConfigProto(operation_timeout_in_ms=400)
-    with tls(own), servers(worker=2) as started:
+    expired = expired_certificate(tmp_path, own)
+    with tls(own, own), servers(worker=2) as started:
         target = started["worker", 0].target
         with tf.Graph().as_default():
             with tf.device("/job:worker/task:1"):
-                three = tf.constant(1) + 2
+                three, large = tf.constant(1) + 2, tf.reduce_sum(tf.ones([1 << 20]))
             with tf.Session(target) as session:
                 assert session.run(three) == 3
             stranger = f"grpc://127.0.0.1:{target.rpartition(':')[2]}"  # not known as this process's own
-            refused = (tf.errors.UnauthenticatedError, tf.errors.DeadlineExceededError)
-            with tls(other), pytest.raises(refused):
-                tf.Session(stranger, config=config)
-            with tls(own), tf.Session(stranger) as session:
-                assert session.run(three) == 3
+            with tls(own, own), tf.Session(stranger) as session:
+                assert session.run([three, large]) == [3, 1 << 20]
+            for authority, shown in ((other, other), (own, other), (other, own), (own, expired)):
+                with tls(authority, shown), pytest.raises(tf.errors.UnauthenticatedError) as raised:
+                    tf.Session(stranger)
+                assert "valid certificates of one authority on both ends" in raised.value.hint
     with servers(worker=1) as started:
-        with tls(own), pytest.raises(refused):
-            tf.Session(started["worker", 0].target.replace("localhost", "127.0.0.1"), config=config)
+        plain = started["worker", 0].target.replace("localhost", "127.0.0.1")
+        with tls(own, own), pytest.raises(tf.errors.UnauthenticatedError):
+            tf.Session(plain)
+    with tls(own, expired), servers(worker=1) as started:
+        stranger = started["worker", 0].target.replace("localhost", "127.0.0.1")
+        with tls(own, own), pytest.raises(tf.errors.UnauthenticatedError, match="CERTIFICATE_VERIFY_FAILED"):
+            tf.Session(stranger)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates with openssl")
+def test_who_comes_without_tls_is_turned_away(tmp_path):
+    own = certificate(tmp_path, "own")
+    with tls(own, own), servers(worker=1) as started:
+        stranger = started["worker", 0].target.replace("localhost", "127.0.0.1")
+        with tls(own, own), tf.Session(stranger):
+            pass
+        import dask
+
+        with dask.config.set({"distributed.comm.require-encryption": False}):
+            config = tf.ConfigProto(operation_timeout_in_ms=1000)
+            with pytest.raises((tf.errors.UnauthenticatedError, tf.errors.DeadlineExceededError)):
+                tf.Session(stranger, config=config)
+
+
+def test_encryption_without_certificates():
+    import dask
+
+    with dask.config.set({"distributed.comm.require-encryption": True}):
+        with pytest.raises(tf.errors.PermissionDeniedError, match="names no certificates"):
+            tf.train.Server.create_local_server()
 
 
 def certificate(folder, name):
     """A certificate of its own authority, and its key."""
     files = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-    ]
-    command += ["-subj", f"/CN={name}", "-days", "2", "-out", files[0], "-keyout", files[1]]
-    subprocess.run(command, check=True, capture_output=True)
+    options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}"]
+    openssl("req", "-x509", *options, "-days", "2", "-out", files[0], "-keyout", files[1])
     return files
 
 
+def expired_certificate(folder, authority):
+    """A certificate that an authority signed for a day of the past, and its key."""
+    files, request = (str(folder / "expired.pem"), str(folder / "expired.key")), str(folder / "request")
+    options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=expired"]
+    openssl("req", "-new", *options, "-out", request, "-keyout", files[1])
+    (folder / "index").touch()
+    (folder / "serial").write_text("01")
+    (folder / "ca.cnf").write_text(
+        f"[ca]\ndefault_ca = ca\n[ca]\ndatabase = {folder}/index\nserial = {folder}/serial\nnew_certs_dir = {folder}\n"
+        "default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n"
+    )
+    dates = ["-startdate", "20200101000000Z", "-enddate", "20200102000000Z"]
+    names = ["-cert", authority[0], "-keyfile", authority[1], "-in", request, "-out", files[0]]
+    openssl("ca", "-config", str(folder / "ca.cnf"), "-batch", "-notext", *dates, *names)
+    return files
+
+
+def openssl(*arguments):
+    """Calls the program."""
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
 def test_without_the_extra():
+    """Servers and sessions need no other package; the workers of a dask cluster do."""
     code = """
 import sys
-sys.modules["distributed"] = None
+sys.modules["dask"] = sys.modules["distributed"] = None
 import gpuplace as tf
-for make in (tf.train.Server.create_local_server, lambda: tf.Session("grpc://localhost:1")):
+for make in (lambda: tf.Session("dask://localhost:1"), lambda: tf.cluster(None)):
     try:
         make()
     except tf.errors.UnimplementedError as error:
         assert "pip install 'gpuplace[cluster]'" in str(error), error
     else:
         raise AssertionError
+server = tf.train.Server.create_local_server()
+with tf.Session(server.target.replace("localhost", "127.0.0.1")) as session:
+    assert session.run(tf.constant(1) + 1) == 2
+server.stop()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -10,7 +10,7 @@ from gpuplace.findings import find
 from gpuplace.findings.find import findings, placement_findings
 from gpuplace.findings.finding import DOES_NOT_FIT, GRADIENTS, HOST_DATA, IDLE, KINDS, SMALL, Findings
 from gpuplace.findings.trials import MOST, Trials
-from tests.findings.layers import class_loss, dense
+from tests.findings.layers import class_loss, dense, small_vgg
 from tests.findings.programs import MISTAKES, PROGRAMS, SOUND, Program
 
 
@@ -205,10 +205,35 @@ def test_a_placement_is_judged_by_a_usual_batch():
     assert placement_findings(tf.place(open_batch(64), "1x V100"), batch=8).notes == ()
 
 
-def test_what_belongs_on_the_cpu_is_harmless():
-    harmless = dict(found(program_of("images_from_a_queue")).harmless)
-    assert {"summaries", "saver", "input queues"} <= set(harmless)
-    assert harmless["saver"] > 3
+def test_what_never_runs_on_a_gpu_is_harmless():
+    rows = found(program_of("images_from_a_queue"))
+    assert rows.harmless == (
+        ("string constants", 11),
+        ("string ops", 3),
+        ("summaries", 3),
+        ("input queues", 2),
+        ("readers", 2),
+        ("savers", 2),
+    )
+    assert (
+        found(program_of("everything_on_the_cpu")).harmless == ()
+    )  # initialisers and variables could be on a GPU
+
+
+def test_towers_of_an_inference_build_no_losses():
+    images = tf.placeholder(tf.float32, [None, 224, 224, 3])
+    with images.graph.as_default():
+        rows = images
+        for number in range(4):
+            rows = tf.layers.conv2d(rows, 64, 3, name=f"conv_{number}")
+        one = findings(tf.estimate(images.graph, rows, {images: (32, 224, 224, 3)}, "2x V100"))[0]
+    assert one.kind == IDLE
+    assert one.code == (
+        "for number, part in enumerate(tf.split(batch, 2)):\n"
+        "    with tf.device('/gpu:%d' % number):\n"
+        "        results.append(model(part))  # the same variables in each tower"
+    )
+    assert "average" not in one.fix
 
 
 def test_causes_that_differ_by_gpu_are_one_finding():
@@ -246,3 +271,20 @@ def test_findings_are_records():
     rows = found(program_of("one_gpu_of_two"))
     assert repr(rows) == "<1 finding, first idle GPU: GPU:1 is idle>"
     assert repr(rows[0]) == "<Finding: idle GPU: GPU:1 is idle>"
+
+
+def test_gradients_apart_leave_no_gpu_idle_beside_it():
+    """Both towers' gradients on one GPU are one finding: each tower has a GPU of its own."""
+    with tf.Graph().as_default() as graph:
+        losses = []
+        for number in range(2):
+            with tf.device(f"/gpu:{number}"), tf.variable_scope("net", reuse=number > 0):
+                images = tf.placeholder(tf.float32, [32, 64, 64, 3], f"images_{number}")
+                labels = tf.placeholder(tf.int32, [32], f"labels_{number}")
+                losses.append(class_loss(small_vgg(images), labels))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.add_n(losses))
+        rows = findings(tf.estimate(graph, train, machine="2x V100"))
+    assert [one.kind for one in rows][:1] == [GRADIENTS]
+    assert IDLE not in [one.kind for one in rows]
+    more = findings(tf.estimate(graph, train, machine="4x V100"))
+    assert [one.headline for one in more if one.kind == IDLE] == ["GPU:2 and GPU:3 are idle"]

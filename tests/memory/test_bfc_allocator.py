@@ -761,10 +761,10 @@ TRACES = {
 class NeverRefusesLittle(DeviceMemory):
     """The device memory that the traces were recorded with."""
 
-    def allocate(self, nbytes):
+    def allocate(self, nbytes, owner=None):
         if nbytes <= 4096:
             self.capacity = max(self.capacity, self.bytes_in_use + nbytes)
-        return super().allocate(nbytes)
+        return super().allocate(nbytes, owner)
 
 
 def replay(trace, release):

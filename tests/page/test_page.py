@@ -74,13 +74,11 @@ def test_columns_say_what_the_placement_says():
     )
     nodes, scopes = data["nodes"], data["scopes"]
 
-    def path(scope):
-        above = scopes["parent"][scope]
-        return scopes["name"][scope] if above == 0 else f"{path(above)}/{scopes['name'][scope]}"
-
+    prefixes = [scopes["path"][scope] for scope in nodes["scope"]]
+    for node, prefix in nodes["elsewhere"]:
+        prefixes[node] = prefix
     names = [
-        path(scope) if name is None else f"{path(scope)}/{name}" if scope else name
-        for name, scope in zip(nodes["name"], nodes["scope"], strict=True)
+        f"{prefix}/{name}" if prefix else name for prefix, name in zip(prefixes, nodes["name"], strict=True)
     ]
     assert names == list(placement.graph.names)
     assert [data["devices"][device]["name"] for device in nodes["device"]] == [

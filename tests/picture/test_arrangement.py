@@ -10,6 +10,7 @@ from gpuplace.picture.layout import wrapping
 from gpuplace.picture.sheet import sheet_of
 from gpuplace.tables.placement_view import PlacementView, view_of
 from tests.placer.corpus_files import folder
+from tests.tables.views import training
 
 pytestmark = pytest.mark.dot
 
@@ -33,8 +34,8 @@ def hits(sheet, layout):
             if face.box.id in (src, dst):
                 continue
             x, y = layout.boxes[face.box.id]
-            left, right = x - face.full_width / 2 + 1, x + face.full_width / 2 - 1
-            top, bottom = y - face.full_height / 2 + 1, y + face.full_height / 2 - 1
+            left, right = x - face.width / 2 + 1, x + face.width / 2 - 1
+            top, bottom = y - face.height / 2 + 1, y + face.height / 2 - 1
             for one, other in zip(route.points[::3], route.points[3::3], strict=False):
                 for k in range(21):
                     px, py = (one[i] + (other[i] - one[i]) * k / 20 for i in (0, 1))
@@ -85,7 +86,7 @@ def test_real_graphs_fit_their_canvas(name):
 
 
 def test_a_canvas_of_another_size_shows_more_or_less():
-    view = view_of(tf.place(folder("corpus", "1.15") / "lenet.pb", "4x Tesla K20m", on_error="keep"))
+    view = training(towers=2, layers=9, ops=2)
     counts = [
         len(draw(view, first_view(view, canvas, 40)).boxes) for canvas in ((500.0, 400.0), (1600.0, 1000.0))
     ]

@@ -83,12 +83,12 @@ def test_the_legend_counts_every_device_of_the_machine():
 
 
 def test_open_scopes_are_frames_closed_ones_boxes_with_shares():
-    view = training(towers=2, layers=2, ops=2)
+    view = training(towers=2, layers=3, ops=4)
     text = dot_text(draw(view, ["tower_0"]))
     assert re.search(r'subgraph cluster_1 \{\s*graph \[id="c1" class="open" label=<<B>tower_0</B>>', text)
-    line = next(line for line in text.splitlines() if "▸ gradients" in line)
-    assert "8 nodes" in line and "GPU:0 (4) · GPU:1 (4)" in line
-    assert line.count("BGCOLOR") == 2
+    line = next(line for line in text.splitlines() if "▸ tower_1" in line)
+    assert "24 nodes" in line and "GPU:1 (24)" in line
+    assert line.count("BGCOLOR") == 2  # forward and backward
 
 
 def test_themes_change_what_is_around_the_boxes_and_no_fill():

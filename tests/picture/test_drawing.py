@@ -1,11 +1,11 @@
-"""What a picture shows: boxes, bundles, links, stubs, and never too much."""
+"""What a picture shows: boxes, bundles, links, and never too much."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplace.picture.drawing import HARD_CAP, draw
+from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, draw
 from gpuplace.picture.outline import outline
 from gpuplace.tables.placement_view import PlacementView
 from tests.tables.views import LOCAL, MACHINE, towers, training
@@ -58,37 +58,34 @@ def test_a_large_graph_is_folded_and_opens_step_by_step():
     view = training(towers=4, layers=50)
     drawing = draw(view)
     assert len(view) == 4005
-    assert len(drawing.boxes) <= 60
-    assert drawing.opened != ()
+    assert len(drawing.boxes) <= AUTO_CAP
     closed = draw(view, [])
-    assert [box.label for box in closed.boxes] == [
-        "tower_0",
-        "gradients",
-        "train",
-        "tower_1",
-        "tower_2",
-        "tower_3",
-    ]
-    assert box_named(closed, "gradients").nodes == 2000
-    assert dict(box_named(closed, "gradients").shares) == {f"{LOCAL}GPU:{i}": 500 for i in range(4)}
+    assert [box.label for box in closed.boxes] == ["tower_0", "tower_1", "tower_2", "tower_3", "(optimizer)"]
+    assert [dict(box.shares) for box in closed.boxes[:4]] == [{f"{LOCAL}GPU:{i}": 1000} for i in range(4)]
     opened = draw(view, ["tower_0/layer_3"])
-    around = ["tower_0", "tower_0/layer_0 … layer_3", "tower_0/layer_3"]
+    around = ["tower_0", "tower_0/(layer_0 … layer_3)", "tower_0/layer_3"]
     assert [cluster.path for cluster in opened.clusters] == around
+    assert opened.clusters[1].label == "layer_0 … layer_3, 4 times"
     assert sum(box.kind == "op" for box in opened.boxes) == 10
-    assert opened.opened == tuple(around)
+    inside = {box.label for box in opened.boxes if box.cluster == opened.clusters[2].scope}
+    assert inside == {"backward", *(f"op_{i}" for i in range(10))}
+    assert opened.opened == tuple(sorted(around))
 
 
-def test_long_edges_between_open_scopes_become_stubs():
+def test_gradients_are_lines_within_a_layer_and_on_request():
     view = training(towers=2, layers=5, ops=4)
-    tree = outline(view)
-    drawing = draw(view, tree.paths[1:])
-    ids = {box.id: box for box in drawing.boxes}
-    assert drawing.stubs
-    for link in drawing.links:
-        tops = {tree.paths[ids[end].cluster].split("/")[0] for end in (link.src, link.dst)}
-        assert len(tops) == 1
-    assert {stub.label for stub in drawing.stubs} == {"tower_0", "tower_1", "gradients", "train"}
-    assert not draw(view, tree.paths[1:], stub_from=10_000).stubs
+    opened = ["tower_0", "tower_0/layer_1"]
+    drawing = draw(view, opened)
+    boxes = {box.id: box for box in drawing.boxes}
+    ends = [(boxes[link.src], boxes[link.dst]) for link in drawing.links]
+    between = {(src.name, dst.name) for src, dst in ends}
+    assert ("tower_0/layer_2", "tower_0/layer_3") in between
+    assert ("tower_0/layer_3", "tower_0/layer_2") not in between
+    assert ("tower_0/layer_1/op_0", "tower_0/layer_1/(backward)") in between
+    every = draw(view, opened, backward=True)
+    assert every.boxes == drawing.boxes and len(every.links) > len(drawing.links)
+    names = {(boxes[link.src].name, boxes[link.dst].name) for link in every.links}
+    assert ("tower_0/layer_3", "tower_0/layer_2") in names
 
 
 def test_repeated_scopes_become_one_bundle_where_there_are_too_many():

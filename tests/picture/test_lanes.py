@@ -101,8 +101,7 @@ def test_what_has_no_device_has_a_lane():
 
 def test_an_open_scope_is_named_in_its_boxes():
     placement = placed("lenet")
-    scopes = sorted(draw(placement, None).opened)
-    made = scene(picture_sheet(placement, scopes, lanes=True), placement)
+    made = scene(picture_sheet(placement, ["conv0", "full"], lanes=True), placement)
     told = {line[0] for box in made["boxes"] for line in box["lines"]}
     assert any(text.startswith("in ") for text in told)
 
@@ -111,14 +110,14 @@ def test_colours_other_than_the_device_are_shown_as_shares():
     placement = placed("lenet")
     for colour, has_bars in (("assigned", False), ("requested", True)):
         made = scene(picture_sheet(placement, [], colour=colour, lanes=True), placement)
-        assert any(box["bar"] for box in made["boxes"]) == has_bars
+        assert any(box["bars"] for box in made["boxes"]) == has_bars
 
 
 def test_the_size_grows_with_what_is_open():
     placement = placed("lenet")
     canvas = (900.0, 600.0)
     sizes = []
-    for opened in ([], sorted(draw(placement, None).opened)):
+    for opened in ([], ["conv0", "full", "dropout"]):
         width, height = lanes_size(picture_sheet(placement, opened, lanes=True), canvas)
         sizes.append(max(width / canvas[0], height / canvas[1]))
     assert sizes[0] < sizes[1]

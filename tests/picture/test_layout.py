@@ -7,7 +7,7 @@ from gpuplace.picture.layout import layout_text, read_layout
 from gpuplace.picture.sheet import sheet_of
 from gpuplace.tables.palette import LIGHT
 from gpuplace.tables.placement_view import PlacementView
-from tests.tables.views import MACHINE, towers, training
+from tests.tables.views import MACHINE, towers
 
 ANSWER = """{"bb": "0,0,200,100", "objects": [
   {"name": "cluster_4_0", "bb": "10,20,90,80", "_gvid": 0, "nodes": [1]},
@@ -37,33 +37,12 @@ def test_the_question_holds_no_colour_and_no_device():
     assert "n2 -> n6" in text
 
 
-def test_scopes_whose_edges_are_cut_are_kept_below_one_another():
-    view = training(towers=2, layers=3, ops=2)
-    sheet = sheet_of(draw(view, ["tower_0", "tower_1", "gradients", "train"], stub_from=1))
-    held = [line for line in layout_text(sheet).splitlines() if "style=invis" in line]
-    assert held
-    scope = {box.id: box.cluster for box in sheet.drawing.boxes}
-    names = {cluster.scope: cluster.path for cluster in sheet.drawing.clusters}
-    pairs = {
-        tuple(names[scope[end]] for end in line.split(" [")[0].split(" -> ")) for line in map(str.strip, held)
-    }
-    assert all(below in ("gradients", "train") for _, below in pairs)
-
-
 def test_boxes_without_lines_stand_in_rows():
     rows = [(f"n{i}", "NoOp", "", MACHINE[0]) for i in range(14)]
     view = PlacementView.of_columns(rows, [("n0", 0, "n1", 0)])
     text = layout_text(sheet_of(draw(view, [])))
     assert text.count("style=invis") == 12 - 4
     assert "n0 -> n1" in text and "n2 -> n6 [style=invis weight=0]" in text
-
-
-def test_circles_of_scopes_do_not_hold_one_another():
-    rows = [(f"{scope}/{op}", "Neg", "", MACHINE[0]) for scope in "abc" for op in "xy"]
-    edges = [("a/x", 0, "b/x", 0), ("b/y", 0, "c/x", 0), ("c/y", 0, "a/y", 0), ("b/x", 0, "a/y", 1)]
-    view = PlacementView.of_columns(rows, edges)
-    text = layout_text(sheet_of(draw(view, ["a", "b", "c"], stub_from=1)))
-    assert text.count("style=invis") > 0
 
 
 def test_directions():

@@ -15,7 +15,7 @@ def test_folded_boxes_count():
     lit = lit_by(view, "inputs", start, "tower_0/layer_2/op_1")
     shown = lit_boxes(drawing, lit)
     named = {box.name: shown["boxes"].get(box.id) for box in drawing.boxes}
-    assert named["tower_0/layer_0"] == [5, 5] and named["tower_0/layer_2"] == [2, 5]
+    assert named["tower_0/layer_0"] == [5, 10] and named["tower_0/layer_2"] == [2, 10]
     assert named["tower_0/layer_3"] is None and named["tower_1"] is None
     assert len(shown["links"]) == 2 and all("->" in link for link in shown["links"])
     assert [box.name for box in drawing.boxes if box.id in shown["starts"]] == ["tower_0/layer_2"]

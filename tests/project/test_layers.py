@@ -51,7 +51,8 @@ LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
 LAYERS["saving"] = LAYERS["session"] | {"session"}
 LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["subject"] = LAYERS["training"] | {"training"}
-LAYERS["cost"] = LAYERS["subject"] | {"subject"}
+LAYERS["structure"] = LAYERS["subject"] | {"subject"}
+LAYERS["cost"] = LAYERS["structure"] | {"structure"}
 LAYERS["advisor"] = LAYERS["cost"] | {"cost"}
 LAYERS["findings"] = LAYERS["advisor"] | {"advisor"}
 LAYERS["sweeps"] = LAYERS["findings"] | {"findings"}
@@ -175,6 +176,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.why",
         "gpuplace.backends",
         "gpuplace.subject",
+        "gpuplace.structure",
         "gpuplace.cost",
         "gpuplace.memory",
         "gpuplace.plan",
@@ -234,7 +236,8 @@ OWNERS: dict[str, set[str]] = {
     "distributed": {"gpuplace.clusters", "gpuplace.sweeps.answers", "gpuplace.sweeps.running"},
     "pyarrow": {"gpuplace.sweeps.saved"},
     "PIL": {"gpuplace.ops.image.codecs"},
-    "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
+    "re2": {"gpuplace.ops.text"},
+    "regex": {"gpuplace.tables.text"},
 }
 
 

@@ -194,6 +194,58 @@ def test_a_graph_that_is_not_sound():
         assert graph.get_operations() == []
 
 
+def damaged_collection(damage):
+    """A meta graph of a variable, after a change of its collections."""
+    tf.get_variable("v", [])
+    tf.add_to_collection("nodes", tf.constant(1.0, name="c"))
+    meta = tf.train.export_meta_graph()
+    damage(meta.collection_def)
+    return meta
+
+
+def not_a_message(collections):
+    collections["variables"].bytes_list.value[0] = b"\n\xff"
+
+
+def another_name(collections):
+    variable = VariableDef.FromString(collections["variables"].bytes_list.value[0])
+    variable.initializer_name = "nothing"
+    collections["variables"].bytes_list.value[0] = variable.SerializeToString()
+
+
+def no_names(collections):
+    collections["variables"].bytes_list.value[0] = b""
+
+
+def no_variables(collections):
+    collections["variables"].int64_list.value.append(3)
+
+
+def no_node(collections):
+    collections["nodes"].node_list.value[0] = "c:9"
+
+
+@pytest.mark.parametrize(
+    ("damage", "because"),
+    [
+        (not_a_message, "variables of a meta graph: Error parsing message"),
+        (
+            another_name,
+            "variables of a meta graph: The name 'nothing' refers to an Operation not in the graph.",
+        ),
+        (no_names, "variables of a meta graph: The name '' refers to an Operation not in the graph."),
+        (no_variables, "variables of a meta graph: it holds int64_list, not variables"),
+        (no_node, "nodes of a meta graph: The name 'c:9' refers to a Tensor which does not exist."),
+    ],
+)
+def test_a_collection_that_is_damaged(damage, because):
+    with tf.Graph().as_default():
+        meta = damaged_collection(damage)
+    with tf.Graph().as_default(), pytest.raises(InvalidArgumentError) as caught:
+        tf.train.import_meta_graph(meta)
+    assert f"Cannot import the collection {because}" in caught.value.message and caught.value.hint
+
+
 def test_a_scope_is_exported_imported_and_copied():
     with tf.Graph().as_default() as graph:
         x = tf.constant(3.0, name="x")

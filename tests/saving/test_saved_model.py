@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.graphdef.messages import AssetFileDef, SavedModel
 from tests.support.saved_files import RELEASES, unpack
 
 BUILDER = tf.saved_model.builder.SavedModelBuilder
@@ -181,6 +182,35 @@ def test_tables_are_filled_by_the_op_that_loading_runs(argument, tmp_path):
         else:
             with pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"):
                 session.run(signature.outputs["ids"].name, feed)
+
+
+@pytest.mark.parametrize("name", ["../../secret", "a/../../../secret", "..", ".", "/etc/passwd"])
+def test_names_of_assets_that_lead_out_of_their_folder(name, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("red\n")
+    folder = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        asset = tf.constant(str(words), name="asset")
+        main = tf.group(tf.identity(asset), name="main")
+        builder = tf.saved_model.builder.SavedModelBuilder(folder)
+        builder.add_meta_graph_and_variables(session, ["serve"], assets_collection=[asset], main_op=main)
+        builder.save()
+    path = os.path.join(folder, "saved_model.pb")
+    with open(path, "rb") as file:
+        model = SavedModel.FromString(file.read())
+    graph = model.meta_graphs[0]
+    del graph.asset_file_def[:]
+    asset_def = AssetFileDef(filename=name)
+    asset_def.tensor_info.name = "asset:0"
+    graph.collection_def["saved_model_assets"].any_list.value[0].value = asset_def.SerializeToString()
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="names a file outside of its assets"
+        ) as caught:
+            tf.saved_model.loader.load(session, ["serve"], folder)
+        assert repr(name) in caught.value.message and caught.value.hint
 
 
 def test_what_cannot_be_loaded(tmp_path):

@@ -3,17 +3,22 @@
 The graphs are TensorFlow's own, recorded for the placer; the programs run here, so that a measured step counts too.
 """
 
+import re
+
 import pytest
 
 import gpuplace as tf
+from gpuplace.findings.find import placement_findings
 from gpuplace.page.data import page_data
 from gpuplace.page.page import page_html
 from gpuplace.picture.drawing import draw
 from gpuplace.tables.memory import memory_rows
+from tests.findings.programs import images_from_a_queue
 from tests.placer.corpus_files import RECORDED, folder
 
 MACHINE = "2x V100"
 GRAPHS = sorted(RECORDED["answers"]["2.21 2.21"])[::4]
+HARMLESS = re.compile(r'Harmless: [^<"\n]*')
 
 
 def numbers(placement, step):
@@ -190,3 +195,65 @@ def test_the_explorer_and_the_advisor_speak_of_the_same_step():
     assert explorer._views.copies.rows.size == len(placement.frame("copies"))
     advice = tf.advise(placement, seconds=0.2, steps=1)
     assert advice.baseline.step_time == step.step_time
+
+
+def agreed_harmless(placement):
+    """What the nodes are that never run on a GPU, and their number, in every view."""
+    blame, step = placement.blame(), tf.estimate(placement)
+    frame = blame.frame().dropna(subset=["harmless"])
+    cause = " never run on a GPU"
+    rows = [row for row in page_data(placement)["blame"] if row[3].endswith(cause)]
+    explorer = tf.explore(placement)
+    explorer.tab = "Cost"
+    texts = {
+        "blame": str(blame),
+        "blame in a notebook": blame._repr_mimebundle_()["text/html"],
+        "findings of a placement": str(placement_findings(placement)),
+        "report": page_html(placement, findings=placement_findings(placement)),
+        "estimate": step.explain(),
+        "advice": tf.advise(placement, seconds=0.2, steps=1).explain(),
+        "explorer": "\n".join(block.get("text", "") for block in explorer._views.cost.blocks),
+    }
+    counts = {
+        "frame": tuple(zip(frame["harmless"], frame["nodes"], strict=True)),
+        "rows": tuple((row.harmless, row.nodes) for row in blame.harmless),
+        "page's table": tuple((row[3].removesuffix(cause), row[0]) for row in rows),
+        "findings": step.findings.harmless,
+    }
+    lines = {view: set(HARMLESS.findall(text)) for view, text in texts.items()}
+    assert set(map(len, lines.values())) == {1}, lines
+    assert len(set.union(*lines.values())) == 1, lines
+    assert len(set(counts.values())) == 1, counts
+    return counts["frame"]
+
+
+def trained_from_a_queue():
+    """Images from files and a queue, with summaries and a saver."""
+    images_from_a_queue()
+
+
+def towers_with_summaries():
+    """Two towers whose summaries ask for GPUs, a table of words and a data set."""
+    words = tf.data.Dataset.from_tensor_slices(["a", "b"]).repeat().batch(16)
+    keys = tf.data.make_one_shot_iterator(words).get_next()
+    initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+    ids = tf.lookup.StaticHashTable(initializer, -1).lookup(keys)
+    for number in range(2):
+        with tf.device(f"/gpu:{number}"), tf.name_scope(f"tower_{number}"):
+            loss = tf.reduce_sum(tf.one_hot(ids, 1024) @ tf.ones([1024, 1024]))
+            tf.summary.scalar("loss", loss)
+
+
+@pytest.mark.parametrize("program", [trained_from_a_queue, towers_with_summaries])
+def test_views_count_the_same_harmless_nodes(program):
+    with tf.Graph().as_default() as graph:
+        program()
+    found = agreed_harmless(tf.place(graph, MACHINE, soft_placement=True))
+    assert {"summaries", "string constants"} < set(dict(found))
+
+
+@pytest.mark.parametrize("name", ["file_readers", "lookup_tables", "saved_model", "towers_4"])
+def test_views_of_a_recorded_graph_count_the_same_harmless_nodes(name):
+    path = folder("corpus", "2.21") / name
+    placement = tf.place(path if path.is_dir() else f"{path}.pb", MACHINE, soft_placement=True)
+    assert agreed_harmless(placement)

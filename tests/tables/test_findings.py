@@ -37,7 +37,7 @@ SHORT = Finding(
 UNKNOWN = Finding(
     "idle GPU", "GPU:1 is idle", "It has nothing to do.", "Build 2 towers.", "x", (), ("GPU:1",), None
 )
-FOUND = Findings((SHORT, SAVES, UNKNOWN), 0.04, (("saver", 1200),), notes=("A note.",))
+FOUND = Findings((SHORT, SAVES, UNKNOWN), 0.04, (("savers", 1200),), notes=("A note.",))
 
 
 def test_text():
@@ -55,7 +55,7 @@ def test_text():
         "   cause  It has nothing to do.",
         "   fix    Build 2 towers.",
         "          x",
-        "Harmless on the CPU: saver 1,200.",
+        "Harmless: 1,200 nodes that never run on a GPU: 1,200 savers",
         "A note.",
     ]
     assert str(FOUND) == findings_text(FOUND)
@@ -75,7 +75,7 @@ def test_html_says_what_the_text_says():
         "1 GiB short",
         "saves 10 ms of 40 ms, 25%",
         "needs &lt;more&gt;",
-        "saver 1,200",
+        "1,200 savers",
         "A note.",
     ):
         assert word in text
@@ -117,7 +117,10 @@ def test_blocks_keep_the_order_and_the_code():
     assert table["rows"][1][1]["bar"][0][0] == pytest.approx(0.25)
     assert table["rows"][1][3] == {"text": SAVES.fix, "code": SAVES.code}
     assert table["rows"][0][3] == SHORT.fix
-    assert (harmless["text"], note["text"]) == ("Harmless on the CPU: saver 1,200.", "A note.")
+    assert (harmless["text"], note["text"]) == (
+        "Harmless: 1,200 nodes that never run on a GPU: 1,200 savers",
+        "A note.",
+    )
 
 
 def test_hostile_names_stay_text_on_a_page():

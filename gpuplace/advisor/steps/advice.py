@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.advisor.problem import Problem
+from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice_json import advice_json
 from gpuplace.advisor.steps.freedom import own_nodes
 from gpuplace.advisor.steps.judge import Case, Judged, judged
 from gpuplace.advisor.steps.moves import Move, moves_of
 from gpuplace.advisor.steps.scope_rules import Rules, device_function, python_text, scope_rules
 from gpuplace.advisor.steps.step_problem import step_problem
-from gpuplace.advisor.steps.step_search import check_numbers
 from gpuplace.advisor.steps.tradeoff import Found, Tradeoff, TradeoffPoint, best_of, found_choices, peak_of
 from gpuplace.advisor.steps.written_graph import graph_def_asking
 from gpuplace.cost.memory.step_memory import memory_limits

@@ -25,15 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
 from gpuplace.advisor.steps.keep import kept_requests, unmet_wishes
 from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
-from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
+from gpuplace.advisor.steps.moves import GIVEN_UP, regions_together, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
-from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch, check_numbers
+from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
 from gpuplace.advisor.steps.units import units_of
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, estimate_placed
@@ -239,12 +240,11 @@ def _searched(
         until = min(until, time.perf_counter() + _AFTER_STOP)
     best = stays = _as_asked(case)
     for number, (_, device_of) in enumerate(elite):
-        if number == 0:
-            chosen = with_fewer_moves(case.rehearsal, device_of, until)
-        else:
-            chosen = relabelled(case.rehearsal, device_of, FINAL, until)
         try:
-            found = judged(case, chosen)
+            if number == 0:
+                found = _with_fewer_moves(case, device_of, until)
+            else:
+                found = _shorter(case, relabelled(case.rehearsal, device_of, FINAL, until), device_of)
         except OpError:  # a placement that lowering makes impossible; there are others
             continue
         if _is_better(found, best):
@@ -254,22 +254,49 @@ def _searched(
     return _best_of(case, best, search.of_literature, until), search.bound, case.rehearsal.tried
 
 
-def with_fewer_moves(rehearsal: Rehearsal, device_of: Ints, until: float) -> Ints:
-    """Return the same choice by other labels of identical devices, and without the moves that save next to nothing.
-
-    Args:
-        rehearsal: of the step.
-        device_of: [units] positions of devices; -1 for units that are left alone.
-        until: when to stop, by ``time.perf_counter``.
-    """
+def _with_fewer_moves(case: Case, device_of: Ints, until: float) -> Judged:
+    """Judge the same choice without the moves that save next to nothing, by other labels of identical devices."""
     now = time.perf_counter()
     halfway = until if math.isinf(until) else now + _FIRST * (until - now)
-    enough = rehearsal.score(device_of).value * (1 + GIVEN_UP)
-    fewer = simplified(rehearsal, device_of, enough, _SIMPLIFIED, halfway)
-    by_labels = relabelled(rehearsal, fewer, FINAL, until)
-    enough += rehearsal.score(by_labels).value - rehearsal.score(fewer).value
+    enough = case.rehearsal.score(device_of).value * (1 + GIVEN_UP)
+    fewer = simplified(case.rehearsal, device_of, enough, _SIMPLIFIED, halfway)
+    return with_other_labels(case, fewer, enough, until)
+
+
+def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) -> Judged:
+    """Judge a choice by the labels of identical devices that move the fewest nodes.
+
+    Args:
+        case: what is judged.
+        device_of: [units] positions of devices; -1 for units that are left alone.
+        enough: the objective that is good enough, by its own labels, to do without moves.
+        until: when to stop, by ``time.perf_counter``.
+    """
+    rehearsal = case.rehearsal
+    by_labels = relabelled(rehearsal, device_of, FINAL, until)
+    enough += rehearsal.score(by_labels).value - rehearsal.score(device_of).value
     fewer = simplified(rehearsal, by_labels, enough, _SIMPLIFIED, until)
-    return relabelled(rehearsal, fewer, LOSSLESS, until)
+    return _shorter(case, relabelled(rehearsal, fewer, LOSSLESS, until), device_of)
+
+
+def _shorter(case: Case, by_labels: Ints, device_of: Ints) -> Judged:
+    """Judge a choice by other labels, or by its own where those would make the moves or the Python longer.
+
+    Labels by which fewer nodes move can take more rules: sums of gradients get other names, and what the step does not
+    run stays while what it was with moves.
+    """
+    found = judged(case, by_labels)
+    if np.array_equal(by_labels, device_of):
+        return found
+    own = judged(case, device_of)
+    (moves, text), (own_moves, own_text) = (_length(case, one) for one in (found, own))
+    return found if moves <= own_moves and text <= own_text else own
+
+
+def _length(case: Case, choice: Judged) -> tuple[int, int]:
+    """How many moves a recommendation lists, and the characters of its Python."""
+    advice = Advice(case, choice, case.rehearsal.objective, choice.score.value)
+    return len(regions_together(case.rehearsal, choice.device_of)), len(advice.as_python())
 
 
 def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Judged:
@@ -279,7 +306,7 @@ def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Jud
         if rehearsal.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            found = judged(case, relabelled(rehearsal, device_of, LOSSLESS, until))
+            found = _shorter(case, relabelled(rehearsal, device_of, LOSSLESS, until), device_of)
         except OpError:
             continue
         if (found.score.missing, found.score.value) < (best.score.missing, best.score.value):

@@ -96,6 +96,8 @@ class Rehearsal:
         self.clock = step_clock(step)
         """Of the step, on any devices."""
         self._group = freedom.group[step.part.nodes]
+        self.unit = units.of_group[self._group]
+        """[nodes of the step] unit of each."""
         self._known: dict[bytes, Score] = {}
         self._node_bytes: NDArray[np.float64] | None = None
         self._prepare_memory()

@@ -1,14 +1,14 @@
-"""Devices by name scope, as few rules as say it; and the Python that asks for them.
+"""Devices by name scope, in as few and short names as say it; and the Python that asks for them.
 
-A rule names a scope (``tower_1/``) or an op (``tower_1/x``); the longest that fits an op counts, and where none does,
-or it says None, the op asks for what the program asks for. The fewest rules come from one pass over the tree of
-scopes, from the leaves up: what must be said below a scope, for each thing that may be said above it::
+A rule names a scope or an op, and counts for all that is below it (``tower_1`` for ``tower_1/x`` and ``tower_1/x/y``);
+the longest that fits an op counts, and where none does, or it says None, the op asks for what the program asks for. The
+shortest list of names comes from one pass over the tree of names, from the leaves up: what must be said below a name,
+for each device that may be said there::
 
-    cost(scope, above) = min(cost of all parts under what is said above,
-                             1 + cost of all parts under d, for each device d)
+    cost(name, said) = sum over its parts of min(cost(part, said), length of its name + cost(part, d) for each device d)
 
 What an op asks for is not all that places it, so the rules are tried with the placer: an op that would still be
-elsewhere gets a rule of its own.
+elsewhere must ask for its device, and the rules are made anew. So they are when sums of gradients get other names.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (a function of ``tf.device`` is called for each op, after
 all devices within; an op within ``colocate_with`` has the device of that one), variables.py (initial values are made
@@ -17,7 +17,8 @@ within ``tf.device(None)``, in the group of their variable).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -32,12 +33,15 @@ from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.why.placement import Placement
 
 Rules = dict[str, str | None]
-"""Scope with a slash at its end (``""`` for all), or op -> device; None: what the program asks for."""
+"""Scope (``""`` for all) or op -> device; None: what the program asks for."""
 _ROUNDS = 40
+_QUOTES = 4
+"""Characters of a name in a list beside its own."""
+_WIDTH = 112
 
 
 def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, str]) -> Rules:
-    """The fewest rules found that place a program as wanted.
+    """The shortest rules found that place a program as wanted.
 
     Args:
         asked: the program with its own requests, placed as far as that is possible.
@@ -50,34 +54,31 @@ def scope_rules(asked: Placement, wanted: NDArray[np.int64], kept: Mapping[int, 
     rebuilding = Rebuilding(graph, own.tolist())
     gates = rebuilding.gates
     tells = own & ~_made_in_groups(asked)
-    tells[[*rebuilding.sums, *gates, *rebuilding.untold]] = False
+    tells[list(rebuilding.sums)] = True
+    tells[[*gates, *rebuilding.untold]] = False
     has_moved = asked.devices != wanted
-    may: list[tuple[str, frozenset[str | None]]] = []
+    may: dict[int, frozenset[str | None]] = {}
     for node in np.flatnonzero(tells).tolist():
         fits: set[str | None] = {names[int(wanted[node])]}
         if node in kept and graph.requested_device(node) == kept[node]:
             fits = {None}
         elif int(asked.devices[node]) == int(wanted[node]) and not _follows(graph, node, has_moved):
             fits.add(None)
-        may.append((graph.names[node], frozenset(fits)))
-    rules = fewest_rules(may)
-    of_sums: Rules = {}
+        may[node] = frozenset(fits)
+    told = {node: graph.names[node] for node in may if node not in rebuilding.sums}
+    rules: Rules = {}
+    of_sums: dict[int, str] = {}
     for _ in range(_ROUNDS):
-        made = rebuilding.by(partial(device_by, rules | of_sums))
+        rules = shortest_rules({name: may[node] for node, name in (told | of_sums).items()})
+        made = rebuilding.by(partial(device_by, rules))
         wrong = _wrong(asked, made, wanted)
         wrong += [other for node in wrong if node in gates for other in gates[node]]
-        added = {graph.names[node]: names[int(wanted[node])] for node in wrong if tells[node]}
-        added = {name: device for name, device in added.items() if rules.get(name) != device}
-        rules |= added
-        before = of_sums
-        of_sums = {
-            name: device
-            for node, name in made.names.items()
-            if device_by(rules, name) != (device := names[int(wanted[node])])
-        }
-        if not added and of_sums == before:
+        certain = {node: frozenset([names[int(wanted[node])]]) for node in wrong if node in may}
+        if made.names == of_sums and all(may[node] == fits for node, fits in certain.items()):
             break
-    return rules | of_sums
+        may |= certain
+        of_sums = made.names
+    return rules
 
 
 def _follows(graph: PlacementGraph, node: int, has_moved: NDArray[np.bool_]) -> bool:
@@ -102,86 +103,61 @@ def _made_in_groups(asked: Placement) -> NDArray[np.bool_]:
 def device_by(rules: Mapping[str, str | None], name: str) -> str | None:
     """What some rules say of an op.
 
-    >>> rules = {"tower_1/": "/gpu:1", "tower_1/x": "/cpu:0"}
+    >>> rules = {"tower_1": "/gpu:1", "tower_1/x": "/cpu:0"}
     >>> device_by(rules, "tower_1/fc/w"), device_by(rules, "tower_1/x"), device_by(rules, "loss")
     ('/gpu:1', '/cpu:0', None)
     """
-    if name in rules:
-        return rules[name]
-    scope = name
-    while scope:
-        scope = scope.rpartition("/")[0]
-        key = f"{scope}/" if scope else ""
-        if key in rules:
-            return rules[key]
-    return None
+    while name and name not in rules:
+        name = name.rpartition("/")[0]
+    return rules.get(name)
 
 
-def fewest_rules(may: Sequence[tuple[str, frozenset[str | None]]]) -> Rules:
-    """The fewest rules by which every op asks for something that it may.
+def shortest_rules(may: Mapping[str, frozenset[str | None]]) -> Rules:
+    """The rules of fewest and shortest names by which every op asks for something that it may.
 
     >>> fits = lambda *devices: frozenset(devices)
-    >>> ops = [("a/x", fits("/gpu:1")), ("a/y", fits("/gpu:1")), ("a/z", fits("/gpu:1", None)), ("b", fits(None))]
-    >>> fewest_rules(ops)
-    {'a/': '/gpu:1'}
+    >>> ops = {"a": fits("/gpu:1"), "a/y": fits("/gpu:1"), "a/z": fits("/gpu:1", None), "b": fits(None)}
+    >>> shortest_rules(ops)
+    {'a': '/gpu:1'}
 
     Args:
-        may: name of each op, and the devices that it may ask for; None: what the program asks for.
+        may: op -> the devices that it may ask for; None: what the program asks for.
     """
     labels: list[str | None] = [None]
-    for _, fits in may:
-        labels += sorted(device for device in fits if device is not None and device not in labels)
-    number = {label: place for place, label in enumerate(labels)}
-    tree = _Scope()
-    for name, fits in may:
-        scope = tree
-        for part in name.split("/")[:-1]:
-            scope = scope.scopes.setdefault(part, _Scope())
-        cost = np.ones(len(labels))
-        cost[[number[device] for device in fits]] = 0
-        scope.ops[name.rpartition("/")[2]] = cost, min(number[device] for device in fits)
-    below = tree.under(len(labels))
-    first = int(np.argmin(below + (np.arange(len(labels)) != 0)))
-    rules: Rules = {}
-    waiting: list[tuple[str, _Scope, int, int]] = [("", tree, 0, first)]
-    while waiting:
-        prefix, scope, above, chosen = waiting.pop()
-        if chosen != above:
-            rules[prefix] = labels[chosen]
-        for op_name, (cost, own) in scope.ops.items():
-            if cost[chosen]:
-                rules[prefix + op_name] = labels[own]
-        for inner, deeper in scope.scopes.items():
-            waiting.append((f"{prefix}{inner}/", deeper, chosen, deeper.choice(chosen)))
+    labels += sorted({device for fits in may.values() for device in fits if device is not None})
+    depth_of = {"": 0}
+    for name in may:
+        while name not in depth_of:
+            depth_of[name] = name.count("/") + 1
+            name = name.rpartition("/")[0]
+    names = sorted(depth_of, key=lambda name: (depth_of[name], name))
+    depths = np.array([depth_of[name] for name in names])
+    levels = [np.flatnonzero(depths == depth) for depth in range(int(depths[-1]) + 1)]
+    number = {name: place for place, name in enumerate(names)}
+    above = np.array([number[name.rpartition("/")[0]] for name in names])
+    length = np.array([len(name) + _QUOTES for name in names])
+    # How long the rules below a name are when each label is said there; infinite where the op may not ask for it.
+    cost = np.zeros((len(names), len(labels)))
+    is_refused = {fits: [label not in fits for label in labels] for fits in set(may.values())}
+    if may:
+        cost[[number[name] for name in may]] = np.where(
+            [is_refused[fits] for fits in may.values()], np.inf, 0
+        )
+    for level in levels[:0:-1]:
+        changed = cost[level].min(axis=1) + length[level]
+        np.add.at(cost, above[level], np.minimum(cost[level], changed[:, None]))
+    best = cost.argmin(axis=1)
+    said = np.zeros(len(names), dtype=np.int64)
+    for level in levels:
+        inherited = said[above[level]]
+        is_short = cost[level, inherited] <= cost[level, best[level]] + length[level]
+        said[level] = np.where(is_short, inherited, best[level])
+    rules = {
+        name: labels[label]
+        for name, label, inherited in zip(names, said.tolist(), said[above].tolist(), strict=True)
+        if label != (inherited if name else 0)
+    }
     return dict(sorted(rules.items()))
-
-
-class _Scope:
-    """A scope with what must be said below it."""
-
-    def __init__(self) -> None:
-        self.scopes: dict[str, _Scope] = {}
-        self.ops: dict[str, tuple[NDArray[np.float64], int]] = {}
-        self.cost = np.zeros(0)
-
-    def under(self, labels: int) -> NDArray[np.float64]:
-        """[labels] how many rules are needed below when each is said here."""
-        order = [self]
-        for scope in order:  # grows while it is walked
-            order += scope.scopes.values()
-        for scope in reversed(order):
-            scope.cost = np.zeros(labels)
-            for cost, _ in scope.ops.values():
-                scope.cost += cost
-            for part in scope.scopes.values():
-                scope.cost += np.minimum(part.cost, part.cost.min() + 1)
-        return self.cost
-
-    def choice(self, above: int) -> int:
-        """What is best said here when something is said above."""
-        if self.cost[above] <= self.cost.min() + 1:
-            return above
-        return int(self.cost.argmin())
 
 
 def _wrong(asked: Placement, made: Rebuilt, wanted: NDArray[np.int64]) -> list[int]:
@@ -212,25 +188,35 @@ def python_text(rules: Rules) -> str:
     Args:
         rules: what it says.
     """
-    lines = ["import tensorflow as tf", ""]
-    if rules:
-        lines += [
-            "DEVICES = {  # by scope, or by op; the longest that fits an op counts",
-            *[f"    {scope!r}: {device!r}," for scope, device in rules.items()],
-            "}",
-        ]
-    else:
-        lines.append("DEVICES = {}  # nothing has to be asked for")
-    lines += ["", "", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
+    scopes: dict[str | None, list[str]] = {}
+    for scope, device in sorted(rules.items(), key=lambda rule: (str(rule[1]), rule[0])):
+        scopes.setdefault(device, []).append(repr(scope))
+    lines = ["import tensorflow as tf", "", "SCOPES = {"]
+    wrapper = textwrap.TextWrapper(
+        _WIDTH,
+        initial_indent=" " * 8,
+        subsequent_indent=" " * 8,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for device, names in scopes.items():
+        wrapped = wrapper.wrap(", ".join(names))
+        if len(wrapped) == 1:
+            lines.append(f"    {device!r}: [{wrapped[0].strip()}],")
+        else:
+            lines += [f"    {device!r}: [", *wrapped[:-1], f"{wrapped[-1]},", "    ],"]
+    lines += ["}", *_FUNCTION.splitlines(), "", "", "with tf.device(advised_device):"]
     lines.append("    ...  # the lines that build the graph")
     return "\n".join(lines) + "\n"
 
 
 _FUNCTION = """\
-def advised_device(op):
+DEVICES = {scope: device for device, scopes in SCOPES.items() for scope in scopes}
+
+
+def advised_device(op):  # the longest name of SCOPES that the op has, or is in, counts
     scope = op.name
     while scope and scope not in DEVICES:
-        scope = scope.rstrip("/").rpartition("/")[0]
-        scope += "/" if scope else ""
+        scope = scope.rpartition("/")[0]
     return DEVICES.get(scope) or op.device
 """

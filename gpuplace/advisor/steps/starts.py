@@ -85,7 +85,7 @@ def units_at(rehearsal: Rehearsal, homes: Ints) -> Ints:
 def unit_order(rehearsal: Rehearsal) -> Ints:
     """Units in the order in which the step comes to them."""
     part = rehearsal.step.part
-    unit = rehearsal.units.of_group[rehearsal.freedom.group[part.nodes]]
+    unit = rehearsal.unit
     rank = np.full(len(rehearsal.units.names), len(unit), dtype=np.int64)
     heavy = rehearsal.step.node_seconds > 0
     ordered = part.graph.rank
@@ -100,10 +100,8 @@ def unit_order(rehearsal: Rehearsal) -> Ints:
 
 def unit_weights(rehearsal: Rehearsal) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """[units] seconds where they are now, and bytes that they keep and make."""
-    step = rehearsal.step
     count = len(rehearsal.units.names)
-    unit = rehearsal.units.of_group[rehearsal.freedom.group[step.part.nodes]]
-    seconds = np.bincount(unit, step.node_seconds, count).astype(np.float64)
+    seconds = np.bincount(rehearsal.unit, rehearsal.step.node_seconds, count).astype(np.float64)
     return seconds, rehearsal.unit_bytes()
 
 

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,25 +117,6 @@ class Budget:
         if self.steps is not None:
             return tried / self.steps
         return (time.perf_counter() - self.begin) / (self.seconds * part)
-
-
-def check_numbers(seconds: float, steps: int | None, seed: int) -> None:
-    """Raises InvalidArgumentError for a number out of its range.
-
-    Args:
-        seconds, steps, seed: as of `gpuplace.advise`.
-    """
-    if not _is_number(seconds) or not 0 < seconds < math.inf:
-        raise InvalidArgumentError.of(f"seconds is {seconds!r}, not a number above 0")
-    if steps is not None and (not _is_number(steps) or not steps >= 1 or steps != int(steps)):
-        raise InvalidArgumentError.of(f"steps is {steps!r}, not a whole number above 0")
-    if not _is_number(seed) or not seed >= 0 or seed != int(seed):
-        raise InvalidArgumentError.of(f"seed is {seed!r}, not a whole number from 0 on")
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it is a number that is neither infinite nor NaN."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 class StepSearch:
@@ -536,20 +515,19 @@ def _parts(levels: int) -> list[float]:
 
 
 def _waits_of(rehearsal: Rehearsal, flow: StepFlow, times: Times) -> list[tuple[int, int, float]]:
-    group, units = rehearsal.freedom.group[rehearsal.step.part.nodes], rehearsal.units
-    count = len(group)
+    of, units = rehearsal.unit, rehearsal.units
     found: list[tuple[int, int, float]] = []
     for item, _, begin, end in flow.path(times):
         node = int(flow.item_node[item])
         seconds = max(end - begin, 1e-7)
-        if node < count:
-            unit = int(units.of_group[group[node]])
+        if node < len(of):
+            unit = int(of[node])
             if units.is_free[unit]:
                 found.append((unit, -1, seconds))
         elif flow.kind[item] == COPY:
             copy = node - flow.first_copy
             source, receiver = flow.copies.source[copy], flow.copies.receiver[copy]
-            unit = int(units.of_group[group[source]])
+            unit = int(of[source])
             if units.is_free[unit]:
                 found.append((unit, receiver, seconds))
             reader = _first_reader(rehearsal, flow, copy)
@@ -562,11 +540,7 @@ def _first_reader(rehearsal: Rehearsal, flow: StepFlow, copy: int) -> int:
     """A unit that takes what is copied; -1 where only the client does."""
     graph = rehearsal.step.part.graph
     source = flow.copies.source[copy]
-    group = rehearsal.freedom.group[rehearsal.step.part.nodes]
     edges = graph.out_order[graph.out_start[source] : graph.out_start[source + 1]]
-    own = int(rehearsal.units.of_group[group[source]])
-    for reader in graph.dst[edges].tolist():
-        unit = int(rehearsal.units.of_group[group[reader]])
-        if unit != own:
-            return unit
-    return -1
+    readers = rehearsal.unit[graph.dst[edges]]
+    others = readers[readers != rehearsal.unit[source]]
+    return int(others[0]) if len(others) else -1

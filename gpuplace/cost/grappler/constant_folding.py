@@ -1,4 +1,6 @@
-"""What Grappler makes a constant of before a step runs, and what it changes that divides by one.
+"""What becomes a constant before a step runs, and what Grappler changes that divides by one.
+
+The rules are those by which a session folds, ``gpuplace.plan.schedule.constant_folding``; here nothing is computed.
 
 Source: tensorflow/core/grappler/optimizers/constant_folding.cc, releases 1.15 and 2.21.
 """
@@ -7,51 +9,56 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.cost.shapes.kinds import Kind
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.graph.op_sets import CONSTANT_OPS, CONTROL_FLOW_OPS, METADATA_OPS, PLACEHOLDERS
-from gpuplace.kernels.registry import Catalogue
+from gpuplace.graph.op_sets import CONSTANT_OPS, METADATA_OPS
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.plan.schedule.constant_folding import FoldingOptions
 
 __all__ = ["constants", "divided_by_constants"]
 
-_MAX_BYTES = 10 << 20
-"""Grappler's limit for what it folds."""
 _METADATA = METADATA_OPS | {"ShapeN"}
-_NEVER_FOLDED = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
 _DIVISIONS = ("Div", "RealDiv")
 
 
 def constants(
-    graph: PlacementGraph, shapes: StepShapes, catalogue: Catalogue, is_fed: np.ndarray
+    graph: PlacementGraph, shapes: StepShapes, options: FoldingOptions, is_fed: np.ndarray
 ) -> np.ndarray:
     """[nodes] bool: what becomes a constant, by shapes that the graph states; constants themselves do not count.
 
     Args:
         graph: what the step needs.
         shapes: of it.
-        catalogue: the ops.
+        options: which foldings are on.
         is_fed: [nodes] bool: what is fed.
     """
     types = [signature.op_type for signature in graph.signatures]
     of_type = graph.signature
     is_const = np.array([name in CONSTANT_OPS for name in types] or [False])[of_type]
     is_metadata = np.array([name in _METADATA for name in types] or [False])[of_type]
-    may_fold = np.array([_may_fold(catalogue, name) for name in types] or [False])[of_type]
+    by_kind = {kind.number: _may_fold(options, kind) for kind in dict.fromkeys(shapes.kinds)}
+    may_fold = np.array([by_kind[kind.number] for kind in shapes.kinds], dtype=bool)
     may_fold &= ~is_const & ~is_fed
-    # what waits for a node is folded by Grappler too, which keeps the edge: it still runs after
+    # what waits for a node is folded too, and keeps the edge: it still runs after
     may_fold[graph.dst[graph.src_output == CONTROL]] = False
     counts = np.diff(graph.in_start)
     may_fold &= counts > 0
     left, may = counts.tolist(), may_fold.tolist()
     start, after, order = graph.out_start.tolist(), graph.dst.tolist(), graph.out_order.tolist()
     info, first, src, port = graph.tensor_info, graph.in_start, graph.src, graph.src_output
+
+    def is_large(node: int, given: int) -> bool:
+        return any(
+            options.is_large(shapes.nbytes(node, output), given) for output in range(len(shapes.dtypes(node)))
+        )
+
     folded = np.zeros(len(graph), dtype=bool)
     ready = np.flatnonzero(is_const).tolist()
-    for node in np.flatnonzero(may_fold & is_metadata).tolist():
+    for node in np.flatnonzero(may_fold & is_metadata).tolist() if options.grappler else ():
         edges = range(first[node], first[node + 1])
         if info is not None and all(_is_known(info(int(src[edge]), int(port[edge])).shape) for edge in edges):
             left[node] = 0
-            if shapes.nbytes(node, 0) <= _MAX_BYTES:
+            if not is_large(node, 0):
                 folded[node] = True
                 ready.append(node)
     while ready:
@@ -61,15 +68,16 @@ def constants(
             if not may[other]:
                 continue
             left[other] -= 1
-            if not left[other] and shapes.nbytes(other, 0) <= _MAX_BYTES:
+            if not left[other] and not is_large(
+                other, sum(shapes.nbytes(*pair) for pair in shapes.inputs[other])
+            ):
                 folded[other] = True
                 ready.append(other)
     return folded
 
 
-def _may_fold(catalogue: Catalogue, op_type: str) -> bool:
-    op_def = catalogue.ops.get(op_type)
-    return op_def is not None and not op_def.is_stateful and op_type not in _NEVER_FOLDED
+def _may_fold(options: FoldingOptions, kind: Kind) -> bool:
+    return kind.op_def is not None and options.may_fold(kind.op_def, kind.input_types, kind.output_types)
 
 
 def divided_by_constants(

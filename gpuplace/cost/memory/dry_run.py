@@ -45,9 +45,11 @@ from gpuplace.graph.op_sets import (
     BRANCH_OPS,
     CALL_OPS,
     CONTROL_FLOW_OPS,
+    HANDLING_VARIABLES,
     IDENTITY_OPS,
     KEEPING_WITHIN_A_STEP,
     METADATA_OPS,
+    NUMBERS_OF_ELEMENTS,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
     WHILE_OPS,
@@ -56,7 +58,6 @@ from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
 from gpuplace.kernels.tensor_lists import TensorList
-from gpuplace.memory.interrupts import accounted
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.plan.codegen.kernel_calls import Environment
@@ -73,19 +74,10 @@ LikenessOf = Callable[[str], Any]
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
-_ON_VARIABLES = ASSIGNMENTS | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
-"""Ops on variables that compute nothing, however large these are."""
 _COPYING = frozenset({"Bitcast"})
 """Ops with the memory of their input whose kernels copy what does not lie in one piece."""
 _OF_LISTS = "TensorList"
 """How the types of ops on lists of tensors begin."""
-_COUNTED = {
-    **{"TensorArrayV3": 0, "TensorArrayGatherV3": 1, "TensorArrayScatterV3": 1, "TensorArraySplitV3": 2},
-    **{"TensorListReserve": 1, "TensorListResize": 1, "TensorListFromTensor": 0, "TensorListSplit": 2},
-    **{"TensorListScatter": 1, "TensorListScatterV2": 1, "TensorListScatterIntoExistingList": 2},
-    **{"TensorListGather": 1, "TensorListPushBackBatch": 0},
-}
-"""Ops on many elements to the input that tells how many: a number, or one row for each."""
 
 
 class _UnfilledArrays:
@@ -200,7 +192,7 @@ class DryRun:
         for device in devices:
             memory = None
             if device.name in gpus:
-                memory = AskingMemory(device.name, self.requests, numbers, self._work)
+                memory = AskingMemory(device.name, self.requests, numbers, self.memories, self._work)
                 self.memories[device.name] = memory
             self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
 
@@ -217,6 +209,12 @@ class DryRun:
         """
         plan = self.maker.make(signature, device_of)
         plan.run(values)
+        self.collect()
+
+    def collect(self) -> None:
+        """Notes what has been given back by now."""
+        for memory in self.memories.values():
+            memory.collect()
 
     def close(self) -> None:
         """Gives up all arrays; what is given back by that is not among the requests."""
@@ -297,7 +295,7 @@ class DryRun:
             kernel = self._counted(op_type, bind(op_type, device_type, _UNFILLED, op, session, device))
             return makes.if_fails(kernel) if is_list else kernel, True
         kernel = bind(op_type, device_type, xp, op, session, device)
-        if op_type in _METADATA or op_type in _ON_VARIABLES:
+        if op_type in _METADATA or op_type in HANDLING_VARIABLES:
             return kernel, facts.knows_node
         if facts.hands_on:
             return (kernel if has_variables else makes.if_fails(kernel)), facts.knows_node
@@ -315,7 +313,7 @@ class DryRun:
 
     def _counted(self, op_type: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel that keeps tensors, which counts how many it goes through."""
-        at, work = _COUNTED.get(op_type), self._work
+        at, work = NUMBERS_OF_ELEMENTS.get(op_type), self._work
 
         def run(*inputs: Any) -> Any:
             if at is not None:
@@ -499,7 +497,7 @@ class _DryMaker(PlanMaker):
         if form != PlanForm() or not schedule.is_straight:
             return super()._code(schedule, backends, form, resources)
         walk = Walk(schedule, self.environment(backends, resources or self._resources), self._release)
-        return PlanCode(accounted(walk), (), [None], {}, {}, (), ())
+        return PlanCode(walk, (), [None], {}, {}, (), ())
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""

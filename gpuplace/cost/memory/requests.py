@@ -15,7 +15,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.memory.simulated_memory import TensorMemory
+from gpuplace.memory.simulated_memory import Owner, TensorMemory
 
 UNBOUNDED = 1 << 62
 """Bytes of a memory that everything fits into."""
@@ -79,30 +79,43 @@ class AskingMemory(TensorMemory):
         device: full name of the GPU.
         requests: where.
         numbers: gives a new number each time.
+        memories: of all GPUs, by their names.
         work: what allocations are counted by.
     """
 
     def __init__(
-        self, device: str, requests: MemoryRequests, numbers: itertools.count[int], work: Work
+        self,
+        device: str,
+        requests: MemoryRequests,
+        numbers: itertools.count[int],
+        memories: Mapping[str, AskingMemory],
+        work: Work,
     ) -> None:
         super().__init__(device)
+        self._memories = memories
         self._work = work
         self.requests = requests
         self._numbers = numbers
 
     def _allocate(
-        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
-    ) -> int | None:
-        if nbytes <= 0:
-            return None
-        self._work.spend(1)
-        number = next(self._numbers)
-        self.requests.rows.append((self.name, label, nbytes, number))
-        return number
+        self, entry: Owner, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> None:
+        for memory in self._memories.values():
+            memory.collect()
+        if nbytes > 0:
+            self._work.spend(1)
+            entry.chunk = next(self._numbers)
+            self.requests.rows.append((self.name, label, nbytes, entry.chunk))
 
-    def free(self, address: int) -> None:
-        """As `TensorMemory.free`."""
-        self.requests.rows.append((self.name, "", _GIVEN_BACK, address))
+    def _give_back(self, entry: Owner) -> None:
+        if entry.chunk is not None:
+            self.requests.rows.append((self.name, "", _GIVEN_BACK, entry.chunk))
+            entry.chunk = None
+
+    def collect(self) -> None:
+        """Notes what was dropped."""
+        if self._dropped:
+            self._release_dropped()
 
 
 class Failure(NamedTuple):

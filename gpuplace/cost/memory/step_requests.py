@@ -297,6 +297,7 @@ class StepToAsk:
                 dry.run(((), untold, ()), self.device_of, ())
             except OpError as error:
                 assumed[f"Variables begin without initial values: {error.message.splitlines()[0]}"] = None
+        dry.collect()
         dry.requests.begin = len(dry.requests)
         dry.run(self.signature, self.device_of, self.values)
         dry.close()

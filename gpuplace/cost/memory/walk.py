@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.cost.memory.unfilled import unfilled_like
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
@@ -246,6 +247,7 @@ class Walk:
             try:
                 call.run(values)
             except Exception as error:
+                raise_of_signal_handler(error)
                 given = [values.get(slot) for slot in step.inputs]
                 op = step.op or step.inputs[0].tensor.op
                 raise self._failure(error, op, step.device, given, self._blamed(step)) from error
@@ -268,6 +270,7 @@ class Walk:
         try:
             return value.value
         except Exception as error:
+            raise_of_signal_handler(error)
             blamed = retval_name(slot.tensor, position)
             raise self._failure(error, slot.tensor.op, slot.location.device, (), blamed) from error
 

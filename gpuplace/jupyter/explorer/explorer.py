@@ -325,6 +325,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             requests = self._views.advising.apply(scopes)
             self._step(lambda: self._what_if.change(requests=requests))
 
+    def close(self) -> None:
+        """Closes the explorer and all of its widgets, whose memory ipywidgets keeps until then; ends a search."""
+        if self.comm is None:
+            return
+        self._views.advising.stop()
+        for widget in _with_parts(self):
+            ipywidgets.Widget.close(widget)
+
     def save_settings(self, path: Any) -> Path:
         """Writes the settings and the look (scopes, colour, light, selection, tab) as JSON; returns the path.
 
@@ -719,6 +727,21 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     def _show_selection(self) -> None:
         self.set_trait("reason", self._views.show_selection(self.selected))
         self._show_light()
+
+
+def _with_parts(widget: ipywidgets.Widget) -> list[ipywidgets.Widget]:
+    """A widget and those that it consists of: its children, their layouts and styles, and so on."""
+    found: dict[ipywidgets.Widget, None] = {}
+    waiting: list[Any] = [widget]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, ipywidgets.Widget):
+            if value not in found:
+                found[value] = None
+                waiting += value._trait_values.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    return list(found)
 
 
 def explore(

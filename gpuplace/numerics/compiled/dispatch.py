@@ -60,13 +60,13 @@ _ARGUMENTS = {
 an integer and b a bool; capitals are written to.
 """
 
-_OF_WINDOWS = frozenset({"convolution", "filter_gradient", "largest", "largest_gradient"})
+_OF_WINDOWS = frozenset({"convolution", "filter_gradient", "largest", "largest_gradient", "scatter"})
 """Loops in ``window_loops``; the others are in ``loops``."""
 
 _BY_ELEMENT = frozenset({"sigmoid_gradient", "tanh_gradient"})
 """Formulas of two elements."""
 
-_ROUNDED = _OF_WINDOWS - {"largest_gradient"}
+_ROUNDED = _OF_WINDOWS - {"largest_gradient", "scatter"}
 """Loops whose last bits, or signs of zero, are not those of NumPy's way."""
 
 _lock = threading.Lock()

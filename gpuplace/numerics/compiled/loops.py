@@ -47,42 +47,6 @@ def relu_gradient(grad: Any, x: Any, result: Any) -> None:
         result[i] = grad[i] if x[i] > 0 else 0
 
 
-def scatter(
-    parts: Any, result: Any, top: int, left: int, down: int, right: int, gap_down: int, gap_right: int
-) -> None:
-    """``Window.scatter``.
-
-    The windows are taken from the last to the first, so that a pixel gets what belongs to it in the order of the
-    positions within the window.
-
-    Args:
-        parts: ``[batch, out_height, out_width, rows, columns, channels]``.
-        result: ``[batch, height, width, channels]``.
-        top: lines of the border above the images.
-        left: columns of the border on their left.
-        down: by how much the window moves from line to line.
-        right: from column to column.
-        gap_down: distance of its elements.
-        gap_right: likewise.
-    """
-    batch, height, width, channels = result.shape
-    _, out_height, out_width, rows, columns, _ = parts.shape
-    for image in range(batch):
-        result[image] = 0  # here, so that the cache still holds it below
-        for line in range(out_height - 1, -1, -1):
-            for column in range(out_width - 1, -1, -1):
-                for row in range(rows):
-                    y = line * down + row * gap_down - top
-                    if 0 <= y < height:
-                        for tap in range(columns):
-                            x = column * right + tap * gap_right - left
-                            if 0 <= x < width:
-                                for channel in range(channels):
-                                    result[image, y, x, channel] += parts[
-                                        image, line, column, row, tap, channel
-                                    ]
-
-
 def sigmoid_gradient(one: Any) -> Callable[[Any, Any], Any]:
     """The kernel of ``SigmoidGrad``."""
 

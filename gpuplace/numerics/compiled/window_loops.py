@@ -18,6 +18,9 @@ nothing is copied but the image with its border (``padded``). The columns come i
 Each product is added as it is, without being rounded before, where the processor can do that; sums are added up
 in another order than BLAS does it. So the last bits differ from those of NumPy's way.
 
+What is done for one pixel, or one channel, is inlined by numba (``inline="always"``): a call would take as long
+as the work.
+
 This module needs numba; ``dispatch`` loads it when a loop is wanted.
 """
 
@@ -451,6 +454,86 @@ def _fill(target: Any, value: Any) -> None:
         target[index] = value
 
 
+@register_jitable
+def _write_products(
+    padded: Any,
+    place: int,
+    a_line: int,
+    a_row: int,
+    a_segment: int,
+    weights: Any,
+    b_at: int,
+    segments: int,
+    steps: int,
+    sums: Any,
+    at: int,
+    lines: int,
+    out_width: int,
+    width: int,
+    two: bool,
+) -> None:
+    """Some lines of a convolution, for one or two units of its filters.
+
+    Args:
+        padded: what ``_with_border`` wrote.
+        place: where the first window of the first line begins.
+        a_line: distance of windows one below the other.
+        a_row: of windows side by side.
+        a_segment: of the lines of a window.
+        weights: the filter, of one axis.
+        b_at: where its units begin.
+        segments: lines of a window.
+        steps: elements of such a line.
+        sums: where the lines are written.
+        at: from where on.
+        lines: how many.
+        out_width: pixels of a line.
+        width: distance of pixels in ``sums``.
+        two: whether there are two units.
+    """
+    together = (2 if two else 1) * (UNIT_BYTES // weights.itemsize)
+    for _ in range(lines):
+        x = 0
+        while x < out_width:
+            left_over = out_width - x
+            high = 8 if left_over >= 8 or (left_over > 4 and out_width >= 8) else 4
+            if out_width < 4:
+                high = 1
+            x = min(x, out_width - high)  # the last tile repeats some of what is there
+            arguments = (
+                padded, place + x * a_row, a_segment, 1, a_row,
+                weights, b_at, steps * together, together, segments, steps, sums, at + x * width, width,
+            )  # fmt: skip
+            if two:
+                if high == 8:
+                    _tile_8_2(*arguments)
+                elif high == 4:
+                    _tile_4_2(*arguments)
+                else:
+                    _tile_1_2(*arguments)
+            elif high == 8:
+                _tile_8_1(*arguments)
+            elif high == 4:
+                _tile_4_1(*arguments)
+            else:
+                _tile_1_1(*arguments)
+            x += high
+        place += a_line
+        at += out_width * width
+
+
+@register_jitable(inline="always")
+def _add_bias(target: Any, bias: Any, has_bias: bool, has_relu: bool) -> None:
+    """The bias and the relu after a convolution, for one of its pixels."""
+    if has_bias:
+        for index in range(target.size):
+            target[index] += bias[index]
+    if has_relu:
+        for index in range(target.size):
+            value = target[index]
+            target[index] = 0 if value < 0 else value
+
+
 def convolution(
     images: Any,
     matrix: Any,
@@ -496,7 +579,6 @@ def convolution(
     unit = UNIT_BYTES // matrix.itemsize
     across = (out_width - 1) * right + columns
     line = across * channels
-    steps = columns * channels
     weights = matrix.reshape(-1)
     results = result.reshape(-1)
     sums = results if width == filters else products
@@ -508,52 +590,75 @@ def convolution(
         for start in range(0, lines, strip):
             stop = min(lines, start + strip)
             base = (image * lines + start) * out_width
-            column = 0
-            while column < width:
-                two = width - column >= 2 * unit
-                together = 2 * unit if two else unit
-                for y in range(start, stop):
-                    place = y * down * line
-                    at = (y - start) * out_width if width != filters else (image * lines + y) * out_width
-                    x = 0
-                    while x < out_width:
-                        left_over = out_width - x
-                        high = 8 if left_over >= 8 or (left_over > 4 and out_width >= 8) else 4
-                        if out_width < 4:
-                            high = 1
-                        x = min(x, out_width - high)  # the last tile repeats some of what is there
-                        a_at = place + x * right * channels
-                        to = (at + x) * width + column
-                        given = (
-                            padded, a_at, gap * line, 1, right * channels,
-                            weights, column * deep, steps * together, together, rows, steps, sums, to, width,
-                        )  # fmt: skip
-                        if two:
-                            if high == 8:
-                                _tile_8_2(*given)
-                            elif high == 4:
-                                _tile_4_2(*given)
-                            else:
-                                _tile_1_2(*given)
-                        elif high == 8:
-                            _tile_8_1(*given)
-                        elif high == 4:
-                            _tile_4_1(*given)
-                        else:
-                            _tile_1_1(*given)
-                        x += high
-                column += 2 * unit if two else unit
+            at = base if width == filters else 0
+            for column in range(0, width, 2 * unit):
+                _write_products(
+                    padded, start * down * line, down * line, right * channels, gap * line, weights, column * deep,
+                    rows, columns * channels, sums, at * width + column, stop - start, out_width, width,
+                    width - column >= 2 * unit,
+                )  # fmt: skip
             for pixel in range((stop - start) * out_width):
                 target = results[(base + pixel) * filters : (base + pixel + 1) * filters]
                 if width != filters:
                     _copy(products[pixel * width :], target)
-                if has_bias:
-                    for index in range(filters):
-                        target[index] += bias[index]
-                if has_relu:
-                    for index in range(filters):
-                        value = target[index]
-                        target[index] = 0 if value < 0 else value
+                _add_bias(target, bias, has_bias, has_relu)
+
+
+@register_jitable
+def _add_products(
+    padded: Any,
+    place: int,
+    a_step: int,
+    a_segment: int,
+    grads: Any,
+    b_at: int,
+    segments: int,
+    steps: int,
+    totals: Any,
+    at: int,
+    deep: int,
+    width: int,
+    two: bool,
+) -> None:
+    """Adds to the gradient of a line of the filter, for one or two units of the filters.
+
+    Args:
+        padded: what ``_with_border`` wrote.
+        place: where that line of the first window begins.
+        a_step: distance of windows side by side.
+        a_segment: of windows one below the other.
+        grads: gradients of the pixels, of one axis.
+        b_at: where those of the units begin.
+        segments: lines of pixels.
+        steps: pixels of a line.
+        totals: what is added to.
+        at: from where on.
+        deep: elements of a line of the filter, filled up to a multiple of four.
+        width: distance of pixels, and of those elements.
+        two: whether there are two units.
+    """
+    done = 0
+    while done < deep:
+        left_over = deep - done
+        high = 12 if left_over >= 12 and left_over != 16 else 8 if left_over >= 8 else 4
+        arguments = (
+            padded, place + done, a_segment, a_step, 1,
+            grads, b_at, steps * width, width, segments, steps, totals, at + done * width, width,
+        )  # fmt: skip
+        if two:
+            if high == 12:
+                _add_12_2(*arguments)
+            elif high == 8:
+                _add_8_2(*arguments)
+            else:
+                _add_4_2(*arguments)
+        elif high == 12:
+            _add_12_1(*arguments)
+        elif high == 8:
+            _add_8_1(*arguments)
+        else:
+            _add_4_1(*arguments)
+        done += high
 
 
 def filter_gradient(
@@ -612,36 +717,26 @@ def filter_gradient(
                     _copy(grads[(base + pixel) * filters :], target[:filters])
                     _fill(target[filters:], 0)
             b_at = base * width if width == filters else 0
-            column = 0
-            while column < width:
-                two = width - column >= 2 * unit
+            for column in range(0, width, 2 * unit):
                 for row in range(rows):
-                    place = (start * down + row * gap) * line
-                    done = 0
-                    while done < deep:
-                        left_over = deep - done
-                        high = 12 if left_over >= 12 and left_over != 16 else 8 if left_over >= 8 else 4
-                        a_at = place + done
-                        to = (row * deep + done) * width + column
-                        given = (
-                            padded, a_at, down * line, right * channels, 1,
-                            right_side, b_at + column, out_width * width, width, count, out_width, totals, to, width,
-                        )  # fmt: skip
-                        if two:
-                            if high == 12:
-                                _add_12_2(*given)
-                            elif high == 8:
-                                _add_8_2(*given)
-                            else:
-                                _add_4_2(*given)
-                        elif high == 12:
-                            _add_12_1(*given)
-                        elif high == 8:
-                            _add_8_1(*given)
-                        else:
-                            _add_4_1(*given)
-                        done += high
-                column += 2 * unit if two else unit
+                    _add_products(
+                        padded, (start * down + row * gap) * line, right * channels, down * line,
+                        right_side, b_at + column, count, out_width, totals, row * deep * width + column, deep, width,
+                        width - column >= 2 * unit,
+                    )  # fmt: skip
+
+
+@register_jitable(inline="always")
+def _largest_element(
+    images: Any, image: int, y: int, x: int, channel: int, rows: int, taps: int, lowest: Any
+) -> Any:
+    """The largest element of a window of a channel; ``lowest`` where it has none."""
+    best = lowest
+    for row in range(rows):
+        for tap in range(taps):
+            value = images[image, y + row, x + tap, channel]
+            best = value if value > best or value != value else best
+    return best
 
 
 def largest(
@@ -675,28 +770,45 @@ def largest(
                 at = ((image * height + y) * width + x) * channels
                 to = ((image * out_height + line) * out_width + column) * channels
                 channel = 0
-                if count > 0 and taps > 0:
-                    while channel <= channels - unit:
-                        _largest(
-                            flat,
-                            at + channel,
-                            width * channels,
-                            channels,
-                            count,
-                            taps,
-                            lowest,
-                            results,
-                            to + channel,
-                        )
-                        channel += unit
+                last_unit = channels - unit if count > 0 and taps > 0 else -1
+                while channel <= last_unit:
+                    _largest(
+                        flat, at + channel, width * channels, channels, count, taps, lowest, results, to + channel
+                    )  # fmt: skip
+                    channel += unit
                 while channel < channels:
-                    best = lowest
-                    for row in range(count):
-                        for tap in range(taps):
-                            value = images[image, y + row, x + tap, channel]
-                            best = value if value > best or value != value else best
-                    results[to + channel] = best
+                    results[to + channel] = _largest_element(
+                        images, image, y, x, channel, count, taps, lowest
+                    )
                     channel += 1
+
+
+@register_jitable(inline="always")
+def _channel_back(
+    images: Any,
+    image: int,
+    y: int,
+    x: int,
+    channel: int,
+    rows: int,
+    taps: int,
+    most: Any,
+    rest: Any,
+    result: Any,
+    adds: bool,
+) -> None:
+    """Gives ``rest`` to the first of a window's elements that is ``most``, as what ``_back`` makes does it."""
+    zero = result.dtype.type(0)
+    for row in range(rows):
+        for tap in range(taps):
+            value = images[image, y + row, x + tap, channel]
+            is_it = value == most or value != value
+            part = rest if is_it else zero
+            if adds:
+                result[image, y + row, x + tap, channel] += part
+            else:
+                result[image, y + row, x + tap, channel] = part
+            rest = zero if is_it else rest
 
 
 def largest_gradient(
@@ -757,29 +869,71 @@ def largest_gradient(
                 to = ((image * out_height + line) * out_width + column) * channels
                 is_cut = first > 0 or begin > 0
                 channel = 0
-                if count > 0 and taps > 0:
-                    while channel <= channels - unit:
-                        places = (
-                            flat, results, at + channel, width * channels, channels, count, taps, lowest, is_cut,
-                            wanted, given, to + channel,
-                        )  # fmt: skip
-                        if overlap:
-                            _add_back(*places)
-                        else:
-                            _write_back(*places)
-                        channel += unit
+                last_unit = channels - unit if count > 0 and taps > 0 else -1
+                while channel <= last_unit:
+                    places = (
+                        flat, results, at + channel, width * channels, channels, count, taps, lowest, is_cut,
+                        wanted, given, to + channel,
+                    )  # fmt: skip
+                    if overlap:
+                        _add_back(*places)
+                    else:
+                        _write_back(*places)
+                    channel += unit
                 while channel < channels:
                     most, rest = wanted[to + channel], given[to + channel]
                     if is_cut and most == lowest:
                         rest = zero
-                    for row in range(count):
-                        for tap in range(taps):
-                            value = images[image, y + row, x + tap, channel]
-                            is_it = value == most or value != value
-                            part = rest if is_it else zero
-                            if overlap:
-                                result[image, y + row, x + tap, channel] += part
-                            else:
-                                result[image, y + row, x + tap, channel] = part
-                            rest = zero if is_it else rest
+                    _channel_back(images, image, y, x, channel, count, taps, most, rest, result, overlap)
                     channel += 1
+
+
+@register_jitable(inline="always")
+def _add_window(
+    parts: Any,
+    image: int,
+    line: int,
+    column: int,
+    result: Any,
+    top: int,
+    left: int,
+    gap_down: int,
+    gap_right: int,
+) -> None:
+    """Adds what a window gets to the pixels that it sees, the first of which is at ``top`` and ``left``."""
+    _, height, width, channels = result.shape
+    for row in range(parts.shape[3]):
+        y = top + row * gap_down
+        if 0 <= y < height:
+            for tap in range(parts.shape[4]):
+                x = left + tap * gap_right
+                if 0 <= x < width:
+                    for channel in range(channels):
+                        result[image, y, x, channel] += parts[image, line, column, row, tap, channel]
+
+
+def scatter(
+    parts: Any, result: Any, top: int, left: int, down: int, right: int, gap_down: int, gap_right: int
+) -> None:
+    """``Window.scatter``.
+
+    The windows are taken from the last to the first, so that a pixel gets what belongs to it in the order of the
+    positions within the window.
+
+    Args:
+        parts: ``[batch, out_height, out_width, rows, columns, channels]``.
+        result: ``[batch, height, width, channels]``.
+        top: lines of the border above the images.
+        left: columns of the border on their left.
+        down: by how much the window moves from line to line.
+        right: from column to column.
+        gap_down: distance of its elements.
+        gap_right: likewise.
+    """
+    batch, out_height, out_width, _, _, _ = parts.shape
+    for image in range(batch):
+        result[image] = 0  # here, so that the cache still holds it below
+        for line in range(out_height - 1, -1, -1):
+            for column in range(out_width - 1, -1, -1):
+                y, x = line * down - top, column * right - left
+                _add_window(parts, image, line, column, result, y, x, gap_down, gap_right)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.errors import OpError
 from gpuplace.numerics.fused.cuda_text import PREAMBLE
 from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
@@ -131,6 +132,7 @@ class OneKernel:
         try:
             return launch(*arrays)
         except Exception as error:
+            raise_of_signal_handler(error)
             made = self._plain(*arrays)  # raises what is wrong with a step
             if not isinstance(error, MemoryError):  # another time there may be enough
                 launches[shapes] = None

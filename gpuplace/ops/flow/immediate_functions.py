@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.display import above
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
@@ -168,6 +169,7 @@ def _eager_py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any
     try:
         arrays = find_function(token.decode())(host, Tout)
     except Exception as error:
+        raise_of_signal_handler(error)
         raise step_error(error) from error
     moved = [xp.array(array) if array.dtype != object else array for array in arrays]
     return moved if len(moved) != 1 else moved[0]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.callers import raise_of_signal_handler
 from gpuplace.dtypes import as_dtype, own_array
 from gpuplace.errors import (
     InternalError,
@@ -160,6 +161,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     try:
         result = _functions.find(token.decode())(*arguments)
     except Exception as error:
+        raise_of_signal_handler(error)
         raise step_error(error) from error
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):

@@ -270,22 +270,47 @@ def extract_jpeg_shape(
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def _opened(contents: Any, formats: list[str], sentence: str) -> Any:
-    """Pillow's image of the bytes; InvalidArgumentError if they are no such file."""
-    from PIL import Image, UnidentifiedImageError
+def _opened(contents: Any, kind: str, sentence: str) -> Any:
+    """Pillow's image of the bytes; InvalidArgumentError if they are no such file.
+
+    Not by ``Image.open``, which warns of images that are large and refuses those that are very large.
+    """
+    from PIL import Image
 
     if contents.ndim:
         raise InvalidArgumentError.of(f"contents must be scalar, got shape {brackets(contents.shape)}")
+    Image.preinit()
+    make, _ = Image.OPEN[kind]
     try:
-        return Image.open(io.BytesIO(bytes(contents[()])), formats=formats)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        image = make(io.BytesIO(bytes(contents[()])), "")
+    except (*_DAMAGED, EOFError, IndexError, TypeError, struct.error) as error:
         raise InvalidArgumentError.of(sentence) from error
+    if image.width * image.height >= _MOST_PIXELS:
+        if kind == "PNG":
+            sentence = f"PNG size too large for int: {image.width} by {image.height}"
+        raise InvalidArgumentError.of(sentence)
+    return image
+
+
+_DAMAGED = (OSError, SyntaxError, ValueError)
+"""What Pillow raises when it decodes a damaged file."""
+_MOST_PIXELS = 1 << 29
+"""TensorFlow decodes images with fewer pixels."""
+_BAND_PIXELS = 1 << 22
 
 
 def _pixels(image: Any, sentence: str) -> Any:
+    """The pixels, ``[height, width, channels]``; in bands, as Pillow copies twice what it turns into an array."""
     try:
-        array = np.array(image)
-    except (OSError, SyntaxError, ValueError) as error:
+        image.load()
+        rows = max(_BAND_PIXELS // image.width, 1)
+        band = np.array(image.crop((0, 0, image.width, min(rows, image.height))))
+        array = np.empty((image.height, *band.shape[1:]), band.dtype)
+        array[: len(band)] = band
+        for top in range(rows, image.height, rows):
+            bottom = min(top + rows, image.height)
+            array[top:bottom] = np.asarray(image.crop((0, top, image.width, bottom)))
+    except _DAMAGED as error:
         raise InvalidArgumentError.of(sentence) from error
     return array if array.ndim == 3 else array[..., None]
 
@@ -304,7 +329,7 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
     from PIL import ImageFile
 
     sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, ["JPEG"], sentence)
+    image = _opened(contents, "JPEG", sentence)
     mode = "L" if channels == 1 else None
     if mode or ratio > 1:
         image.draft(mode, (image.width / ratio, image.height / ratio))
@@ -314,7 +339,7 @@ def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> An
         if channels or image.mode not in ("L", "RGB"):
             image = image.convert("L" if channels == 1 else "RGB")
         return _pixels(image, sentence)
-    except (OSError, SyntaxError, ValueError) as error:
+    except _DAMAGED as error:
         raise InvalidArgumentError.of(sentence) from error
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = before
@@ -403,7 +428,8 @@ def _wide_png(data: bytes) -> Any:
             packed.append(data[at + 8 : at + 8 + length])
         at += length + 12
     step = 2 * channels
-    rows = np.frombuffer(zlib.decompress(b"".join(packed)), np.uint8).reshape(height, 1 + width * step)
+    unpacked = zlib.decompressobj().decompress(b"".join(packed), height * (1 + width * step))
+    rows = np.frombuffer(unpacked, np.uint8).reshape(height, 1 + width * step)
     before = np.zeros(width * step, np.uint8)
     made = np.empty((height, width * step), np.uint8)
     for number, row in enumerate(rows):
@@ -449,7 +475,7 @@ _UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
 
 def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
     sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
-    image = _opened(contents, ["PNG"], sentence)
+    image = _opened(contents, "PNG", sentence)
     if _END_OF_PNG not in bytes(contents[()]):
         raise InvalidArgumentError.of(f"Invalid PNG data, size {len(contents[()])}")
     try:
@@ -500,13 +526,13 @@ def _png(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
 
 
 def _decode_gif(contents: Any) -> Any:
-    from PIL import ImageSequence
+    from PIL import Image, ImageSequence
 
     sentence = f"Invalid GIF data, data size {len(contents[()]) if not contents.ndim else 0}"
-    image = _opened(contents, ["GIF"], sentence)
+    image = _opened(contents, "GIF", sentence)
     try:
         return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
-    except (OSError, SyntaxError, ValueError) as error:
+    except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise InvalidArgumentError.of(sentence) from error
 
 
@@ -644,7 +670,7 @@ def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
 
 @compute("ExtractJpegShape")
 def _jpeg_shape(xp: Any, contents: Any, *, output_type: Any) -> Any:
-    image = _opened(contents, ["JPEG"], "Invalid JPEG data")
+    image = _opened(contents, "JPEG", "Invalid JPEG data")
     return np.array([image.height, image.width, len(image.getbands())], output_type.as_numpy_dtype)
 
 

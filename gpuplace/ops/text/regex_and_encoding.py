@@ -9,16 +9,16 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import DeadlineExceededError, InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.cancellation import check_deadline, step_limits
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new, same_shape
@@ -41,7 +41,7 @@ def regex_replace(
 
     Args:
         input: strings of any shape.
-        pattern: a regular expression, a text or scalar string tensor. Python's syntax, not RE2's.
+        pattern: a regular expression in RE2's syntax, a text or scalar string tensor.
         rewrite: what to put in place of a match, likewise.
         replace_global: whether all matches are replaced, or the first of each text.
         name: name of the op.
@@ -71,7 +71,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
 
     Args:
         input: strings of any shape.
-        pattern: a regular expression, a text or scalar string tensor. Python's syntax, not RE2's.
+        pattern: a regular expression in RE2's syntax, a text or scalar string tensor.
         name: name of the op.
 
     Returns:
@@ -153,73 +153,68 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object
     return result.reshape(x.shape)
 
 
-def _each_matched(
-    xp: Any, input: Any, pattern: bytes, function: Callable[[Any, str, float], Any], dtype: Any = object
-) -> Any:
-    """What a function makes of the compiled pattern, each text, read as UTF-8, and the seconds that are left.
+def _compiled(pattern: bytes) -> Any:
+    """A regular expression, by the library that TensorFlow uses: it takes time in proportion to the text."""
+    import re2
 
-    RE2 takes time in proportion to the text; where Python's way would take years, the op fails.
-    """
-    import regex  # like `re`, with a limit of time
-
-    shown = pattern.decode(errors="replace")
+    options = re2.Options()
+    options.log_errors = False
     try:
-        compiled = regex.compile(pattern.decode("utf-8", "surrogateescape"), regex.ASCII)
-    except regex.error as error:
-        raise InvalidArgumentError.of(f"Invalid pattern: {shown}, error: {error}") from None
-    end = time.monotonic() + _MOST_S
-    try:
-        return _each(
-            xp,
-            input,
-            lambda text: function(
-                compiled, text.decode("utf-8", "surrogateescape"), max(end - time.monotonic(), _LEAST_S)
-            ),
-            dtype,
-        )
-    except TimeoutError:
-        raise DeadlineExceededError.of(
-            f"Matching took longer than {_MOST_S} seconds: {shown}",
-            hint="a repetition of repetitions, such as (a+)+, can be matched in too many ways: leave one of them out",
-        ) from None
-
-
-_MOST_S = 10
-"""Seconds that the matches of one op may take."""
-_LEAST_S = 1e-3
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        shown, reason = pattern.decode(errors="replace"), error.args[0].decode(errors="replace")
+        raise InvalidArgumentError.of(f"Invalid pattern: {shown}, error: {reason}") from None
 
 
 def _replaced(xp: Any, input: Any, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
-    def replaced(compiled: Any, text: str, left: float) -> bytes:
-        put, is_whole = _parts(rewrite, compiled.groups)
-        made: list[str] = []
-        last, end = 0, -1
+    compiled = _compiled(pattern)
+    put, is_whole = _parts(rewrite, compiled.groups)
+    limits = step_limits()
+
+    def replaced(text: bytes) -> bytes:
         if not is_whole and not replace_global:
-            return text.encode("utf-8", "surrogateescape")
-        for match in compiled.finditer(text, timeout=left):
-            if match.start() == match.end() == end:  # no empty match at the end of another
+            return text
+        made: list[bytes] = []
+        at, end = 0, -1
+        while at <= len(text) and (match := compiled.search(text, at)) is not None:
+            check_deadline(limits)
+            made.append(text[at : match.start()])
+            at = match.end()
+            if match.start() == at == end:  # no empty match at the end of another
+                at += _character_size(text, at)
+                made.append(text[end:at])
                 continue
-            made.append(text[last : match.start()])
-            made += [part if isinstance(part, str) else match.group(part) or "" for part in put]
-            last = end = match.end()
+            made += [part if isinstance(part, bytes) else match.group(part) or b"" for part in put]
+            end = at
             if not replace_global:
                 break
-        return "".join([*made, text[last:]]).encode("utf-8", "surrogateescape")
+        return b"".join([*made, text[at:]])
 
-    return _each_matched(xp, input, pattern, replaced)
+    return _each(xp, input, replaced)
 
 
-def _parts(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
+def _character_size(text: bytes, at: int) -> int:
+    """Bytes of the character there, in UTF-8; 1 where there is none."""
+    for size in range(1, 5):
+        try:
+            text[at : at + size].decode()
+        except UnicodeDecodeError:
+            continue
+        return size
+    return 1
+
+
+def _parts(rewrite: bytes, groups: int) -> tuple[list[bytes | int], bool]:
     """What a match becomes: texts and numbers of groups, 0 the whole; and whether there is no other escape or group.
 
     From such a one on RE2 writes nothing.
     """
-    made: list[str | int] = []
-    pieces = re.split(r"\\(.|$)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL)
+    made: list[bytes | int] = []
+    pieces = re.split(rb"\\(.|$)", rewrite, flags=re.DOTALL)
     for index, piece in enumerate(pieces):
-        if index % 2 == 0 or piece == "\\":
+        if index % 2 == 0 or piece == b"\\":
             made.append(piece)
-        elif piece not in tuple("0123456789") or int(piece) > groups:
+        elif not piece.isdigit() or int(piece) > groups:
             return made, False
         else:
             made.append(int(piece))
@@ -249,9 +244,14 @@ def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
 
 
 def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
-    return _each_matched(
-        xp, input, pattern, lambda regex, text, left: regex.fullmatch(text, timeout=left) is not None, bool
-    )
+    compiled = _compiled(pattern)
+    limits = step_limits()
+
+    def matches(text: bytes) -> bool:
+        check_deadline(limits)
+        return compiled.fullmatch(text) is not None
+
+    return _each(xp, input, matches, bool)
 
 
 @compute("EncodeBase64")

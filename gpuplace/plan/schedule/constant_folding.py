@@ -39,8 +39,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype, string
-from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.callers import raise_of_signal_handler
+from gpuplace.dtypes import DType, as_dtype, string
+from gpuplace.graph.attr_value import TensorValue
+from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, traits_of
@@ -59,6 +61,7 @@ MIN_GRAPPLER_NODES = 4
 
 _NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
 """Stateless ops whose results are not the same in every step, or not always there."""
+_FUNCTION_TYPES = ("func", "list(func)")
 _OFF = 2
 """``RewriterConfig.OFF``."""
 
@@ -115,6 +118,31 @@ class FoldingOptions:
         limit = getattr(optimizer, "max_folded_constant_in_bytes", 0) or MAX_FOLDED_BYTES
         return cls(not is_off, level >= 0 or is_asked, limit)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is folded."""
+        return self.grappler or self.runtime
+
+    def may_fold(self, op_def: OpDef, inputs: Sequence[DType], outputs: Sequence[DType]) -> bool:
+        """Whether nodes of an op are folded where their inputs are constants.
+
+        Args:
+            op_def: the op.
+            inputs: type of each input.
+            outputs: type of each output.
+        """
+        if op_def.is_stateful or op_def.name in _NEVER or not outputs or traits_of(op_def.name).reads_outside:
+            return False
+        if any(attr.type in _FUNCTION_TYPES for attr in op_def.attrs):
+            return False
+        if not self.runtime and (len(outputs) > 1 or string in inputs or string in outputs):
+            return False
+        return not any(dtype.is_ref_dtype or dtype.is_handle for dtype in (*inputs, *outputs))
+
+    def is_large(self, nbytes: int, given: int) -> bool:
+        """Whether a result of so many bytes, made of constants of so many, is left to the step."""
+        return nbytes > self.max_bytes and nbytes > given
+
 
 class Folder:
     """The folding of one session.
@@ -148,8 +176,7 @@ class Folder:
             targets: what has to run.
             feeds: what is fed.
         """
-        options = self.options
-        if not (options.grappler or options.runtime):
+        if not self.options.is_on:
             return operations, {}
         constant: dict[Operation, _Constant] = {}
         found: list[Operation] = []
@@ -188,23 +215,9 @@ class Folder:
         return True
 
     def _may_fold(self, op: Operation) -> bool:
-        op_def = op.op_def
-        if op_def is None or op_def.is_stateful or op.type in _NEVER or not op.outputs:
-            return False
-        if traits_of(op.type).reads_outside:
-            return False
-        if any(isinstance(value, FunctionRef) for value in op.attrs.values()):
-            return False
-        for tensor in (*op.inputs, *op.outputs):
-            if tensor.dtype.is_ref_dtype or tensor.dtype.is_handle:
-                return False
-            if tensor.dtype is string and not self.options.runtime:
-                return False
-        if len(op.outputs) > 1 and not self.options.runtime:
-            return False
-        if find_compute(op.type, "CPU") is None:
-            return False
-        return self._is_small(op)
+        types = [[tensor.dtype for tensor in tensors] for tensors in (op.inputs, op.outputs)]
+        is_same = op.op_def is not None and self.options.may_fold(op.op_def, *types)
+        return is_same and find_compute(op.type, "CPU") is not None and self._is_small(op)
 
     def _is_small(self, op: Operation) -> bool:
         """Whether result and work are small enough, as far as that is known beforehand."""
@@ -214,7 +227,7 @@ class Folder:
             if nbytes is None:
                 if traits_of(op.type).grows or given > self.options.max_bytes:
                     return False
-            elif nbytes > self.options.max_bytes and nbytes > given:
+            elif self.options.is_large(nbytes, given):
                 return False
         # What hands a tensor on costs nothing; but a constant of more bytes than that has to be there when a step runs.
         return max(operation_cost_us(op) or 0.0, given / BYTES_PER_US) <= MAX_COST_US
@@ -225,7 +238,8 @@ class Folder:
         try:
             with as_kernels_do():
                 made = bind(op.type, "CPU", np, op, self._resources)(*inputs)
-        except Exception:
+        except Exception as error:
+            raise_of_signal_handler(error)
             return None
         values = tuple(map(np.asarray, made if isinstance(made, tuple | list) else (made,)))
         if len(values) != len(op.outputs):
@@ -234,7 +248,7 @@ class Folder:
         for value, tensor in zip(values, op.outputs, strict=True):
             if value.dtype != tensor.dtype.as_numpy_dtype and tensor.dtype is not string:
                 return None
-            if value.nbytes > self.options.max_bytes and value.nbytes > given:
+            if self.options.is_large(value.nbytes, given):
                 return None
         return values
 

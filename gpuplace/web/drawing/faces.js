@@ -1,5 +1,6 @@
-// Boxes as SVG. A face is what is seen of one: {id, kind, classes, lines, bar, fill, corners, outlines, stroke, pen, dash,
-// tip}. A line is [text, size, colour, is bold], or [BAR] for the row of shares, which `bar` has as [colour, nodes].
+// Boxes as SVG. A face is what is seen of one: {id, kind, classes, lines, bars, fill, corners, outlines, stroke, pen, dash,
+// tip}. A line is [text, size, colour, is bold], or [BAR, strip] for a row of
+// shares, which `bars` has as [colour, nodes].
 
 import { RULES } from "gpuplace/rules.js";
 import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
@@ -51,7 +52,7 @@ export function faceSvg(face, { x, y, w, h }) {
   let top = y + BOX.pad_y + INSET * (face.outlines - 1);
   for (const line of face.lines) {
     if (line[0] === BAR) {
-      parts.push(barSvg(face.bar, x + (w - BAR_WIDTH) / 2, top));
+      parts.push(barSvg(face.bars[line[1]], x + (w - BAR_WIDTH) / 2, top));
     } else {
       const [text, size, fill, isBold] = line;
       const weight = isBold ? ' font-weight="bold"' : "";

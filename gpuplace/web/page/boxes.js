@@ -8,10 +8,13 @@ import {
   direct,
   E,
   guilty,
+  isAside,
+  layers,
   N,
   requestOf,
   S,
   shelfOf,
+  stripOf,
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
@@ -23,7 +26,7 @@ const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALI
  * and what is known of its nodes: how many, on which devices (`[device, nodes]`), what they ask for, and what went wrong.
  *
  * @typedef {{kind: string, id: string, key: string, scopes: number[], nodes: number[], parent: number, rest?: boolean,
- *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][]}} Box
+ *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][], strips?: number[][][]}} Box
  */
 
 /**
@@ -109,21 +112,30 @@ export function boxesOf(opened, unbundled, before = []) {
   });
   const slots = DATA.devices.length;
   const shares = boxes.map(() => new Int32Array(slots));
+  const strips = boxes.map(() => [0, 1, 2].map(() => new Int32Array(slots)));
   for (const box of boxes) Object.assign(box, { unmet: 0, guilty: 0, count: 0, requests: new Set() });
   for (let n = 0; n < COUNT; n += 1) {
     if (boxOf[n] < 0) boxOf[n] = ofScope[shown[N.scope[n]]];
     const box = boxes[boxOf[n]];
     box.count += 1;
-    shares[boxOf[n]][N.device[n] < 0 ? slots - 1 : N.device[n]] += 1;
+    const device = N.device[n] < 0 ? slots - 1 : N.device[n];
+    shares[boxOf[n]][device] += 1;
+    strips[boxOf[n]][stripOf(n)][device] += 1;
     if (unmet.has(n)) box.unmet += 1;
     if (guilty.has(n)) box.guilty += 1;
     if (requestOf(n) && box.requests.size < 6) box.requests.add(requestOf(n));
   }
   boxes.forEach((box, b) => {
-    box.shares = [...shares[b]].map((n, d) => [d, n]).filter(([, n]) => n).sort((x, y) => y[1] - x[1]);
+    const sorted = (counts) => [...counts].map((n, d) => [d, n]).filter(([, n]) => n).sort((x, y) => y[1] - x[1]);
+    box.shares = sorted(shares[b]);
+    box.strips = strips[b].map(sorted).filter((strip) => strip.length);
   });
   return { boxes, boxOf, open };
 }
+
+const isLayer = (box) => box.kind === "scope" && layers.has(box.scopes[0]);
+/** Whether two boxes lie in one layer. */
+const isWithin = (a, b) => a.parent === b.parent && a.parent > 0 && !(isLayer(a) && isLayer(b));
 
 /** Edges between boxes, those of one pair together. */
 export function linksOf(boxes, boxOf) {
@@ -131,6 +143,7 @@ export function linksOf(boxes, boxOf) {
   for (let e = 0; e < E.src.length; e += 1) {
     const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
     if (a === b || shelfOf[N.scope[E.src[e]]] !== shelfOf[N.scope[E.dst[e]]]) continue;
+    if (isAside(e) && !copyAt.has(e) && !isWithin(boxes[a], boxes[b])) continue;
     const key = a * boxes.length + b;
     let link = found.get(key);
     if (!link) {

@@ -1,6 +1,6 @@
 // What colours mean: the assigned device, or another column of DATA.colours.
 
-import { children, DATA, deviceOf, direct, lookOf } from "gpuplace/page/columns.js";
+import { children, DATA, deviceOf, direct, lookOf, stripOf } from "gpuplace/page/columns.js";
 import { bytesText, grouped, shortened, timeText } from "gpuplace/text.js";
 
 /** Colours other than those of the assigned devices: a column of DATA.colours, or null. */
@@ -40,6 +40,18 @@ export function tintsOf(box) {
   const counts = new Map();
   for (const n of nodesOf(box)) counts.set(colour.of[n], (counts.get(colour.of[n]) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1]).map(([c, n]) => [colour.categories[c], n]);
+}
+
+/** Shares of the strips of a box by colour: forward, backward, update, as far as it has nodes of them. */
+export function stripsOf(box) {
+  if (!colour && box.of === undefined) return box.strips.map((strip) => strip.map(([d, n]) => [DATA.devices[d], n]));
+  const strips = [0, 1, 2].map(() => new Map());
+  for (const n of nodesOf(box)) {
+    const counts = strips[stripOf(n)];
+    const tint = tintOf(n);
+    counts.set(tint, (counts.get(tint) ?? 0) + 1);
+  }
+  return strips.filter((counts) => counts.size).map((counts) => [...counts].sort((a, b) => b[1] - a[1]));
 }
 
 export function tintText(tints, most = 3) {

@@ -10,18 +10,26 @@ export const E = DATA.edges;
 export const COUNT = N.name.length;
 export const unmet = new Set(N.unmet);
 export const guilty = new Set(N.guilty);
-export const paths = S.name.map(() => "");
-export const added = new Set(S.added); // shelves and stretches, which are no part of names
-for (let s = 1; s < paths.length; s += 1) {
-  const above = paths[S.parent[s]];
-  paths[s] = added.has(s) ? above : above + (above ? "/" : "") + S.name[s];
-}
-/** A text for each scope that no other has, shelves and stretches included. */
-export const keys = S.name.map(() => "");
-for (let s = 1; s < keys.length; s += 1) keys[s] = keys[S.parent[s]] + (S.parent[s] ? "/" : "") + S.name[s];
+/** The name scope that each scope is or lies in. */
+export const paths = S.path;
+/** Scopes that are no name scopes: shelves, and parts of a model. */
+export const added = new Set(S.added);
+/** Scopes that are parts of a model. */
+export const layers = new Set(S.layers);
+/** Whether scopes are parts of a model, or name scopes alone. */
+export const isModel = layers.size > 0;
+/** The strip of its box that a node counts for: forward, backward or update. */
+export const stripOf = (n) => Number(N.strip[n] ?? 0);
+/** Gradients, what averages and clips them, updates and bookkeeping. */
+const aside = new Set(N.aside);
+/** Whether an edge is no part of the flow between layers. */
+export const isAside = (e) => isModel && (E.output[e] < 0 || aside.has(E.src[e]) || aside.has(E.dst[e]));
+/** A text for each scope that no other has. */
+export const keys = S.key;
+const prefixes = new Map(N.elsewhere); // name scopes of nodes that lie elsewhere
 export const nameOf = (n) => {
-  const path = paths[N.scope[n]];
-  return N.name[n] === null ? path : path ? `${path}/${N.name[n]}` : N.name[n];
+  const prefix = prefixes.get(n) ?? paths[N.scope[n]];
+  return prefix ? `${prefix}/${N.name[n]}` : N.name[n];
 };
 let nameIndex = null;
 export const nodeAt = (name) => {
@@ -31,7 +39,10 @@ export const nodeAt = (name) => {
   }
   return nameIndex.get(name) ?? -1;
 };
-export const localName = (n) => (N.name[n] === null ? `(${paths[N.scope[n]].split("/").pop()})` : N.name[n]);
+export const localName = (n) => {
+  const s = N.scope[n];
+  return s && !added.has(s) && paths[s] === nameOf(n) ? `(${N.name[n]})` : N.name[n];
+};
 export const typeOf = (n) => DATA.types[N.type[n]];
 export const requestOf = (n) => DATA.requests[N.request[n]];
 /** The device of a node as a number into DATA.devices, the last of which is none. */

@@ -13,6 +13,7 @@ import { counted, grouped, searcher, words } from "gpuplace/text.js";
 const READABLE = (1.003 * RULES.text.readable) / RULES.text.title; // pixels to a unit in which names can be read
 const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
+const STRIPS = ["forward", "backward", "update"];
 const TOLD_MS = 150;
 const UNSET = { detail: {}, scene: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
 
@@ -132,6 +133,7 @@ export class Model {
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", words("note_unmet", { requests: counted(unmet.size, "request") })]);
     if (guilty.size) notes.push(["alarm", words("note_guilty", { nodes: counted(guilty.size, "node") })]);
+    if (N.aside.length) notes.push(["plain", words("note_strips", { strips: STRIPS.join(", ") })]);
     if (COUNT > boxes) {
       notes.push([
         "plain",

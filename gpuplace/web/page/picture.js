@@ -4,7 +4,7 @@
 import { BAR, faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
 import { place } from "gpuplace/drawing/layout.js";
 import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
-import { tintOf, tintsOf } from "gpuplace/page/colours.js";
+import { stripsOf, tintOf } from "gpuplace/page/colours.js";
 import { children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
 import { wiresOf } from "gpuplace/page/lines.js";
 import { linesOf, tipOf } from "gpuplace/page/words.js";
@@ -38,7 +38,9 @@ export function faceOf(box) {
     kind: box.kind,
     classes: [box.kind, ...Object.keys(marks).filter((name) => marks[name])],
     lines,
-    bar: lines.some(([text]) => text === BAR) ? tintsOf(box).map(([tint, n]) => [tint.fill, n]) : [],
+    bars: lines.some(([text]) => text === BAR)
+      ? stripsOf(box).map((strip) => strip.map(([tint, n]) => [tint.fill, n]))
+      : [],
     stroke: box.guilty || isUnmet ? ALARM : FRAME,
     pen: box.guilty ? BOX.guilty_pen : isUnmet ? BOX.unmet_pen : isOp ? BOX.pen : BOX.folded_pen,
     dash: isUnmet,

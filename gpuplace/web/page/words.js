@@ -1,7 +1,7 @@
 // What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
 
 import { BAR } from "gpuplace/drawing/faces.js";
-import { colour, saidOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
+import { colour, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
   added,
   DATA,
@@ -23,7 +23,7 @@ const { ink: INK, alarm: ALARM } = RULES.colours.themes.light;
 const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
 
 /**
- * `[text, size, colour, is bold]`, or `[BAR]`.
+ * `[text, size, colour, is bold]`, or `[BAR, strip]`.
  *
  * @returns {any[][]}
  */
@@ -46,7 +46,7 @@ export function linesOf(box) {
   /** @type {any[][]} */
   const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true]];
   const isPlain = box.lane !== undefined && !colour; // its lane shows the device
-  if (!isPlain) lines.push([BAR]);
+  if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);
   lines.push([total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tintsOf(box)), SMALL, INK]);
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);

@@ -189,9 +189,9 @@ function render({ model, el }) {
 
   /** @returns {SVGGElement[]} */
   const nodes =
-    () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")].map((node) => /** @type {any} */ (node)) : []);
+    () => (svg ? [...svg.querySelectorAll("g.node")].map((node) => /** @type {any} */ (node)) : []);
   const isChosen = (group) => wholeOf(group.id) === model.get("selected_box");
-  const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
+  const nodeOf = (event) => event.target.closest?.("g.node");
   const select = (id) => model.send({ type: "select", id: wholeOf(id) });
   const toggle = (id, event = null) => {
     hold(id, event);
@@ -224,7 +224,7 @@ function render({ model, el }) {
       const tip = group.querySelector("a")?.getAttribute("xlink:title");
       if (title && tip) title.textContent = tip;
       for (const link of group.querySelectorAll("a")) link.removeAttribute("xlink:title");
-      if (group.classList.contains("node") && !group.classList.contains("stub")) {
+      if (group.classList.contains("node")) {
         group.setAttribute("tabindex", "-1");
         group.setAttribute("role", "button");
         const lines = [...group.querySelectorAll("text")];
@@ -263,7 +263,7 @@ function render({ model, el }) {
 
   // Where boxes and open scopes are: id -> left, top, width and height.
   function places() {
-    const groups = /** @type {NodeListOf<SVGGElement>} */ (svg.querySelectorAll("g.node:not(.stub), g.cluster"));
+    const groups = /** @type {NodeListOf<SVGGElement>} */ (svg.querySelectorAll("g.node, g.cluster"));
     return new Map([...groups].map((group) => [group.id, copyOf(outlineOf(group).getBBox())]));
   }
 

@@ -80,13 +80,11 @@ export function lightControls(model) {
     for (const old of svg.querySelectorAll(".gp-badge")) old.remove();
     const starts = new Set(lit.starts ?? []);
     for (const group of svg.querySelectorAll("g.node")) {
-      const isStub = group.classList.contains("stub");
-      const of = isStub ? group.id.split("_")[0] : group.id;
+      const of = group.id;
       const number = isOn ? lit.boxes[of] : null;
       group.classList.toggle("gp-on", Boolean(number));
       group.classList.toggle("gp-off", isOn && !number);
       group.classList.toggle("gp-start", isOn && starts.has(of));
-      if (isStub) continue;
       const isOp = group.classList.contains("op");
       const badged = number && !isOp ? ` ${grouped(number[0])} of ${grouped(number[1])} lit` : "";
       const more = !isOn || badged ? "" : number ? ", lit" : ", not lit";

@@ -1,6 +1,7 @@
 """The explorer without a browser: every control by its trait and by what the page sends, and every view."""
 
 import base64
+import gc
 import json
 import re
 import threading
@@ -14,6 +15,7 @@ from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from tests.jupyter.programs import layered, towers
 from tests.placer.corpus_files import folder
+from tests.soak.session import resident_bytes
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 K20M = "4x Tesla K20m"
@@ -982,3 +984,24 @@ def test_two_threads_may_use_it(explorer):
     thread.join()
     assert failed == []
     assert explorer.error == "" and explorer.machine == K20M
+
+
+@pytest.mark.skipif(not resident_bytes(), reason="the system does not say how much memory a process has")
+def test_closed_explorers_leave_nothing_behind():
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [8, 8])
+        for number in range(10):
+            with tf.name_scope(f"layer{number}"):
+                x = tf.tanh(x)
+    placement = tf.place(graph, "2x Tesla K40c")
+    for _ in range(20):
+        explore(placement).close()
+    gc.collect()
+    before = resident_bytes()
+    for _ in range(300):
+        closed = explore(placement)
+        closed.close()
+        closed.close()
+    gc.collect()
+    assert resident_bytes() - before < 10e6
+    assert closed.comm is None and closed.children[0].comm is None and closed.layout.comm is None

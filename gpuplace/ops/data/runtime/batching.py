@@ -105,7 +105,7 @@ class Batch(Stage):
             source, stage = rows
             together = source.taken
         following = stage.begin(run)
-        size, is_fused = self.size, self.is_fused
+        size, is_fused, check = self.size, self.is_fused, run.check
         has_ended = False
 
         def take() -> Any:
@@ -118,6 +118,7 @@ class Batch(Stage):
                 except OpError as error:
                     if not is_fused:
                         raise
+                    check()
                     failure = failure or error  # the others of the batch are made all the same
                     element = ()
                 if element is END:

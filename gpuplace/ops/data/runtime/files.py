@@ -56,12 +56,13 @@ class FileRows(Stage):
         self.read = read
 
     def begin(self, run: Run) -> Following:
-        names = iter(self.names)
+        names, check = iter(self.names), run.check
         rows: _Rows | None = None
 
         def take() -> Any:
             nonlocal rows
             while True:
+                check()
                 if rows is None:
                     name = next(names, None)
                     if name is None:

@@ -62,10 +62,11 @@ class Map(Stage):
         self.call, self.preserves = call, preserves
 
     def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+        following, check = self.inputs[0].begin(run), run.check
         function = _that_may_end(run.function(self.call), self.preserves)
 
         def take() -> Any:
+            check()
             element = following()
             return END if element is END else function(element)
 
@@ -90,6 +91,7 @@ class Filter(Stage):
 
     def begin(self, run: Run) -> Following:
         following, function = self.inputs[0].begin(run), run.function(self.call)
+        check = run.check
         has_ended = False
 
         def take() -> Any:
@@ -101,7 +103,7 @@ class Filter(Stage):
                 if chosen:
                     return element
                 has_ended = self.stops
-                run.check()
+                check()
             return END
 
         return take
@@ -249,11 +251,11 @@ class IgnoreErrors(Unchanged):
     """The elements that can be made."""
 
     def begin(self, run: Run) -> Following:
-        following = self.inputs[0].begin(run)
+        following, check = self.inputs[0].begin(run), run.check
 
         def take() -> Any:
             while True:
-                run.check()
+                check()
                 with contextlib.suppress(OpError):  # this is what it is for
                     return following()
 

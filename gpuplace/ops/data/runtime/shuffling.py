@@ -21,7 +21,16 @@ from typing import Any
 import numpy as np
 
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.data.runtime.stages import END, INFINITE, Following, Repeat, Run, Stage, invalid
+from gpuplace.ops.data.runtime.stages import (
+    END,
+    INFINITE,
+    Following,
+    Repeat,
+    Run,
+    Stage,
+    invalid,
+    number_element,
+)
 from gpuplace.ops.random.philox import Philox
 
 _FEWEST_BLOCKS, _MOST_BLOCKS = 16, 1024
@@ -199,8 +208,7 @@ class Random(Stage):
         self.seeds = seeds
 
     def begin(self, run: Run) -> Following:
-        words = words_of(self.seeds)
-        return lambda: (np.array(next(words), np.int64),)
+        return run.elements(map(number_element, words_of(self.seeds)))
 
     def cardinality(self) -> int:
         return INFINITE

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.errors import CancelledError, InvalidArgumentError
+from gpuplace.kernels.cancellation import Cancellation, check_deadline, step_limits
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import CallResources, SessionResources
 
@@ -56,6 +57,9 @@ class Call(NamedTuple):
         return cls(ctx.op.graph, ref.name, tuple(captured))
 
 
+_ELEMENTS_PER_CHECK = 16
+
+
 class Run:
     """One iterator's way through a pipeline: its functions, and what their kernels keep.
 
@@ -69,6 +73,10 @@ class Run:
         self.device = device
         self._state: Any = CallResources(session)
         self._functions: dict[tuple[Any, str], Callable[[Sequence[Any]], list[Any]]] = {}
+        self.check = functools.partial(_check, session.cancellation)
+        """Called where no element may come for long: CancelledError if the session was closed, DeadlineExceededError if
+        the time of the step is up. It keeps nothing alive, so that threads that make elements ahead end with their
+        iterator."""
 
     def function(self, call: Call) -> Callable[[Element], list[Any]]:
         """The function, ready to be called with an element."""
@@ -82,10 +90,30 @@ class Run:
             return found
         return functools.partial(_with_captured, found, call.captured)
 
-    def check(self) -> None:
-        """CancelledError if the session was closed; asked where no element may come for long."""
-        if self.session.is_closed:
-            raise CancelledError.of("Iterator was cancelled")
+    def elements(self, iterator: Iterator[Any]) -> Following:
+        """The elements of a Python iterator, then ``END``.
+
+        Every stage that goes over many elements at once takes them from such a source in the end, so this is where
+        all of them notice that their time is up.
+        """
+        check, left = self.check, 0
+
+        def take() -> Any:
+            nonlocal left
+            if not left:
+                check()
+                left = _ELEMENTS_PER_CHECK
+            left -= 1
+            return next(iterator, END)
+
+        return take
+
+
+def _check(session: Cancellation) -> None:
+    """What ``Run.check`` calls."""
+    if session.is_cancelled:
+        raise CancelledError.of("Iterator was cancelled")
+    check_deadline(step_limits())
 
 
 def _with_captured(
@@ -150,15 +178,10 @@ class Tensors(Stage):
         self.values = tuple(values)
 
     def begin(self, run: Run) -> Following:
-        return _then_end(iter((self.values,)))
+        return run.elements(iter((self.values,)))
 
     def cardinality(self) -> int:
         return 1
-
-
-def _then_end(elements: Any) -> Following:
-    """The elements of a Python iterator, then ``END``."""
-    return functools.partial(next, elements, END)
 
 
 class Slices(Stage):
@@ -182,7 +205,7 @@ class Slices(Stage):
 
     def begin(self, run: Run) -> Following:
         rows = [_rows(array) for array in self.arrays]
-        return _then_end(zip(*rows, strict=True))
+        return run.elements(zip(*rows, strict=True))
 
     def taken(self, numbers: Sequence[int]) -> tuple[Any, ...]:
         """The rows of those numbers, put together."""
@@ -204,7 +227,7 @@ class _Numbers(Stage):
         self.count = count
 
     def begin(self, run: Run) -> Following:
-        return _then_end(iter(range(self.count)))
+        return run.elements(iter(range(self.count)))
 
 
 def by_number(stage: Stage) -> tuple[Slices, Stage] | None:
@@ -227,7 +250,12 @@ def _rows(array: Any) -> Any:
         return iter(array)
     if array.dtype == object and len(array) and isinstance(array[0], Stage):
         return iter(array)
-    return (array[number, ...] for number in range(len(array)))
+    return map(array.__getitem__, zip(range(len(array)), itertools.repeat(...)))
+
+
+def number_element(number: int) -> Element:
+    """The element of one number, int64."""
+    return (np.array(number, np.int64),)
 
 
 class Range(Stage):
@@ -246,8 +274,7 @@ class Range(Stage):
         self.numbers = range(start, stop, step)
 
     def begin(self, run: Run) -> Following:
-        array, kind = np.array, np.int64
-        return _then_end((array(number, kind),) for number in self.numbers)
+        return run.elements(map(number_element, self.numbers))
 
     def cardinality(self) -> int:
         return len(self.numbers)
@@ -337,7 +364,7 @@ class Repeat(Stage):
     def begin(self, run: Run) -> Following:
         (stage,) = self.inputs
         if self.count == 0:
-            return _then_end(iter(()))
+            return run.elements(iter(()))
         current = stage.begin(run)
         left = self.count
 
@@ -381,7 +408,7 @@ class Take(Stage):
 
     def begin(self, run: Run) -> Following:
         if self.count == 0:
-            return _then_end(iter(()))
+            return run.elements(iter(()))
         following = self.inputs[0].begin(run)
         left = self.count
         if left < 0:
@@ -420,14 +447,14 @@ class Skip(Stage):
 
     def begin(self, run: Run) -> Following:
         if self.count < 0:
-            return _then_end(iter(()))
-        following = self.inputs[0].begin(run)
+            return run.elements(iter(()))
+        following, check = self.inputs[0].begin(run), run.check
         left = self.count
 
         def take() -> Any:
             nonlocal left
             while left:
-                run.check()
+                check()
                 if following() is END:
                     left = 0
                     return END
@@ -501,7 +528,7 @@ class Cached(Stage):
 
     def begin(self, run: Run) -> Following:
         if self.kept:
-            return _then_end(iter(self.kept[0]))
+            return run.elements(iter(self.kept[0]))
         following = self.inputs[0].begin(run)
         elements: list[Element] = []
 
@@ -576,7 +603,7 @@ class Kept(Stage):
         self.elements = elements
 
     def begin(self, run: Run) -> Following:
-        return _then_end(iter(self.elements))
+        return run.elements(iter(self.elements))
 
     def cardinality(self) -> int:
         return len(self.elements)
@@ -587,7 +614,7 @@ class Unbatch(Stage):
 
     def begin(self, run: Run) -> Following:
         following = self.inputs[0].begin(run)
-        rows: Following = _then_end(iter(()))
+        rows: Following = run.elements(iter(()))
 
         def take() -> Any:
             nonlocal rows

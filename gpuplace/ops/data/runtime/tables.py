@@ -68,9 +68,10 @@ class CsvRecords(Stage):
         self.columns, self.defaults, self.types = columns, defaults, types
 
     def begin(self, run: Run) -> Following:
-        records = self._records()
+        records, check = self._records(), run.check
 
         def take() -> Any:
+            check()
             record = next(records, None)
             return END if record is None else self._element(record)
 

@@ -7,8 +7,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.steps.advise import _case
-from gpuplace.advisor.steps.moved_regions import MovedRegions, alike_together, moved_regions
-from gpuplace.advisor.steps.moves import moves_of
+from gpuplace.advisor.steps.moves import MovedRegions, moves_of, regions_together
 from tests.advisor.step_graphs import graph_of
 
 MACHINE = "4x P100"
@@ -50,7 +49,7 @@ def choice_of(rehearsal, device):
 
 def moved(rehearsal, choice):
     labels = rehearsal.freedom.placement.device_labels
-    regions = alike_together(rehearsal, moved_regions(rehearsal, choice))
+    regions = regions_together(rehearsal, choice)
     return {one.text: [labels[target] for target in one.targets] for one in regions}
 
 
@@ -148,7 +147,7 @@ def test_every_unit_that_moves_is_in_one_entry(seed):
     rehearsal = rehearsal_of(layered_towers())
     rng = np.random.default_rng(seed)
     choice = rng.integers(-1, len(rehearsal.freedom.placement.device_set), len(rehearsal.units.names))
-    regions = alike_together(rehearsal, moved_regions(rehearsal, choice))
+    regions = regions_together(rehearsal, choice)
     of_group = rehearsal.units.of_group
     moves = (of_group >= 0) & (rehearsal.wanted(choice) != rehearsal.stay)
     units = [unit for one in regions for unit in one.units]

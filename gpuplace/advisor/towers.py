@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate
+from gpuplace.cost.memory.step_memory import fullest
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.display import above, notebook_view, with_safe_text
@@ -51,10 +52,10 @@ class TowerRow(NamedTuple):
     """Examples a second, as a multiple of what the best single tower does."""
     rate: float
     """Examples a second; NaN where nobody said how many a tower takes."""
-    peak_memory: float
-    """Bytes at the peak of the fullest device."""
-    fits: bool
-    """Whether all GPUs have room for it."""
+    peak_memory: float | None
+    """Bytes at the peak of the fullest device; None where that is not known."""
+    fits: bool | None
+    """Whether all GPUs have room for it; None where that is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +69,12 @@ class TowerChoices:
 
     @property
     def best(self) -> TowerRow:
-        """The row with most examples a second, of those that fit; the fewest towers of equal ones."""
-        return max(self.rows, key=lambda row: (row.fits, row.speedup * (1 - 1e-3 * row.towers)))
+        """The row with most examples a second, of those that fit; the fewest towers of equal ones.
+
+        Where none is known to fit, of those that may.
+        """
+        order = (False, None, True)
+        return max(self.rows, key=lambda row: (order.index(row.fits), row.speedup * (1 - 1e-3 * row.towers)))
 
     def frame(self) -> DataFrame:
         """The rows as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.advice_frames` for the columns."""
@@ -106,10 +111,11 @@ class TowerChoices:
         """All rows in sentences."""
         lines = [self.text]
         for row in self.rows:
-            fits = "" if row.fits else "; it does not fit"
+            fits = {True: "", False: "; it does not fit", None: "; it is not known whether it fits"}[row.fits]
+            size = "" if row.peak_memory is None else f", {size_text(row.peak_memory)} on the fullest device"
             lines.append(
                 f"{row.towers} with variables on {_place(row.variables)}: {seconds_text(row.step_time)} a step, "
-                f"{row.speedup:.2f} times as fast, {size_text(row.peak_memory)} on the fullest device{fits}."
+                f"{row.speedup:.2f} times as fast{size}{fits}."
             )
         return "\n".join(lines)
 
@@ -186,8 +192,8 @@ def tower_choices(
             step.step_time,
             rate / one,
             math.nan if examples is None else examples * rate,
-            float(max(step.peak_memory.values(), default=0)),
-            bool(step.memory.fits),
+            fullest(step.peak_memory),
+            step.memory.fits,
         )
         for rate, (count, place, step) in zip(rates, found, strict=True)
     )

@@ -128,8 +128,8 @@ def _shown(row: GridRow) -> dict[str, Any]:
         "per_second": None if math.isnan(row.rate) else round(row.rate, 2),
         "busy": round(row.busy, 4) if is_known else None,
         "copies_mb": round(row.copied / 1e6, 3) if is_known else None,
-        "peak_mib": round(row.peak / (1 << 20), 2) if is_known else None,
-        "fits": row.fits if is_known else None,
+        "peak_mib": None if row.peak is None else round(row.peak / (1 << 20), 2),
+        "fits": row.fits,
         "guessed": round(row.guessed, 4) if is_known else None,
         "error": row.error.partition("\n")[0],
     }

@@ -8,16 +8,37 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.shapes.feeds import checked_sizes
 from gpuplace.cost.shapes.kinds import Sizes, shape_of
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.shapes import TensorShape
 from gpuplace.subject.step_part import StepPart
 from gpuplace.subject.subject import feed_name
 
 MOST = 1 << 20
 """The largest batch that is tried."""
+LARGEST = (1 << 31) - 1
+"""The largest batch that there can be: ``tf.shape`` gives 32-bit integers."""
 _SHOWN = 6
 """Feeds that an error lists."""
+
+
+def check_batch(batch: int) -> None:
+    """Raise an error for a batch size that no step can have.
+
+    Args:
+        batch: examples in a step.
+
+    Raises:
+        InvalidArgumentError: it is not one of 1 to `LARGEST`.
+        TypeError: it is not a whole number.
+    """
+    if operator.index(batch) < 1:
+        raise InvalidArgumentError.of(f"A batch has at least 1 example; got {batch}", hint="--batch 32")
+    if batch > LARGEST:
+        raise InvalidArgumentError.of(
+            f"A batch has at most {LARGEST:,} examples, as shapes are 32-bit integers; got {batch:,}",
+            hint="--batch 32",
+        )
 
 
 def batch_feeds(
@@ -41,12 +62,11 @@ def batch_feeds(
         placeholders: name to shape of the placeholders that are not fed.
 
     Raises:
-        InvalidArgumentError: no dimension is known to be the batch, or the batch is not a positive number.
+        InvalidArgumentError: no dimension is known to be the batch, a feed is no shape, or as of `check_batch`.
         TypeError: the batch is not a whole number.
     """
-    if operator.index(batch) < 1:
-        raise InvalidArgumentError.of(f"A batch has at least 1 example; got {batch}", hint="--batch 32")
-    shapes = {key: _sizes(value) for key, value in feeds.items()}
+    check_batch(batch)
+    shapes = {key: checked_sizes(feed_name(key), value) for key, value in feeds.items()}
     unknown = [key for key, sizes in shapes.items() if sizes and sizes[0] in (None, -1)]
     is_open = {
         name: sizes for name, sizes in (placeholders or {}).items() if sizes and sizes[0] in (None, -1)
@@ -61,7 +81,8 @@ def batch_feeds(
     else:
         raise _no_batch(shapes, placeholders or {})
     found: dict[Any, Any] = {
-        key: (batch, *shapes[key][1:]) if id(key) in changed else value for key, value in feeds.items()
+        key: (batch, *(shapes[key] or ())[1:]) if id(key) in changed else value
+        for key, value in feeds.items()
     }
     return {**found, **{name: (batch, *sizes[1:]) for name, sizes in is_open.items() if sizes}}
 
@@ -112,34 +133,33 @@ def batch_of(feeds: Mapping[Any, tuple[int | None, ...]]) -> int | None:
     return firsts.pop() if len(firsts) == 1 else None
 
 
-def largest(fits: Callable[[int], bool], start: int = 1, most: int = MOST) -> int:
-    """The largest number for which something holds that holds for all smaller ones; 0 if it does for none.
+def largest(fits: Callable[[int], bool | None], start: int = 1, most: int = MOST) -> tuple[int, int | None]:
+    """Return the largest number for which something is known to hold that holds for all smaller ones; 0 for none.
 
     >>> largest(lambda batch: batch <= 77)
-    77
+    (77, None)
+    >>> largest(lambda batch: True if batch <= 77 else None)
+    (77, 78)
 
     Args:
-        fits: what holds.
+        fits: what holds; None where it is not known.
         start: where to begin.
         most: the largest that is tried.
+
+    Returns:
+        The number; and the next one where it is not known whether it holds for that, otherwise None.
     """
     low, high = 0, max(min(start, most), 1)
-    while high <= most and fits(high):
-        low, high = high, 2 * high
-    if high > most:
-        if low == most or fits(most):
-            return most
-        high = most
+    while holds := fits(high):
+        if high == most:
+            return most, None
+        low, high = high, min(2 * high, most)
+    is_known = holds is not None
     while high - low > 1:
         middle = (low + high) // 2
-        if fits(middle):
+        holds = fits(middle)
+        if holds:
             low = middle
         else:
-            high = middle
-    return low
-
-
-def _sizes(value: Any) -> tuple[int | None, ...]:
-    shape = getattr(value, "shape", value)
-    found = TensorShape(shape).sizes if not isinstance(shape, tuple | list) else tuple(shape)
-    return tuple(found or ())
+            high, is_known = middle, holds is not None
+    return low, None if is_known else high

@@ -23,10 +23,11 @@ class GridRow(NamedTuple):
     """Seconds; NaN where there is an error."""
     rate: float
     """Examples a second; NaN without a batch."""
-    peak: int
-    """Most bytes in use on the GPU that uses the largest part of its memory; on the CPU where there is no GPU."""
-    fits: bool
-    """Whether the step fits into all devices' memory."""
+    peak: int | None
+    """Most bytes in use on the GPU that uses the largest part of its memory; on the CPU where there is no GPU; None
+    where that is not known."""
+    fits: bool | None
+    """Whether the step fits into all devices' memory; None where that is not known."""
     busy: float
     """The part of the step in which its busiest GPU computes, 0 to 1; the busiest device where there is no GPU."""
     copied: float
@@ -77,7 +78,7 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
         batch: its batch size; None where it has none.
     """
     memory = step.rows("memory")
-    fullest = max(memory, key=lambda row: (row.limit > 0, row.peak / (row.limit or 1)), default=None)
+    fullest = max(memory, key=lambda row: (row.limit > 0, (row.peak or 0) / (row.limit or 1)), default=None)
     is_gpu = step.machinery.is_gpu.tolist()
     gpus = [name for name, here in zip(step.device_names, is_gpu, strict=True) if here]
     busiest = max((step.busy[name] for name in gpus or step.device_names), default=0.0)
@@ -88,7 +89,7 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
         total,
         batch / total if batch and total else float("nan"),
         fullest.peak if fullest is not None else 0,
-        all(row.fits for row in memory),
+        step.memory.fits,
         busiest / total if total else 0.0,
         sum(copy.bytes for copy in step.copies),
         step.guessed,
@@ -107,4 +108,4 @@ def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
 
 def _failed(machine: str, batch: int | None, problem: str) -> GridRow:
     unknown = float("nan")
-    return GridRow(machine, batch, unknown, unknown, 0, False, 0.0, 0.0, 0.0, problem)
+    return GridRow(machine, batch, unknown, unknown, None, None, 0.0, 0.0, 0.0, problem)

@@ -10,16 +10,15 @@ from gpuplace.cost.shapes.step_shapes import bytes_of
 from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
 
-def host_memory(step: Any) -> tuple[int, str]:
-    """Most bytes of tensors in host memory at a time, by the foretold times, and the CPU's name.
+def host_memory(step: Any) -> dict[str, int]:
+    """Return the full name of each device that is no GPU to the most bytes of its tensors at a time.
 
-    What a node of a CPU gives out is there from its begin to the end of the last that takes it; variables stay.
+    What a node of a CPU gives out is there from its begin to the end of the last that takes it, by the predicted times;
+    variables stay.
 
     Args:
         step: the `StepEstimate`.
     """
-    cpus = np.flatnonzero(~step.machinery.is_gpu)
-    name = step.device_names[int(cpus[0])] if len(cpus) else ""
     graph, shapes, of = step.part.graph, step.shapes, step.node_times
     device = np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))
     on_cpu = ~step.machinery.is_gpu[device] & np.isfinite(of["start"])
@@ -34,19 +33,25 @@ def host_memory(step: Any) -> tuple[int, str]:
     if chosen.any():
         sources = np.array(step.flow.copies.source)[item_copy[chosen]]
         np.maximum.at(until, sources, step.item_times["end"][chosen])
-    total = 0
-    changes: list[tuple[float, int]] = []
+    names = step.device_names
+    kept = {names[number]: 0 for number in np.flatnonzero(~step.machinery.is_gpu).tolist()}
+    changes: dict[str, list[tuple[float, int]]] = {name: [] for name in kept}
     for node in np.flatnonzero(on_cpu).tolist():
         if not own[node]:
             continue
         nbytes = sum(map(bytes_of, shapes.sizes[node], shapes.kinds[node].dtypes))
+        name = names[device[node]]
         if is_variable[node]:
-            total += nbytes
+            kept[name] += nbytes
         elif nbytes:
-            changes += [(float(of["start"][node]), nbytes), (float(until[node]), -nbytes)]
-    changes.sort()
-    in_use = most = total
-    for _, change in changes:
+            changes[name] += [(float(of["start"][node]), nbytes), (float(until[node]), -nbytes)]
+    return {name: _most(kept[name], changes[name]) for name in kept}
+
+
+def _most(in_use: int, changes: list[tuple[float, int]]) -> int:
+    """The most bytes in use, of those at first and what changes them, by time."""
+    most = in_use
+    for _, change in sorted(changes):
         in_use += change
         most = max(most, in_use)
-    return int(most), name
+    return int(most)

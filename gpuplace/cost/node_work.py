@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuplace.cost.shapes import calls
@@ -119,28 +120,65 @@ def _work_of_call(engine: Engine, node: int, kind: Kind) -> Work:
     """The sum over a function's body; of the branches of a conditional the longest, of a loop one trip."""
     first = 1 if kind.op_type in BRANCH_OPS else 0
     if kind.op_type in BRANCH_OPS:
-        names = calls.branches_of(kind)
+        names = branches_that_run(engine, node, kind)
     elif kind.op_type in WHILE_OPS:
         names = [calls.function_name(kind, "body")]
     else:
         names = [calls.function_name(kind, "f") if kind.op_type in CALL_OPS else kind.op_type]
-    arguments = calls.arguments_of(engine, node, first)
-    longest: Work | None = None
+    found = longest_body(engine, names, calls.arguments_of(engine, node, first))
+    if found is None:
+        return replace(
+            work_of(_plain_task(engine, node, kind)), assumed=(f"The body of {kind.op_type} is not known",)
+        )
+    longest = found[1]
+    if kind.op_type in WHILE_OPS:
+        return replace(longest, assumed=(*longest.assumed, "One trip of the loop is assumed"))
+    if kind.op_type in BRANCH_OPS and len(names) > 1:
+        return replace(longest, assumed=(*longest.assumed, "The longest branch is assumed to be taken"))
+    return longest
+
+
+def branches_that_run(engine: Engine, node: int, kind: Kind) -> list[str]:
+    """Return the functions of which a conditional calls one: that one alone where its predicate is known.
+
+    Args:
+        engine: the graph.
+        node: the conditional.
+        kind: its kind.
+    """
+    names, known = calls.branches_of(kind.attrs), engine.value_of_input(node, 0)
+    if (
+        known is None
+        or known[1] is not None
+        or known[0].size != 1
+        or known[0].dtype == object
+        or len(names) < 2
+    ):
+        return names
+    value = known[0].item()
+    if "branches" not in kind.attrs:
+        return [names[0 if value else 1]]
+    return [names[int(value) if 0 <= value < len(names) else -1]]
+
+
+def longest_body(
+    engine: Engine, names: Sequence[str], arguments: Sequence[calls.Argument]
+) -> tuple[str, Work] | None:
+    """Return the function whose body has most to do, and all its work; None where no body is known.
+
+    Args:
+        engine: the graph that calls one of them.
+        names: the functions.
+        arguments: what they get.
+    """
+    longest: tuple[str, Work] | None = None
     for name in names:
         body = calls.inner(engine, name, arguments)
         if body is None:
             continue
         total = _total(body)
-        if longest is None or (total.flops, total.nbytes) > (longest.flops, longest.nbytes):
-            longest = total
-    if longest is None:
-        return replace(
-            work_of(_plain_task(engine, node, kind)), assumed=(f"The body of {kind.op_type} is not known",)
-        )
-    if kind.op_type in WHILE_OPS:
-        return replace(longest, assumed=(*longest.assumed, "One trip of the loop is assumed"))
-    if kind.op_type in BRANCH_OPS and len(names) > 1:
-        return replace(longest, assumed=(*longest.assumed, "The longest branch is assumed to be taken"))
+        if longest is None or (total.flops, total.nbytes) > (longest[1].flops, longest[1].nbytes):
+            longest = name, total
     return longest
 
 

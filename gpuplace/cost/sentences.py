@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from gpuplace.cost.item_times import POLL_SECONDS
@@ -38,6 +39,25 @@ def size_text(nbytes: float) -> str:
         if nbytes >= 1 << shift:
             return f"{nbytes / (1 << shift):.4g} {unit}"
     return f"{nbytes:.0f} B"
+
+
+def peak_text(nbytes: float | None, fits: bool | None, size: Callable[[int], str] = size_text) -> str:
+    """The peak of a device's memory, and whether there is room.
+
+    >>> peak_text(512, True), peak_text(512, False), peak_text(None, None)
+    ('512 B', '512 B: does not fit', 'not known')
+
+    Args:
+        nbytes: bytes; None where they are not known.
+        fits: whether there is room for them; None where that is not known.
+        size: says how many bytes there are.
+    """
+    if nbytes is None:
+        return "not known"
+    return f"{size(round(nbytes))}{_FITS[fits]}"
+
+
+_FITS = {True: "", False: ": does not fit", None: ": not known whether it fits"}
 
 
 def waits(step: Any) -> dict[str, float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.batches import largest
+from gpuplace.cost.batches import check_batch, largest
 from gpuplace.cost.comparison import Comparison, compare
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.host_memory import host_memory
@@ -35,6 +35,7 @@ from gpuplace.cost.step_tables import (
 )
 from gpuplace.cost.work import Work
 from gpuplace.display import above, notebook_view, with_safe_text
+from gpuplace.errors import FailedPreconditionError
 from gpuplace.subject.step_part import StepPart
 from gpuplace.subject.subject import Subject
 from gpuplace.typing import DataFrame, Findings, RunMetadata, StepTimeline
@@ -236,8 +237,8 @@ class StepEstimate:
         )
 
     @property
-    def peak_memory(self) -> dict[str, int]:
-        """Most bytes in use on each device, by full name, variables included."""
+    def peak_memory(self) -> dict[str, int | None]:
+        """Most bytes in use on each device, by full name, variables included; None where that is not known."""
         return dict(self.memory.peaks)
 
     # What it says
@@ -334,10 +335,22 @@ class StepEstimate:
             most: the largest that is tried.
 
         Raises:
-            InvalidArgumentError: no size is known to be the batch, or the graph fixes it.
+            InvalidArgumentError: no size is known to be the batch, the graph fixes it, or `most` is no batch size.
+            FailedPreconditionError: it is not known which is the largest, as the memory of a larger one is not.
         """
         estimate_batch = above("gpuplace.cost.estimate", "estimate_batch")
-        return largest(lambda batch: bool(estimate_batch(self, batch).memory.fits), most=most)
+        check_batch(most)
+        found, unknown = largest(lambda batch: estimate_batch(self, batch).memory.fits, most=most)
+        if unknown is not None:
+            raise FailedPreconditionError.of(
+                f"The largest batch is not known: whether a batch of {unknown:,} fits is not.",
+                facts={
+                    "known to fit": f"a batch of {found:,}" if found else "none",
+                    "because": estimate_batch(self, unknown).memory.unknown,
+                },
+                hint=f"most={found}" if found else None,
+            )
+        return found
 
     def explain(self, *, memory: bool = True) -> str:
         """What stands out, what takes the time and the memory, and what was assumed.

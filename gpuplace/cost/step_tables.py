@@ -102,18 +102,18 @@ class MemoryCost(NamedTuple):
     """Full name."""
     limit: int
     """Bytes that its allocator may hand out; 0: no limit."""
-    peak: int
-    """Most bytes in use, variables included."""
+    peak: int | None
+    """Most bytes in use, variables included; None where that is not known."""
     variables: int
     """Bytes of the graph's variables, as they are declared."""
     at: str
     """Node that was being run at the peak."""
-    fits: bool
-    """Whether it fits."""
-    fragmentation: float
-    """Part of the free memory that is not in its largest piece, at the end; 0 to 1."""
-    constants: int
-    """Bytes of constants in use at the peak."""
+    fits: bool | None
+    """Whether it fits; None where that is not known."""
+    fragmentation: float | None
+    """Part of the free memory that is not in its largest piece, at the end, 0 to 1; None where the peak is."""
+    constants: int | None
+    """Bytes of constants in use at the peak; None where the peak is."""
 
 
 class OpCost(NamedTuple):

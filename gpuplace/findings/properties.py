@@ -36,7 +36,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
         facts: the step.
         trials: tries changes.
     """
-    if _surely_fits(facts) or facts.step.memory.fits:
+    if _surely_fits(facts) or facts.step.memory.fits is not False:
         return []
     short = [use for use in facts.step.memory.devices if use.short]
     labels = [short_name(use.device) for use in short]
@@ -112,7 +112,7 @@ def _largest_batch(trials: Trials, use: DeviceUse, batch: int) -> int:
     some more, so that smaller batches are tried until one fits.
     """
     half = trials.with_batch(batch // 2)
-    if half is None:
+    if half is None or half.memory.fits is None:
         return 0
     each = (use.peak - half.memory.of(use.device).peak) / (batch - batch // 2)
     most = int((use.limit - (use.peak - each * batch)) / each) if each > 0 else 0

@@ -155,7 +155,7 @@ class Trials:
             if name in limits and nbytes > before.get(name, 0)
         }
         is_large = any(nbytes > _LARGE * limits[name][1] for name, nbytes in grown.items())
-        return not is_large or after.memory.fits
+        return not is_large or after.memory.fits is True
 
     def _may_try(self) -> bool:
         self.tried += 1

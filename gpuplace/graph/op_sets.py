@@ -281,10 +281,16 @@ UPDATES_OF_VARIABLES = (
 )
 """How the types of ops begin that put new values in place of variables' old ones."""
 
-NEW_WHEN_LARGE = frozenset(
-    {"Tile", "Pad", "PadV2", "MirrorPad", "LRNGrad", "StridedSliceGrad", "Roll", "ScatterNd", "DynamicStitch"}
-)
-"""Ops whose results are new arrays where they are large, and may be their inputs where they are small."""
+HANDLING_VARIABLES = ASSIGNMENTS | {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized"}
+"""Ops on variables that compute nothing, however large these are."""
+
+NUMBERS_OF_ELEMENTS = {
+    **{"TensorArrayV3": 0, "TensorArrayGatherV3": 1, "TensorArrayScatterV3": 1, "TensorArraySplitV3": 2},
+    **{"TensorListReserve": 1, "TensorListResize": 1, "TensorListFromTensor": 0, "TensorListSplit": 2},
+    **{"TensorListScatter": 1, "TensorListScatterV2": 1, "TensorListScatterIntoExistingList": 2},
+    **{"TensorListGather": 1, "TensorListPushBackBatch": 0},
+}
+"""Ops on many elements of an array or list of tensors to the input that tells how many: a number, or a row for each."""
 
 CHANNELS_LAST_ON_CPU = frozenset(
     {

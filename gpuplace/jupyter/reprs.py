@@ -17,7 +17,7 @@ import numpy as np
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.tradeoff import Tradeoff
 from gpuplace.advisor.towers import TowerChoices
-from gpuplace.cost.sentences import explanation
+from gpuplace.cost.sentences import explanation, peak_text
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import CancelledError, OpError
@@ -92,14 +92,14 @@ def _placement(placement: Placement) -> tuple[str, str]:
 def _estimate(step: StepEstimate) -> tuple[str, str]:
     """What stands out, what a step takes in sentences, devices, the ops that take longest, the timeline to unfold."""
     columns = ("device", "hardware", "busy", "of the step", "peak of memory", "copies to it", "bytes")
-    peaks = step.peak_memory
+    memory = {row.device: peak_text(row.peak, row.fits, bytes_text) for row in step.rows("memory")}
     rows = [
         (
             row.device,
             row.hardware,
             time_text(row.busy * 1e6),
             f"{row.share:.0%}",
-            bytes_text(peaks.get(row.device)),
+            memory.get(row.device, ""),
             row.copies_in,
             bytes_text(int(row.bytes_in)),
         )
@@ -182,7 +182,7 @@ def _tradeoff(tradeoff: Tradeoff) -> tuple[str, str]:
         (
             html.Raw(f"<b>{html.escape(point.name)}</b>") if point.is_best else point.name,
             time_text(point.step_time * 1e6),
-            bytes_text(int(point.peak_memory)) + ("" if point.fits else ": does not fit"),
+            peak_text(point.peak_memory, point.fits, bytes_text),
             "yes" if point.is_best else "",
         )
         for point in tradeoff.points
@@ -203,7 +203,7 @@ def _towers(choices: TowerChoices) -> tuple[str, str]:
             time_text(row.step_time * 1e6),
             html.bar(row.speedup, most, f"{row.speedup:.2f}"),
             "" if math.isnan(row.rate) else f"{row.rate:,.0f}",
-            bytes_text(int(row.peak_memory)) + ("" if row.fits else ": does not fit"),
+            peak_text(row.peak_memory, row.fits, bytes_text),
         )
         for row in choices.rows
     ]

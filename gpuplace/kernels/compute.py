@@ -84,6 +84,8 @@ class OpTraits:
     """Its result is its input."""
     shares: bool = False
     """Its result is an input's memory, or some that exists before the step: none is allocated for it."""
+    views: bool = False
+    """Its results show a part of its input's memory, or all of it in another order."""
     slow: bool = False
     """It takes longer for an element than an addition does."""
     grows: bool = False

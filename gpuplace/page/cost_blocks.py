@@ -8,7 +8,7 @@ from typing import Any
 from gpuplace.cost.comparison import Comparison
 from gpuplace.cost.grid import GridRow
 from gpuplace.cost.memory.memory_curve import memory_curve
-from gpuplace.cost.sentences import explanation
+from gpuplace.cost.sentences import explanation, peak_text
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.tables.blocks import Block, error_card, text_block
 from gpuplace.tables.palette import GPU_FILLS, chip_look, device_style
@@ -152,10 +152,9 @@ def _moved(count: int, nbytes: float) -> str:
 
 
 def _peak(row: Any) -> Any:
-    told = bytes_text(row.peak)
-    if not row.limit:
-        return told
-    told += f" of {bytes_text(row.limit)}" + ("" if row.fits else ": does not fit")
+    if row.peak is None or not row.limit:
+        return peak_text(row.peak, row.fits, bytes_text)
+    told = peak_text(row.peak, row.fits, lambda nbytes: f"{bytes_text(nbytes)} of {bytes_text(row.limit)}")
     return {"bar": [[row.peak / row.limit, "variables", f"peak at {row.at}"]], "text": told}
 
 
@@ -268,8 +267,8 @@ def grid_blocks(rows: Sequence[GridRow]) -> list[Block]:
         rate = f"{row.rate:,.1f}" if row.rate == row.rate else ""
         told = seconds_text(row.step_time)
         time: Any = {"strong": told} if row.step_time == fastest else told
-        fits = bytes_text(row.peak) + ("" if row.fits else ": does not fit")
-        table.append([row.machine, *batch, time, rate, fits, f"{row.guessed:.0%}"])
+        peak = peak_text(row.peak, row.fits, bytes_text)
+        table.append([row.machine, *batch, time, rate, peak, f"{row.guessed:.0%}"])
     columns = [
         "machine",
         *(["batch"] if has_batch else []),

@@ -230,7 +230,10 @@ def tensor_feeds(graph: PlacementGraph, feeds: Mapping[Any, Any] | None) -> dict
 
     Raises:
         InvalidArgumentError: an input of the signature consists of several tensors.
+        TypeError: the feeds are no mapping.
     """
+    if not isinstance(feeds or {}, Mapping):
+        raise TypeError(f"feeds: tensors, or their names, with shapes or arrays, in a dict; got {feeds!r}")
     inputs = signature_tensors(graph)[0]
     found: dict[Any, Any] = {}
     for key, value in (feeds or {}).items():
@@ -303,6 +306,8 @@ def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) ->
         node = graph.index[text]
         op_def = catalogue.ops.get(graph.op_type(node))
         has_outputs = op_def is None or bool(op_def.outputs)
+        if use == "feed" and not (has_outputs and _has_output(graph, node)):
+            raise _not_fed(graph, text)
         return node, CONTROL if use == "fetch" and (name.startswith("^") or not has_outputs) else 0
     node_name, output = split_tensor_name(text)
     if node_name not in graph.index:
@@ -322,7 +327,29 @@ def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) ->
             facts=facts,
             hint=", ".join(alike) or None,
         )
-    return graph.index[node_name], output
+    node = graph.index[node_name]
+    if use == "feed" and not _has_output(graph, node):
+        raise _not_fed(graph, node_name)
+    return node, output
+
+
+def _not_fed(graph: PlacementGraph, name: str) -> InvalidArgumentError:
+    return InvalidArgumentError.of(
+        f"The operation '{name}' cannot be fed: it has no outputs.",
+        facts={"placeholders": ", ".join(_placeholders(graph)[:_SHOWN]) or "none: nothing has to be fed"},
+        hint="feed a tensor, by its name",
+    )
+
+
+def _has_output(graph: PlacementGraph, node: int) -> bool:
+    """Whether a node has an output, as far as the graph tells."""
+    if graph.tensor_info is None:
+        return True
+    try:
+        graph.tensor_info(node, 0)
+    except IndexError:
+        return False
+    return True
 
 
 def _placeholders(graph: PlacementGraph) -> list[str]:

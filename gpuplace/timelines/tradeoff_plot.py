@@ -28,9 +28,10 @@ def tradeoff_svg(tradeoff: Any, theme: str = "light", width: int = 720) -> str:
     """
     level = tradeoff.limit if math.isfinite(tradeoff.limit) else None
     # The name stands at a line's end: by time, that is the slowest, whose memory is the least.
-    best = sorted((point.step_time, point.peak_memory) for point in tradeoff.best)
+    known = [point for point in tradeoff.points if point.peak_memory is not None]
+    best = sorted((point.step_time, point.peak_memory) for point in known if point.is_best)
     lines = [Line("the best", GPU_FILLS[0], best, level)]
-    others = [point for point in tradeoff.points if not point.is_best]
+    others = [point for point in known if not point.is_best]
     for number, point in enumerate(others[:_MOST_NAMED]):
         fill = GPU_FILLS[(number + 1) % len(GPU_FILLS)]
         lines.append(Line(point.name, fill, [(point.step_time, point.peak_memory)]))

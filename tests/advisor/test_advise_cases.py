@@ -192,7 +192,11 @@ def test_memory_that_is_not_foretold_is_counted_roughly():
     assert not advice.estimate.memory.devices
     assert 128 * 2**20 < advice.value < 0.8 * advice.before
     assert advice.notes[0] == "Memory is counted roughly." and "rows" in advice.notes[1]
-    assert "The memory of GPUs is not foretold" in advice.explain()
+    assert advice.fits is None and set(advice.estimate.peak_memory.values()) >= {None}
+    assert "it is not known whether it fits: " in advice.text
+    assert "Whether the step fits on GPU:0, GPU:1 is not known: " in advice.explain()
+    unknown = [point for point in advice.tradeoff(limits=1, steps=20).rows() if point.fits is None]
+    assert unknown and all(point.peak_memory is None for point in unknown)
 
 
 def test_what_an_advice_rests_on_is_said():

@@ -220,7 +220,9 @@ def test_devices_of_unknown_hardware_are_said_to_be_assumed():
     machine = tf.Machine.from_devices(names)
     step = tf.estimate(training_graph(), feeds=FEEDS, machine=machine)
     assert step.step_time > 0 and any("is not known" in said for said in step.assumptions)
-    assert step.peak_memory.keys() == {names[0]}
+    assert step.peak_memory.keys() == set(names)
+    assert [step.peak_memory[name] is None for name in names] == [False, True, False, True]
+    assert step.memory.fits is None and "hardware is not known" in step.memory.unknown
 
 
 def test_what_is_fed_in_the_middle_cuts_off_what_made_it():
@@ -327,8 +329,9 @@ def test_wrong_questions_are_answered_with_errors(tmp_path):
         step(cost_model="mine.json")
     with pytest.raises(TypeError, match="a measured step is a RunMetadata"):
         tf.CostModel.fit(["mine.pb"], graph, feeds={"rows": (2, 8)})
-    for size in (10**16, 10**18):
-        assert "beyond what a process can address" in " ".join(step(rows=(size, 8)).memory.assumed)
+    assert step(rows=(10**16, 8)).memory.fits is False
+    unknown = step(rows=(10**18, 8)).memory
+    assert unknown.fits is None and "beyond what a process can address" in unknown.unknown
     known = tmp_path / "model.json"
     tf.CostModel().save(known)
     text = known.read_text()

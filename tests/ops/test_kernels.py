@@ -150,6 +150,38 @@ def test_fresh_results_share_no_memory() -> None:
     assert checked == ops_that_are("fresh") - NOT_RECORDED
 
 
+MAY_SHOW_INPUTS = frozenset(  # where there is nothing to do, and on CPUs alone; stateful ops
+    (
+        "CheckNumerics",
+        "DecodeCompressed",
+        "GuaranteeConst",
+        "Print",
+        "RandomShuffle",
+        "SpaceToBatchND",
+        "Tile",
+    )
+)
+
+
+def test_ops_whose_results_show_an_input_say_so() -> None:
+    """Where nothing is computed, as in the estimate of memory, the others have new results."""
+    showing = set()
+    for key, (_, case) in CASES.items():
+        if "outputs" not in ANSWERS.get(key, {}) or traits_of(case.op).fresh:
+            continue
+        run = Run(case)
+        run.execute("CPU", np)
+        pairs = itertools.product(run.made, run.arrays)
+        if any(
+            isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.shares_memory(one, other)
+            for one, other in pairs
+        ):
+            showing.add(case.op)
+    declared = ops_that_are("shares") | ops_that_are("views")
+    assert showing <= declared | MAY_SHOW_INPUTS
+    assert ops_that_are("views") <= showing | {"ConjugateTranspose"}
+
+
 def test_what_forwards_gives_its_input() -> None:
     for _, case in CASES.values():
         if traits_of(case.op).forwards:

@@ -72,11 +72,15 @@ class AdvisedDevice(NamedTuple):
     busy_after: float
     """The same as advised."""
     peak_before: float
-    """Bytes at the peak of a step; NaN where the program cannot be placed."""
+    """Bytes at the peak of a step; NaN where that is not known, or the program cannot be placed."""
     peak_after: float
     """The same as advised."""
     limit: int
     """Bytes that TensorFlow may take of it; 0 for host memory."""
+
+
+def _or_nan(nbytes: int | None) -> float:
+    return math.nan if nbytes is None else float(nbytes)
 
 
 class Advice:
@@ -145,13 +149,14 @@ class Advice:
         if self._case.baseline is None:
             return math.inf
         stays = np.full_like(self._choice.device_of, -1)
-        score = judged(self._case, stays).score
-        return math.inf if score.missing else score.value
+        as_it_is = judged(self._case, stays)
+        is_short = as_it_is.score.missing and as_it_is.estimate.memory.fits is False
+        return math.inf if is_short else as_it_is.score.value
 
     @property
-    def fits(self) -> bool:
-        """Whether all GPUs have room for it."""
-        return self._choice.score.missing == 0
+    def fits(self) -> bool | None:
+        """Whether all GPUs have room for it; None where that is not known."""
+        return self.estimate.memory.fits
 
     @property
     def has_gain(self) -> bool:
@@ -229,10 +234,11 @@ class Advice:
             [one.judged.estimate.step_time for one in found],
             [peak_of(one.judged) for one in found],
         )
-        is_best = best_of(times, sizes)
+        known_sizes = [math.inf if size is None else size for size in sizes]
+        is_best = best_of(times, known_sizes)
         points, seen = [], set()
-        for place in sorted(range(len(found)), key=lambda place: (sizes[place], times[place], place)):
-            key = f"{times[place]:.4g} {sizes[place]:.4g}"
+        for place in sorted(range(len(found)), key=lambda place: (known_sizes[place], times[place], place)):
+            key = f"{times[place]:.4g} {known_sizes[place]:.4g}"
             if key in seen or (place >= len(known) and not is_best[place]):
                 continue
             seen.add(key)
@@ -328,6 +334,7 @@ class Advice:
         old, new = self._case.asked.devices, self.placement.devices
         before = {} if self.baseline is None else self.baseline.busy
         peaks = {} if self.baseline is None else self.baseline.peak_memory
+        peaks_after = self.estimate.peak_memory
         limits = {name: limit for name, (_, limit) in memory_limits(self.placement).items()}
         return [
             AdvisedDevice(
@@ -336,8 +343,8 @@ class Advice:
                 int(np.count_nonzero(new == number)),
                 before.get(name, math.nan),
                 self.estimate.busy[name],
-                peaks.get(name, math.nan),
-                self.estimate.peak_memory.get(name, math.nan),
+                _or_nan(peaks.get(name)),
+                _or_nan(peaks_after.get(name)),
                 limits.get(name, 0),
             )
             for number, name in enumerate(names)
@@ -394,14 +401,15 @@ class Advice:
             what += "; no placement can be better"
         elif math.isfinite(self.gap):
             what += f"; no placement can be below {self.shown(self.bound)}"
-        if not self.fits:
+        if self.fits is None:
+            what += f"; it is not known whether it fits: {self.estimate.memory.unknown}"
+        elif not self.fits:
             short = [use for use in self.estimate.memory.devices if use.short]
             where = ", ".join(
                 f"{size_text(use.short)} on {use.device.rpartition('device:')[2]}" for use in short
             )
-            what += (
-                f"; it does not fit: {size_text(self._choice.score.missing)} of memory are missing ({where})"
-            )
+            missing = size_text(sum(use.short for use in short))
+            what += f"; it does not fit: {missing} of memory are missing ({where})"
         return f"{what}."
 
     @with_safe_text

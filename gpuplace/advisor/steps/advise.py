@@ -143,7 +143,7 @@ def advise(
     if not best.score.missing and best.score.value == 0:
         said.append("Nothing in this step takes any time: every placement is as good.")
     if objective == "memory" and not is_foretold(rehearsal, best.estimate):
-        said += ["Memory is counted roughly.", *best.estimate.memory.assumed]
+        said += ["Memory is counted roughly.", *best.estimate.memory.sentences()]
     said += [f"Assumed: {sentence}." for sentence in best.estimate.shapes.assumed[:_ASSUMED]]
     said += unmet_wishes(case.asked.graph, case.kept, best.placement)
     return Advice(case, best, objective, bound, budget.was_stopped, said)

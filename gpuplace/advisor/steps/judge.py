@@ -18,6 +18,7 @@ from gpuplace.advisor.steps.rehearsal import Rehearsal, Score, largest_load
 from gpuplace.advisor.steps.rest_of_graph import with_the_rest
 from gpuplace.advisor.steps.written_graph import placed_with
 from gpuplace.cost.estimate import estimate_placed, step_threads
+from gpuplace.cost.memory.step_memory import fullest
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.why.placement import Placement
 
@@ -93,7 +94,7 @@ def is_foretold(rehearsal: Rehearsal, step: StepEstimate) -> bool:
         rehearsal: of the step.
         step: the estimate of a placement.
     """
-    return bool(step.memory.devices) or not rehearsal.limits
+    return not step.memory.unknown or not rehearsal.limits
 
 
 def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
@@ -104,7 +105,7 @@ def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
     if is_full or rehearsal.objective == "memory":
         if is_foretold(rehearsal, step):
             missing = float(sum(use.short for use in step.memory.devices))
-            most = float(max(step.peak_memory.values(), default=0))
+            most = fullest(step.peak_memory) or 0.0
         else:
             missing = sum(max(0.0, peaks[device] - limit) for device, limit in rehearsal.limits.items())
             most = max(peaks.tolist(), default=0.0)

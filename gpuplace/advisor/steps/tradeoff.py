@@ -19,6 +19,7 @@ from gpuplace.advisor.steps.judge import Case, Judged, judged
 from gpuplace.advisor.steps.labels import FINAL, relabelled
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
+from gpuplace.cost.memory.step_memory import fullest
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import OpError
@@ -38,10 +39,10 @@ class TradeoffPoint(NamedTuple):
     """What it is: the program as it is, the advice, or the memory that it was searched for."""
     step_time: float
     """Seconds of a step."""
-    peak_memory: float
-    """Bytes at the peak of the fullest device."""
-    fits: bool
-    """Whether all GPUs have room for it."""
+    peak_memory: float | None
+    """Bytes at the peak of the fullest device; None where that is not known."""
+    fits: bool | None
+    """Whether all GPUs have room for it; None where that is not known."""
     is_best: bool
     """Whether no other is both quicker and smaller."""
     advice: Any
@@ -93,8 +94,8 @@ class Tradeoff:
 
     def _line(self, point: TradeoffPoint) -> str:
         more = "" if point.is_best else "; another is as quick and smaller, or quicker and as small"
-        more += "" if point.fits else "; it does not fit"
-        return f"{point.name}: {seconds_text(point.step_time)} with {size_text(point.peak_memory)}{more}."
+        more += {True: "", False: "; it does not fit", None: "; it is not known whether it fits"}[point.fits]
+        return f"{point.name}: {_costs(point)}{more}."
 
     @property
     def text(self) -> str:
@@ -102,14 +103,8 @@ class Tradeoff:
         best = self.best
         first, last = best[0], best[-1]
         if len(best) == 1:
-            return (
-                f"One placement is the quickest and the smallest: {seconds_text(first.step_time)} with "
-                f"{size_text(first.peak_memory)} on the fullest device."
-            )
-        return (
-            f"From {seconds_text(last.step_time)} with {size_text(last.peak_memory)} on the fullest device to "
-            f"{seconds_text(first.step_time)} with {size_text(first.peak_memory)}."
-        )
+            return f"One placement is the quickest and the smallest: {_costs(first)} on the fullest device."
+        return f"From {_costs(last)} on the fullest device to {_costs(first)}."
 
     @with_safe_text
     def __repr__(self) -> str:
@@ -120,6 +115,11 @@ class Tradeoff:
         return self.explain()
 
     _repr_mimebundle_ = notebook_view
+
+
+def _costs(point: TradeoffPoint) -> str:
+    size = "memory that is not known" if point.peak_memory is None else size_text(point.peak_memory)
+    return f"{seconds_text(point.step_time)} with {size}"
 
 
 class Found(NamedTuple):
@@ -165,16 +165,16 @@ def found_choices(
     search("the smallest", "memory", None)
     sizes = [peak_of(one.judged) for one in found]
     quickest = min(found, key=lambda one: one.judged.estimate.step_time)
-    low, high = min(sizes), peak_of(quickest.judged)
-    if high > low * (1 + _SAME):
+    low, high = min(size for size in (*sizes, math.inf) if size is not None), peak_of(quickest.judged)
+    if high is not None and high > low * (1 + _SAME):
         for room in np.linspace(high, low, count + 2)[1:-1].tolist():
             search(f"at most {size_text(room)}", "step_time", room)
     return found
 
 
-def peak_of(one: Judged) -> float:
-    """Bytes at the peak of the fullest device."""
-    return float(max(one.estimate.peak_memory.values(), default=0))
+def peak_of(one: Judged) -> float | None:
+    """Bytes at the peak of the fullest device; None where that is not known."""
+    return fullest(one.estimate.peak_memory)
 
 
 def _limited(rehearsal: Rehearsal, objective: str, room: float | None) -> Rehearsal:

@@ -4,12 +4,16 @@ The schedule is made as a session makes it, with its order, its lifetimes and it
 is bound to differs. A straight line is walked (``walk``); loops and branches are compiled, as in a session. What a
 kernel does with memory is kept:
 
-- ops that are declared to give new arrays get new arrays of the inferred shapes, whose pages are never touched;
-- ops that may hand on what they take (``Reshape``, ``Identity``, assignments, stacks of loops) run as they are: they
-  compute nothing, or next to nothing;
-- small integers, which decide about loops and shapes, are computed; a loop that hangs on something else, or of which
-  the user says how often it runs, runs as often as the estimate takes it to, one of functions once;
+- ops whose result is the memory of their input, or a view of it (``Reshape``, ``Slice``, assignments, reads), run as
+  they are: a view of an array that has no memory (``unfilled``) costs nothing;
+- all others give new arrays of the inferred shapes; only small numbers, which decide about loops and shapes, are
+  computed, and nothing of strings;
+- arrays and lists of tensors keep their elements, and stack them without copying;
+- a loop that hangs on something else, or of which the user says how often it runs, runs as often as the estimate takes
+  it to, one of functions once; of a conditional of functions the branch runs that the estimate times;
 - whatever reaches outside (queues, files, printing) does not run: its results are empty arrays.
+
+How much is done is bounded (`Work`): the memory of a step that takes more is not known.
 
 Nothing is done that changes nothing: nodes alike are bound once, what only happens where memory is not accounted for
 is left out, and variables there need not be computed to have a value.
@@ -22,12 +26,14 @@ import sys
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.backends.numpy_backend import NumpyBackend
-from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests
+from gpuplace.cost.memory.call_bodies import CallBodies
+from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests, Work
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
 from gpuplace.cost.memory.walk import Walk
 from gpuplace.device.device_set import DeviceSet
@@ -38,9 +44,12 @@ from gpuplace.graph.op_sets import (
     BATCH_NORMALIZATIONS,
     BRANCH_OPS,
     CALL_OPS,
+    CONTROL_FLOW_OPS,
+    HANDLING_VARIABLES,
+    IDENTITY_OPS,
     KEEPING_WITHIN_A_STEP,
     METADATA_OPS,
-    NEW_WHEN_LARGE,
+    NUMBERS_OF_ELEMENTS,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
     WHILE_OPS,
@@ -48,11 +57,13 @@ from gpuplace.graph.op_sets import (
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_of
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
+from gpuplace.kernels.tensor_lists import TensorList
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.compile import PlanMaker, Signature
 from gpuplace.plan.schedule.constant_folding import Folder
+from gpuplace.plan.schedule.costs import tensor_nbytes
 from gpuplace.plan.schedule.partition import Schedule, Step
 from gpuplace.session.function_runs import SessionFunctions
 
@@ -62,7 +73,51 @@ LikenessOf = Callable[[str], Any]
 """Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
-_AS_THEY_ARE = VARIABLE_OPS | CALL_OPS | BRANCH_OPS | {"SymbolicGradient", "RemoteCall"}
+_AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
+_COPYING = frozenset({"Bitcast"})
+"""Ops with the memory of their input whose kernels copy what does not lie in one piece."""
+_OF_LISTS = "TensorList"
+"""How the types of ops on lists of tensors begin."""
+
+
+class _UnfilledArrays:
+    """NumPy for kernels that keep tensors: what they make of large arrays is not filled."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def zeros(shape: Sequence[int], dtype: Any) -> Any:
+        """As of NumPy."""
+        return unfilled(shape, dtype)
+
+    @staticmethod
+    def array(value: Any, copy: bool) -> Any:
+        """As of NumPy."""
+        return unfilled_like(value)
+
+    @staticmethod
+    def add(one: Any, other: Any) -> Any:
+        """As of NumPy, of equal shapes."""
+        return np.add(one, other) if one.nbytes <= SMALL_BYTES else unfilled_like(one)
+
+    @staticmethod
+    def stack(values: Sequence[Any]) -> Any:
+        """As of NumPy."""
+        first = values[0]
+        if first.nbytes * len(values) <= SMALL_BYTES:
+            return np.stack(values)
+        return unfilled((len(values), *first.shape), first.dtype)
+
+    @staticmethod
+    def concatenate(values: Sequence[Any]) -> Any:
+        """As of NumPy."""
+        if sum([value.nbytes for value in values]) <= SMALL_BYTES:
+            return np.concatenate(values)
+        return unfilled((sum(map(len, values)), *values[0].shape[1:]), values[0].dtype)
+
+
+_UNFILLED = _UnfilledArrays()
 
 
 class _DryBackend(NumpyBackend):
@@ -96,6 +151,8 @@ class DryRun:
         is_guess: whether the sizes of a node are assumed, and so do not hang on the values that it gets.
         gpus: full names of the devices whose memory is accounted for.
         branches: node that decides about a conditional -> the branch that the estimate takes to run.
+        bodies: the functions that are called.
+        trip_work: node that decides about a loop -> the nodes of a trip.
     """
 
     def __init__(
@@ -111,8 +168,15 @@ class DryRun:
         is_guess: Callable[[str], bool],
         gpus: Container[str],
         branches: Mapping[str, int],
+        bodies: CallBodies,
+        trip_work: Callable[[str], int],
     ) -> None:
-        self._branches = branches
+        self._branches, self._bodies, self._trip_work = branches, bodies, trip_work
+        self._work = Work(len(graph.get_operations()))
+        self.assumed: dict[str, None] = {}
+        """What had to be assumed of nodes in functions, a sentence each."""
+        self.unknown = ""
+        """Why the step may ask for more; ``""`` where nothing is unknown."""
         self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
         self._is_guess = is_guess
         self._facts: dict[tuple[str, str], _Facts] = {}
@@ -128,9 +192,8 @@ class DryRun:
         for device in devices:
             memory = None
             if device.name in gpus:
-                memory = self.memories[device.name] = AskingMemory(
-                    device.name, self.requests, numbers, self.memories
-                )
+                memory = AskingMemory(device.name, self.requests, numbers, self.memories, self._work)
+                self.memories[device.name] = memory
             self.maker.backends[device.name] = _DryBackend(device.name, device.device_type, memory)
 
     def run(self, signature: Any, device_of: Callable[[Operation], str], values: Sequence[Any]) -> None:
@@ -180,15 +243,20 @@ class DryRun:
     ) -> Callable[..., Any]:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
         is_known = op.graph is self._graph
-        if op_type == "LoopCond" and is_known and (trips := self._trips(op.name)) is not None:
-            return _Condition(trips)
+        if op_type == "LoopCond":
+            trips, nodes = (self._trips(op.name), self._trip_work(op.name)) if is_known else (None, 1)
+            return _Condition(trips, nodes, self._work)
         if is_known and op.name in self._branches and len(op.outputs) == 1:
             return _Branch(np.array(self._branches[op.name], op.outputs[0].dtype.as_numpy_dtype))
         if op_type in WHILE_OPS:
-            return _body_once(op, KernelContext(op, device, device_type, session, xp))
+            return self._body_once(op, KernelContext(op, device, device_type, session, xp))
+        if op_type in BRANCH_OPS:
+            return self._one_branch(op, KernelContext(op, device, device_type, session, xp))
+        if op_type in CALL_OPS:
+            return self._call(op, bind(op_type, device_type, xp, op, session, device))
         facts = self._facts.get((op_type, device_type))
         if facts is None:
-            facts = self._facts[op_type, device_type] = _facts_of(op_type, device_type)
+            facts = self._facts[op_type, device_type] = _facts_of(op, device_type)
         if facts.runs or op_type in op.graph.functions:
             return bind(op_type, device_type, xp, op, session, device)
         likeness = self._likeness(op.name) if is_known else None
@@ -218,27 +286,82 @@ class DryRun:
         is_stateful = op_def is None or op_def.is_stateful
         makes, has_variables = self._results_of(op, likeness)
         keeps_to_step = facts.keeps_to_step or has_variables
-        if facts.is_outside or (is_stateful and not keeps_to_step):
+        is_list = op_type.startswith(_OF_LISTS)
+        if facts.is_outside or (is_stateful and not keeps_to_step and not is_list):
             return makes.new, False
         if makes.is_known and op.graph is self._graph and self._is_guess(op.name):
             return makes.new, True
-        runs = facts.updates or (keeps_to_step and not facts.is_fresh) or op_type in _METADATA
-        makes_new = facts.is_fresh or op_type in NEW_WHEN_LARGE
-        is_probed = op_type in BATCH_NORMALIZATIONS
-        if not runs and not is_probed and makes_new and makes.is_known and makes.nbytes > SMALL_BYTES:
-            return makes.new, False
+        if facts.keeps_to_step or is_list:
+            kernel = self._counted(op_type, bind(op_type, device_type, _UNFILLED, op, session, device))
+            return makes.if_fails(kernel) if is_list else kernel, True
         kernel = bind(op_type, device_type, xp, op, session, device)
-        if facts.updates:
-            return _updating(op, kernel), True
-        if runs:
+        if op_type in _METADATA or op_type in HANDLING_VARIABLES:
             return kernel, facts.knows_node
-        if is_probed:
+        if facts.hands_on:
+            return (kernel if has_variables else makes.if_fails(kernel)), facts.knows_node
+        if has_variables and facts.updates:
+            return _updating(op, kernel), True
+        if not has_variables and any(tensor.dtype.is_handle for tensor in (*op.inputs, *op.outputs)):
+            return makes.if_fails(kernel), facts.knows_node
+        if op_type in BATCH_NORMALIZATIONS:
             return makes.probing(kernel), False  # bound to the attributes alone
-        if makes_new and makes.is_known:
-            return makes.unless_small(kernel), facts.knows_node
-        if makes_new:
-            return makes.unless_inferred(op, kernel), True
-        return makes.if_fails(kernel), facts.knows_node
+        if not makes.is_known:
+            return makes.unless_inferred(op, kernel, partial(self._report, op, device)), True
+        if makes.nbytes > SMALL_BYTES:
+            return makes.new, False
+        return makes.unless_small(kernel), facts.knows_node
+
+    def _counted(self, op_type: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel that keeps tensors, which counts how many it goes through."""
+        at, work = NUMBERS_OF_ELEMENTS.get(op_type), self._work
+
+        def run(*inputs: Any) -> Any:
+            if at is not None:
+                work.spend(len(inputs[at]) if inputs[at].ndim else int(inputs[at]))
+            for value in inputs:
+                if type(value) is TensorList:
+                    work.spend(len(value.elements) // _COPIED_AT_ONCE)
+            return kernel(*inputs)
+
+        return run
+
+    def _call(self, op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A call, which says what is known of the body while that runs."""
+
+        def run(*values: Any) -> Any:
+            self._work.spend(1)
+            with self._bodies.inside(op, op.attrs["f"].name, 0):
+                return kernel(*values)
+
+        return run
+
+    def _one_branch(self, op: Operation, context: KernelContext) -> Callable[..., Any]:
+        """The branch of a conditional of functions that the estimate times."""
+
+        return lambda index, *values: self._called(op, self._bodies.branch(op, values), 1, context, values)
+
+    def _body_once(self, op: Operation, context: KernelContext) -> Callable[..., Any]:
+        """One trip of a loop of functions, as it is taken to run."""
+        return lambda *values: self._called(op, op.attrs["body"].name, 0, context, values)
+
+    def _called(
+        self, op: Operation, name: str, first: int, context: KernelContext, values: Sequence[Any]
+    ) -> Any:
+        self._work.spend(1)
+        with self._bodies.inside(op, name, first):
+            made = function_call(name, context)(values)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _report(self, op: Operation, device: str, is_bounded: bool) -> None:
+        """Notes that sizes of a node in a function are assumed, or not known."""
+        size = "as many as there can be" if is_bounded else "1"
+        self.assumed[f"Unknown sizes of '{op.name}' ({op.type}) are taken as {size}"] = None
+        if not is_bounded and device in self.memories and not self.unknown:
+            self.unknown = f"the shape of '{op.name}' ({op.type}) is not known, nor how much it takes"
+
+
+_COPIED_AT_ONCE = 64
+"""Elements of a list that are copied in the time of one allocation."""
 
 
 def _nothing_known(node: str, output: int) -> None:
@@ -246,12 +369,21 @@ def _nothing_known(node: str, output: int) -> None:
 
 
 class _Condition:
-    """The condition of a loop that holds so many times whenever the loop is entered."""
+    """The condition of a loop.
 
-    def __init__(self, trips: int) -> None:
-        self._trips, self._done = trips, 0
+    Args:
+        trips: how often it holds whenever the loop is entered; None: it says so itself.
+        nodes: nodes of a trip.
+        work: what trips are counted by.
+    """
+
+    def __init__(self, trips: int | None, nodes: int, work: Work) -> None:
+        self._trips, self._nodes, self._work, self._done = trips, nodes, work, 0
 
     def __call__(self, value: Any) -> Any:
+        self._work.spend(self._nodes)
+        if self._trips is None:
+            return value
         holds = self._done < self._trips
         self._done = self._done + 1 if holds else 0
         return np.array(holds)
@@ -271,16 +403,6 @@ class _Branch:
         return self._value.copy()
 
 
-def _body_once(op: Operation, context: KernelContext) -> Callable[..., Any]:
-    """One trip of a loop of functions, as it is taken to run."""
-
-    def once(*values: Any) -> Any:
-        made = function_call(op.attrs["body"].name, context)(values)
-        return made[0] if len(made) == 1 else tuple(made)
-
-    return once
-
-
 class _Facts(NamedTuple):
     """What a dry run asks of an op type on a device type."""
 
@@ -290,30 +412,43 @@ class _Facts(NamedTuple):
     """Whether it reaches outside, into the program too, or nothing computes it."""
     keeps_to_step: bool
     updates: bool
-    """Whether it changes variables."""
-    is_fresh: bool
-    """Whether its results are in new memory."""
+    """Whether it changes variables, and gives nothing else out."""
+    hands_on: bool
+    """Whether it computes nothing, but hands on, or shows a part of, what it takes."""
     knows_node: bool
     """Whether its function is bound to a node, and not to its attributes alone."""
 
 
-def _facts_of(op_type: str, device_type: str) -> _Facts:
+def _facts_of(op: Operation, device_type: str) -> _Facts:
+    op_type, op_def = op.type, op.op_def
     found, traits = find_compute(op_type, device_type), traits_of(op_type)
     return _Facts(
         found is not None and op_type in _AS_THEY_ARE,
         found is None or traits.reads_outside or traits.calls_program or traits.waits,
         op_type.startswith(KEEPING_WITHIN_A_STEP),
-        op_type.startswith(UPDATES_OF_VARIABLES),
-        traits.fresh,
+        op_def is not None and all(arg.is_ref for arg in op_def.outputs),
+        (traits.shares and op_type not in _COPYING)
+        or traits.views
+        or op_type in CONTROL_FLOW_OPS | IDENTITY_OPS,
         found is None or found.is_binder or found.wants_context,
     )
 
 
 class _Folder(Folder):
-    """Folds what no function of the program is called for."""
+    """Folds what no function of the program is called for, and computes it where it is small."""
 
     def _may_fold(self, op: Operation) -> bool:
         return not traits_of(op.type).calls_program and super()._may_fold(op)
+
+    def _computed(self, op: Operation, constant: Any) -> tuple[Any, ...] | None:
+        results = ResultMaker(op, _nothing_known)
+        given = sum(tensor_nbytes(tensor) or 0 for tensor in op.inputs)
+        if not results.has_text and given + results.nbytes <= SMALL_BYTES:
+            return super()._computed(op, constant)
+        if not results.is_known:
+            return None
+        made = results.new()
+        return made if isinstance(made, tuple) else (made,)
 
 
 class _DryMaker(PlanMaker):
@@ -366,7 +501,14 @@ class _DryMaker(PlanMaker):
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:
         """As `PlanMaker.environment`, with what stands for kernels."""
-        return Environment(backends, resources, self._constant, bind=self._owner.bind, binds_conditions=True)
+        return Environment(
+            backends,
+            resources,
+            self._constant,
+            shows_every_op=True,
+            bind=self._owner.bind,
+            binds_conditions=True,
+        )
 
 
 def _only_gives(step: Step) -> bool:
@@ -404,7 +546,7 @@ def _updating(op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*inputs: Any) -> Any:
         storages = [getattr(one, "resource", one) for one in inputs]
         storages = [one for one in storages if isinstance(one, VariableStorage)]
-        if sum(one.nbytes for one in storages) <= SMALL_BYTES:
+        if sum([one.nbytes for one in (*storages, *inputs) if hasattr(one, "nbytes")]) <= SMALL_BYTES:
             return kernel(*inputs)
         change(storages, _unfilled_values)
         return inputs[0] if gives_reference else ()

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.device.device_set import DeviceSet
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.simulated_memory import Owner, TensorMemory
 
-UNBOUNDED = 1 << 50
+UNBOUNDED = 1 << 62
 """Bytes of a memory that everything fits into."""
 _GIVEN_BACK = -1
 
@@ -38,6 +39,39 @@ class MemoryRequests:
         return len(self.rows)
 
 
+MOST_WORK = 500_000
+"""Allocations, nodes in trips of loops and elements of arrays of tensors that are gone through, besides `_OF_NODE`."""
+_OF_NODE = 4
+"""The same for each node of the graph."""
+
+
+class Work:
+    """How much of a step may still be gone through: allocations, nodes of loops, elements of arrays of tensors.
+
+    Args:
+        nodes: nodes of the graph.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self._most = self._left = MOST_WORK + _OF_NODE * nodes
+
+    def spend(self, count: int) -> None:
+        """Say what is about to be gone through.
+
+        Args:
+            count: how much.
+
+        Raises:
+            ResourceExhaustedError: it is too much.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise ResourceExhaustedError.of(
+                f"the step has more than {self._most:,} allocations and nodes in trips of loops",
+                hint="fewer trips (trip_counts), or a smaller batch where a loop goes over it",
+            )
+
+
 class AskingMemory(TensorMemory):
     """The tensors of a GPU where nobody hands out bytes: what they ask for is noted.
 
@@ -46,6 +80,7 @@ class AskingMemory(TensorMemory):
         requests: where.
         numbers: gives a new number each time.
         memories: of all GPUs, by their names.
+        work: what allocations are counted by.
     """
 
     def __init__(
@@ -54,9 +89,11 @@ class AskingMemory(TensorMemory):
         requests: MemoryRequests,
         numbers: itertools.count[int],
         memories: Mapping[str, AskingMemory],
+        work: Work,
     ) -> None:
         super().__init__(device)
         self._memories = memories
+        self._work = work
         self.requests = requests
         self._numbers = numbers
 
@@ -66,6 +103,7 @@ class AskingMemory(TensorMemory):
         for memory in self._memories.values():
             memory.collect()
         if nbytes > 0:
+            self._work.spend(1)
             entry.chunk = next(self._numbers)
             self.requests.rows.append((self.name, label, nbytes, entry.chunk))
 

@@ -132,26 +132,29 @@ class StepMemory:
     """The memory of all devices in a step."""
 
     devices: tuple[DeviceUse, ...]
-    """The GPUs."""
-    host: int
-    """Most bytes of tensors of the step in host memory, variables on CPUs included."""
-    host_device: str
-    """Full name of the CPU."""
+    """The GPUs; none where their memory is not known."""
+    hosts: Mapping[str, int]
+    """Full name of each other device -> most bytes of its tensors of the step, variables included."""
     variables: Mapping[str, int] = field(default_factory=dict)
     """Full name of a device to the bytes of the graph's variables there, as they are declared."""
     assumed: tuple[str, ...] = field(default=())
     """What had to be assumed."""
+    unknown: str = ""
+    """Why the memory of GPUs is not known; ``""`` where it is."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Full name of each GPU whose memory is not known -> bytes that its allocator may hand out."""
 
     @property
-    def peaks(self) -> dict[str, int]:
-        """Full name -> most bytes in use."""
-        found = {self.host_device: self.host} if self.host_device else {}
-        return {**found, **{use.device: use.peak for use in self.devices}}
+    def peaks(self) -> dict[str, int | None]:
+        """Full name -> most bytes in use; None where that is not known."""
+        return {**self.hosts, **dict.fromkeys(self.limits), **{use.device: use.peak for use in self.devices}}
 
     @property
-    def fits(self) -> bool:
-        """Whether all GPUs have room."""
-        return not any(use.short for use in self.devices)
+    def fits(self) -> bool | None:
+        """Whether all GPUs have room; None where that is not known, see `unknown`."""
+        if any(use.short for use in self.devices):
+            return False
+        return None if self.unknown else True
 
     def of(self, device: str) -> DeviceUse:
         """The use of a GPU's memory.
@@ -165,6 +168,8 @@ class StepMemory:
         for use in self.devices:
             if device in (use.device, short_name(use.device)):
                 return use
+        if any(device in (name, short_name(name)) for name in self.limits):
+            raise KeyError(f"the memory of {device} is not known: {self.unknown}")
         raise KeyError(
             f"no GPU {device!r}; there is {', '.join(use.device for use in self.devices) or 'none'}"
         )
@@ -172,9 +177,10 @@ class StepMemory:
     def rows(self) -> list[tuple[Any, ...]]:
         """Return a row for each device, with the fields of `gpuplace.cost.step_tables.MemoryCost`."""
         found: list[tuple[Any, ...]] = []
-        if self.host_device:
-            kept = self.variables.get(self.host_device, 0)
-            found.append((self.host_device, 0, self.host, kept, "", True, 0.0, 0))
+        for name, nbytes in self.hosts.items():
+            found.append((name, 0, nbytes, self.variables.get(name, 0), "", True, 0.0, 0))
+        for name, limit in self.limits.items():
+            found.append((name, limit, None, self.variables.get(name, 0), "", None, None, None))
         for use in self.devices:
             kept = self.variables.get(use.device, 0)
             fits = not use.short
@@ -212,6 +218,9 @@ class StepMemory:
                     f"{label} uses at most {size_text(use.peak)} of {size_text(use.limit)}, at {use.at}"
                     + (f", with {' and '.join(kept)}." if kept else ".")
                 )
+        if self.unknown:
+            labels = ", ".join(map(short_name, self.limits))
+            lines.append(f"Whether the step fits on {labels} is not known: {self.unknown}")
         return [*lines, *self.assumed]
 
     def by(self, device: str, what: str = "op") -> dict[str, int]:
@@ -239,9 +248,9 @@ class StepMemory:
         part: StepPart,
         shapes: StepShapes,
         config: Any,
-        host: tuple[int, str],
+        hosts: Mapping[str, int],
         given: Mapping[str, Any] | None = None,
-        known: dict[Hashable, Asked] | None = None,
+        known: dict[Hashable, Asked | str] | None = None,
     ) -> StepMemory:
         """The memory of a step.
 
@@ -250,28 +259,50 @@ class StepMemory:
             part: what runs.
             shapes: of what runs.
             config: the ``ConfigProto``.
-            host: bytes in host memory, and the CPU's name.
+            hosts: as of the class.
             given: arrays that are fed, by name of the node; where there are shapes only, zeros are fed.
-            known: what this step, placed so or so, has asked for; more is put there.
+            known: what this step, placed so or so, has asked for, or why that is not known; more is put there.
         """
         limits = memory_limits(placement)
         variables = variable_bytes(placement)
+        others = _of_unknown_size(placement)
+        hosts = {name: nbytes for name, nbytes in hosts.items() if name not in others}
+        if others:
+            said = "The hardware is not known, nor how much memory there is."
+            return cls((), hosts, variables, unknown=said, limits=dict.fromkeys(others, 0))
         if not limits:
-            return cls((), *host, variables)
+            return cls((), hosts, variables)
         known = {} if known is None else known
         key = _what_decides(placement, limits, config)
         asked = known.pop(key, None)
-        try:
-            if asked is None:
+        if asked is None:
+            try:
                 with without_garbage_collection(), acting_as(placement.release):
                     asked = StepToAsk(placement, part, shapes, config, given or {}).asked(limits)
-        except OpError as error:
-            said = f"The memory of GPUs is not foretold: {error.message}"
-            return cls((), *host, variables, (said,))
+            except (OpError, RecursionError) as error:
+                asked = _reason(error)
         known[key] = asked
         while len(known) > _MOST_KNOWN:
             del known[next(iter(known))]
-        return cls(tuple(_uses(asked, placement, limits)), *host, variables, asked.assumed)
+        if isinstance(asked, str):
+            sizes = {name: limit for name, (_, limit) in limits.items()}
+            return cls((), hosts, variables, unknown=asked, limits=sizes)
+        uses = tuple(_uses(asked, placement, limits))
+        if asked.unknown and not any(use.short for use in uses):  # what they take at least fits
+            sizes = {name: limit for name, (_, limit) in limits.items()}
+            return cls((), hosts, variables, asked.assumed, asked.unknown, sizes)
+        return cls(uses, hosts, variables, asked.assumed)
+
+
+def _reason(error: OpError | RecursionError) -> str:
+    """What was wrong at first, in a line, and where."""
+    if isinstance(error, RecursionError):
+        return "functions call themselves"
+    cause: BaseException = error
+    while isinstance(cause.__cause__, OpError):
+        cause = cause.__cause__
+    said = " ".join(str(getattr(cause, "message", cause)).split())
+    return said if error.op is None else f"{said}, at '{error.op.name}'"
 
 
 def _what_decides(placement: Placement, limits: Mapping[str, Any], config: Any) -> Hashable:
@@ -301,6 +332,27 @@ def _uses(asked: Asked, placement: Placement, limits: Mapping[str, tuple[int, in
             use.wanted = use.alive[0].nbytes if use.alive else 0
         uses.append(use)
     return uses
+
+
+def fullest(peaks: Mapping[str, int | None]) -> float | None:
+    """The peak of the device that uses most bytes; None where that of a device is not known.
+
+    Args:
+        peaks: as of `StepMemory.peaks`.
+    """
+    known = [float(peak) for peak in peaks.values() if peak is not None]
+    return max(known, default=0.0) if len(known) == len(peaks) else None
+
+
+def _of_unknown_size(placement: Placement) -> list[str]:
+    """Full names of the devices with memory of their own of which nobody knows how much."""
+    return [
+        device.name
+        for device in placement.device_set
+        if device.device_type != "CPU"
+        and not device.device_type.startswith("XLA_")
+        and device.physical_id is None
+    ]
 
 
 def memory_limits(placement: Placement) -> dict[str, tuple[int, int]]:

@@ -8,11 +8,14 @@ determined; asked is in the order of the single line of ``inter_op_parallelism_t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.memory.call_bodies import CallBodies
 from gpuplace.cost.memory.dry_run import DryRun
 from gpuplace.cost.memory.requests import MemoryRequests
 from gpuplace.cost.memory.running_graph import running_graph
@@ -20,13 +23,23 @@ from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.cost.step_copies import branches_taken
 from gpuplace.errors import OpError
-from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, IDENTITY_OPS, VARIABLE_OPS
+from gpuplace.graph.op_sets import (
+    ASSIGNMENTS,
+    CONSTANT_OPS,
+    IDENTITY_OPS,
+    KEEPING_WITHIN_A_STEP,
+    VARIABLE_OPS,
+)
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.plan.lowered_graph import program_of
 from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
+MOST_IN_LOOP = 200_000
+"""Nodes in trips of a loop that are gone through where all trips are alike."""
+_KEEPING = (*KEEPING_WITHIN_A_STEP, "TensorList")
+"""How the types of ops begin that may keep tensors from one trip of a loop to the next."""
 _VARIABLES = ("variables", "local_variables")
 
 
@@ -38,6 +51,8 @@ class Asked(NamedTuple):
     """What had to be assumed."""
     called: Callable[[str, bool], tuple[str, str]]
     """As of `DeviceUse`."""
+    unknown: str = ""
+    """Why the step may ask for more; ``""`` where nothing is unknown."""
 
 
 class StepToAsk:
@@ -57,6 +72,7 @@ class StepToAsk:
         self.given = given
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
         self.graph = running_graph(placement)
+        self.assumed: dict[str, None] = {}
         self.index = part.graph.index
         devices = placement.device_set.names
         self.devices = {
@@ -78,9 +94,38 @@ class StepToAsk:
         return self.shapes.sizes[place][output]
 
     def trips(self, node: str) -> int | None:
-        """How often the loop that a node decides about runs, where that is settled."""
-        frame = self.shapes.frames[self.index[node]] if node in self.index else ""
-        return round(self.shapes.trips[frame]) if frame in self.shapes.settled else None
+        """How often the loop that a node decides about runs, where that is settled, or more often than it has to."""
+        frame = self.frame(node)
+        trips, most = self.shapes.trips.get(frame, 0), max(MOST_IN_LOOP // self.trip_work(node), 1)
+        if trips > most and frame in self.alike:
+            said = f"Memory: {most:,} trips of loop '{frame}', all alike, stand for its {trips:,.0f}"
+            self.assumed[said] = None
+            return most
+        return round(trips) if frame in self.shapes.settled else None
+
+    def frame(self, node: str) -> str:
+        """The loop that a node is in; "" outside of loops."""
+        return self.shapes.frames[self.index[node]] if node in self.index else ""
+
+    def trip_work(self, node: str) -> int:
+        """How many nodes are in the loop that a node decides about."""
+        return max(self._nodes_of_loops[self.frame(node)], 1)
+
+    @cached_property
+    def _nodes_of_loops(self) -> Counter[str]:
+        return Counter(self.shapes.frames)
+
+    @cached_property
+    def alike(self) -> set[str]:
+        """Loops whose trips allocate alike: all shapes are known, and nothing is kept from one to the next."""
+        shapes, outer = self.shapes, self.shapes.outer_frames
+        found = {frame for frame in shapes.frames if frame}
+        for node, frame in enumerate(shapes.frames):
+            if node in shapes.rests_on or shapes.kinds[node].op_type.startswith(_KEEPING):
+                while frame in found:
+                    found.discard(frame)
+                    frame = outer.get(frame, "")
+        return found
 
     def branches(self) -> dict[str, int]:
         """Node that decides about conditionals to the branch that runs, as the times of the estimate have it."""
@@ -139,10 +184,9 @@ class StepToAsk:
                 values.append(np.asarray(value, tensor.dtype.as_numpy_dtype))
                 continue
             dtype = tensor.dtype.as_numpy_dtype
-            if dtype is np.bool_:  # what is not known is taken as true
-                values.append(np.ones(sizes, dtype))
-            else:
-                values.append(unfilled(sizes, dtype))
+            values.append(
+                unfilled(sizes, dtype, byte=int(dtype is np.bool_))
+            )  # what is not known is taken as true
         return (tuple(tensors), tuple(targets), tuple(feeds)), values
 
     def _initializers(self) -> tuple[Operation, ...]:
@@ -236,26 +280,37 @@ class StepToAsk:
             self.is_guess,
             gpus,
             self.branches(),
+            CallBodies(self.shapes.engine),
+            self.trip_work,
         )
-        assumed: list[str] = []
+        assumed = self.assumed
         untold, told = self._told(gpus)
         restored = self._restored()
         if restored:
             more = f" and {len(restored) - 1} more" if len(restored) > 1 else ""
-            assumed.append(
+            assumed[
                 f"Variables that the graph gives no value are taken as loaded: {restored[0].name}{more}"
-            )
+            ] = None
         dry.give_values([*told, *restored], self.device_of)
         if untold:
             try:
                 dry.run(((), untold, ()), self.device_of, ())
             except OpError as error:
-                assumed.append(f"Variables begin without initial values: {error.message.splitlines()[0]}")
+                assumed[f"Variables begin without initial values: {error.message.splitlines()[0]}"] = None
         dry.collect()
         dry.requests.begin = len(dry.requests)
         dry.run(self.signature, self.device_of, self.values)
         dry.close()
-        return Asked(dry.requests, tuple(assumed), self.called)
+        return Asked(dry.requests, (*assumed, *dry.assumed), self.called, self._unknown(gpus) or dry.unknown)
+
+    def _unknown(self, gpus: Container[str]) -> str:
+        """What is said of a node on a GPU whose shape is not known; "" where there is none."""
+        names = self.part.graph.names
+        for node in sorted(self.shapes.unknown):
+            if self.devices.get(names[node]) in gpus:
+                op_type = self.shapes.kinds[node].op_type
+                return f"the shape of '{names[node]}' ({op_type}) is not known, nor how much it takes"
+        return ""
 
     def called(self, label: str, is_kept: bool) -> tuple[str, str]:
         """Name and op type of what keeps the bytes that a node took; before the step that is a variable, or a constant.

@@ -1,11 +1,13 @@
-"""Arrays that nobody fills, and what hands them out in place of a kernel's results."""
+"""Arrays that nobody fills, and what hands them out in place of a kernel's results.
+
+An array that is not small has no memory of its own: all its elements are one (its strides are zero), so that it takes
+neither bytes nor addresses, whatever its shape. Slices and reshapes of it are views, as of any array. Nothing may be
+computed from it: the result would be a real array.
+"""
 
 from __future__ import annotations
 
 import math
-import mmap
-import sys
-import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial
@@ -13,91 +15,65 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.shapes.most import most_of
 from gpuplace.dtypes import DType, string
 from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.graph.constant_value import Evaluated
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import infer_shapes
-from gpuplace.shapes import TensorShape
+from gpuplace.kernels.compute import traits_of
+from gpuplace.kernels.resources import ResourceHandle, VariableStorage
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 Shapes = Callable[[str, int], tuple[int | None, ...] | None]
 """Node and output -> sizes; None where nothing is known."""
 
 SMALL_BYTES = 1 << 14
 """Up to so many bytes a kernel just runs."""
-
-_NOT_RESERVED = (
-    mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000 * (sys.platform == "linux"))
-)
-"""Of memory of which only what is touched counts."""
+_ITEM_BYTES = 16
+"""Bytes of the largest element."""
 
 
-class _Space:
-    """Memory for arrays that nobody fills: all lie in the same bytes, of which hardly any is ever touched.
-
-    To the accounting each is an array of its own: the memory that they show is no array.
-    """
-
-    def __init__(self) -> None:
-        self._memory: Any = None
-        self._nbytes = 0
-        self._lock = threading.Lock()
-
-    def array(self, sizes: Sequence[int], dtype: Any) -> Any:
-        """A new array.
-
-        Args:
-            sizes: its shape.
-            dtype: NumPy's type.
-        """
-        return self.maker(sizes, dtype)()
-
-    def maker(self, sizes: Sequence[int], dtype: Any) -> Callable[[], Any]:
-        """What makes a new array at every call; arguments as of `array`."""
-        kind = np.dtype(dtype)
-        nbytes = math.prod(sizes) * kind.itemsize
-        if kind.hasobject:
-            return partial(np.full, sizes, b"", kind)
-        if nbytes <= SMALL_BYTES:
-            return partial(np.zeros, sizes, kind)
-        memory = self.room(nbytes, sizes)
-        return lambda: np.ndarray(sizes, kind, memory)
-
-    def room(self, nbytes: int, sizes: Sequence[int]) -> Any:
-        """Memory with room for so many bytes.
-
-        Args:
-            nbytes: how many.
-            sizes: the shape of the array that they are for.
-
-        Raises:
-            ResourceExhaustedError: no process can address them.
-        """
-        with self._lock:
-            if nbytes > self._nbytes:
-                more = max(2 * nbytes, 1 << 28)
-                try:
-                    self._memory = mmap.mmap(-1, more, flags=_NOT_RESERVED)
-                except (OverflowError, OSError):
-                    raise ResourceExhaustedError.of(
-                        f"a tensor with shape{list(sizes)} and {nbytes:,} bytes is beyond what a process can address",
-                        hint="a smaller shape in feeds",
-                    ) from None
-                self._nbytes = more
-            return self._memory
-
-
-_SPACE = _Space()
-
-
-def unfilled(sizes: Sequence[int], dtype: Any) -> Any:
-    """A new array: zeros where it is small, else of whatever numbers.
+def unfilled(sizes: Sequence[int], dtype: Any, byte: int = 0) -> Any:
+    """Return a new array: to the accounting one of its own, even where it has no memory.
 
     Args:
         sizes: its shape.
         dtype: NumPy's type.
+        byte: every byte of every element; strings are empty.
+
+    Raises:
+        ResourceExhaustedError: the number of its bytes does not fit into 63 bits.
     """
-    return _SPACE.array(sizes, dtype)
+    return _maker(tuple(sizes), np.dtype(dtype), byte)()
+
+
+def _maker(sizes: tuple[int, ...], kind: Any, byte: int = 0) -> Callable[[], Any]:
+    """What makes a new array at every call; arguments and errors as of `unfilled`."""
+    nbytes = math.prod(sizes) * kind.itemsize
+    if kind.hasobject:
+        empty = np.full((), b"", kind)
+        return partial(np.full if nbytes <= SMALL_BYTES else _repeated, sizes, empty)
+    if nbytes <= SMALL_BYTES:
+        return partial(np.zeros, sizes, kind) if not byte else partial(_bytes_as, sizes, kind, byte)
+    strides = (0,) * len(sizes)
+    try:
+        np.ndarray(sizes, kind, bytearray(_ITEM_BYTES), 0, strides)
+    except ValueError:
+        raise ResourceExhaustedError.of(
+            f"a tensor with shape{list(sizes)} and {nbytes:,} bytes is beyond what a process can address",
+            hint="a smaller shape in feeds",
+        ) from None
+    element = bytearray((byte,)) * _ITEM_BYTES
+    return lambda: np.ndarray(sizes, kind, element, 0, strides)
+
+
+def _repeated(sizes: tuple[int, ...], value: Any) -> Any:
+    return np.broadcast_to(value, sizes)
+
+
+def _bytes_as(sizes: tuple[int, ...], kind: Any, byte: int) -> Any:
+    return np.frombuffer(bytes((byte,)) * (math.prod(sizes) * kind.itemsize), kind).reshape(sizes).copy()
 
 
 def is_whole(array: Any) -> bool:
@@ -108,9 +84,7 @@ def is_whole(array: Any) -> bool:
 def unfilled_like(value: Any) -> Any:
     """A new array like another one; the same numbers only where there are few."""
     array = np.asarray(value)
-    if array.nbytes <= SMALL_BYTES or array.dtype.hasobject:
-        return np.array(array)
-    return np.ndarray(array.shape, array.dtype, _SPACE.room(array.nbytes, array.shape))
+    return np.array(array) if array.nbytes <= SMALL_BYTES else unfilled(array.shape, array.dtype)
 
 
 class ResultMaker:
@@ -128,19 +102,24 @@ class ResultMaker:
             for dtype, sizes in zip(self.dtypes, self.sizes, strict=True)
         )
 
+        self.has_text = any(tensor.dtype.base_dtype is string for tensor in (*op.inputs, *op.outputs))
+        """Whether it works on strings, whose number says nothing about how long that takes."""
+
     @cached_property
     def _makers(self) -> list[Callable[[], Any]]:
-        sizes = [tuple([1 if size is None else size for size in known or ()]) for known in self.sizes]
-        return list(map(_maker, sizes, self.dtypes))
+        return [
+            _makes(_filled(sizes, 1), dtype) for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
+        ]
 
     def new(self, *inputs: Any, out: Any = None) -> Any:
         """New arrays, of the sizes that are known; the array ``out`` where it is given."""
         if out is not None:
             return out
-        makers = self._makers
-        if len(makers) == 1 and not self.is_list:
-            return makers[0]()
-        return tuple([make() for make in makers])
+        return self._in_form([make() for make in self._makers])
+
+    def _in_form(self, results: Sequence[Any]) -> Any:
+        """Results as a kernel gives them."""
+        return results[0] if len(results) == 1 and not self.is_list else tuple(results)
 
     def if_fails(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel, which may hand on its inputs; new arrays where it does not take what it gets."""
@@ -166,7 +145,9 @@ class ResultMaker:
         return run
 
     def unless_small(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel for small arrays, new arrays otherwise."""
+        """The kernel for small arrays of numbers, new arrays otherwise."""
+        if self.has_text:
+            return self.new
         run, nbytes = self.if_fails(kernel), self.nbytes
 
         def made(*inputs: Any, **options: Any) -> Any:
@@ -177,27 +158,39 @@ class ResultMaker:
 
         return made
 
-    def unless_inferred(self, op: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the kernel for small arrays, otherwise new arrays as the shape function tells for what it gets.
+    def unless_inferred(
+        self, op: Operation, kernel: Callable[..., Any], report: Callable[[bool], None]
+    ) -> Callable[..., Any]:
+        """Return the kernel for small arrays of numbers, otherwise new arrays as the shape function tells for a call.
 
         In the body of a function the graph knows no batch: only a call does.
 
         Args:
             op: the operation.
             kernel: its kernel.
+            report: hears of unknown sizes, and whether there is a bound that stands for them.
         """
-        run = self.if_fails(kernel)
+        run, grows = self.if_fails(kernel), traits_of(op.type).grows
 
         def made(*inputs: Any, **options: Any) -> Any:
             given = [one for value in inputs for one in (value if isinstance(value, list) else [value])]
-            sizes = _inferred_sizes(op, given)
-            if sizes is None or options.get("out") is not None:
-                return run(*inputs, **options)
-            counts = [dtype.size * math.prod(each) for dtype, each in zip(self.dtypes, sizes, strict=True)]
-            if sum([getattr(value, "nbytes", 0) for value in given], sum(counts)) <= SMALL_BYTES:
-                return run(*inputs, **options)
-            results = tuple(map(_empty, sizes, self.dtypes))
-            return results[0] if len(results) == 1 and not self.is_list else results
+            sizes = _inferred_sizes(op, given) or self.sizes
+            is_known = all(each is not None and None not in each for each in sizes)
+            if not self.has_text and (is_known or not grows):
+                counts = [
+                    dtype.size * math.prod([size or 0 for size in each or ()])
+                    for dtype, each in zip(self.dtypes, sizes, strict=True)
+                ]
+                if sum([getattr(value, "nbytes", 0) for value in given], sum(counts)) <= SMALL_BYTES:
+                    return run(*inputs, **options)
+            if options.get("out") is not None:
+                return options["out"]
+            most = None
+            if not is_known:
+                most = most_of(op.type, getattr(given[0], "shape", None) if given else None, len(sizes))
+                report(most is not None)
+            filled = [_filled(each, size) for each, size in zip(sizes, most or [1] * len(sizes), strict=True)]
+            return self._in_form([_new(each, dtype) for each, dtype in zip(filled, self.dtypes, strict=True)])
 
         return made
 
@@ -222,7 +215,7 @@ class ResultMaker:
                     origins[shapes] = _origins(made, small)
                 for place, value in enumerate(made):
                     if getattr(value, "ndim", 0) == 4:
-                        made[place] = _empty(inputs[0].shape, self.dtypes[place])
+                        made[place] = _new(inputs[0].shape, self.dtypes[place])
                 return tuple(made)
             made = []
             for (kind, what), dtype in zip(known, self.dtypes, strict=True):
@@ -231,7 +224,7 @@ class ResultMaker:
                 elif kind == "result":
                     made.append(made[what])
                 else:
-                    made.append(_empty(inputs[0].shape if what is None else what, dtype))
+                    made.append(_new(inputs[0].shape if what is None else what, dtype))
             return tuple(made)
 
         return run
@@ -264,35 +257,46 @@ def _sizes(tensor: Any, shapes: Shapes) -> tuple[int | None, ...] | None:
     return known if own is None or None in own else tuple(own)
 
 
-def _inferred_sizes(op: Operation, given: Sequence[Any]) -> list[tuple[int, ...]] | None:
+def _inferred_sizes(op: Operation, given: Sequence[Any]) -> list[tuple[int | None, ...] | None] | None:
     """The sizes of the outputs of an operation that gets these arrays; None where its shape function cannot tell."""
-    if len(given) != len(op.inputs) or not all(isinstance(value, np.ndarray) for value in given):
+    if len(given) != len(op.inputs) or not all(
+        isinstance(value, np.ndarray | ResourceHandle) for value in given
+    ):
         return None
     asked = copy(op)
     asked.inputs = tuple([_evaluated(tensor, value) for tensor, value in zip(op.inputs, given, strict=True)])
     try:
-        found = [shape.sizes for shape in infer_shapes(asked, len(op.outputs))]
+        return [shape.sizes for shape in infer_shapes(asked, len(op.outputs))]
     except ValueError:  # the kernel tells what is wrong
         return None
-    known = [sizes for sizes in found if sizes is not None and None not in sizes]
-    return known if len(known) == len(found) else None  # type: ignore[return-value]
+
+
+def _filled(sizes: tuple[int | None, ...] | None, size: int) -> tuple[int, ...]:
+    """Sizes with a number in place of those that are not known."""
+    return tuple([size if one is None else one for one in sizes or ()])
 
 
 def _evaluated(tensor: Tensor, value: Any) -> Evaluated:
-    """A tensor that has the shape of an array, and its value if that is small."""
+    """A tensor that has the shape of an array, and its value if that is small; of a handle, that of its variable."""
+    if isinstance(value, ResourceHandle):
+        kept, attrs = value.resource, {}
+        if isinstance(kept, VariableStorage) and kept.is_initialized:
+            attrs["shape"] = TensorShape.of(kept.value.shape)
+        maker = Operation(None, "", "VarHandleOp", None, (), (), attrs)  # type: ignore[arg-type]
+        return Evaluated(maker, 0, tensor.dtype, SCALAR_SHAPE)
     made = Evaluated(tensor.op, tensor.value_index, tensor.dtype, TensorShape.of(value.shape))
     made.evaluate = lambda: (value, None) if value.nbytes <= SMALL_BYTES else None
     return made
 
 
-def _maker(sizes: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
+def _makes(sizes: tuple[int, ...], dtype: DType) -> Callable[[], Any]:
     """What makes a tensor of the type at every call."""
-    if dtype.is_handle:
-        return object
-    if dtype is string:
-        return partial(np.full, sizes, b"", object)
-    return _SPACE.maker(sizes, dtype.as_numpy_dtype)
+    return (
+        object
+        if dtype.is_handle
+        else _maker(sizes, np.dtype(object if dtype is string else dtype.as_numpy_dtype))
+    )
 
 
-def _empty(sizes: tuple[int, ...], dtype: DType) -> Any:
-    return _maker(sizes, dtype)()
+def _new(sizes: tuple[int, ...], dtype: DType) -> Any:
+    return _makes(sizes, dtype)()

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from gpuplace.callers import raise_of_signal_handler
+from gpuplace.cost.memory.unfilled import unfilled_like
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
@@ -150,7 +149,7 @@ class _CountedKernel(_Call):
         held = {slot: memory.hold(values[slot]) for slot in variables} if self._is_update else {}
         given = self._inputs(values)
         if self._copies:  # the constant stays in memory beside what the variable keeps
-            given[1] = memory.note(name, device, np.array(given[1]))
+            given[1] = memory.note(name, device, unfilled_like(given[1]))
         made = self._listed(self._function(*given))
         if not self._is_single:
             made = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,19 +164,19 @@ def function_name(kind: Kind, attr: str) -> str:
     return function.name if isinstance(function, FunctionRef) else ""
 
 
-def branches_of(kind: Kind) -> list[str]:
-    """The functions of which a conditional calls one."""
-    listed = kind.attrs.get("branches")
-    if listed is not None:
-        return [function.name for function in listed if isinstance(function, FunctionRef)]
-    return [name for name in (function_name(kind, "then_branch"), function_name(kind, "else_branch")) if name]
+def branches_of(attrs: Mapping[str, Any]) -> list[str]:
+    """Return the functions of which a conditional calls one, by its attributes."""
+    listed = attrs.get("branches")
+    if listed is None:
+        listed = attrs.get("then_branch"), attrs.get("else_branch")
+    return [function.name for function in listed if isinstance(function, FunctionRef)]
 
 
 @_rule("If", "StatelessIf", "Case", "StatelessCase", "_If")
 def _conditional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     arguments, count = arguments_of(engine, node, 1), len(kind.dtypes)
     found: list[Sizes] | None = None
-    for name in branches_of(kind):
+    for name in branches_of(kind.attrs):
         results = _given_out(engine, node, called(engine, name, arguments, count))
         found = results if found is None else list(map(joined, found, results))
     declared = kind.attrs.get("output_shapes") or ()

@@ -23,6 +23,8 @@ from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 
 MOST_TRIPS = 20_000
 """Trips that are tried."""
+_MOST_STEPS = 400_000
+"""Nodes that are worked out in all trips."""
 _MOST_NODES = 200
 """Nodes of what decides about a loop."""
 _FEW = 64
@@ -85,7 +87,8 @@ class Counting:
             return None
         state: dict[int, Any] = begin
         is_exact = True
-        for trip in range(MOST_TRIPS):
+        most = min(MOST_TRIPS, max(_MOST_STEPS // max(len(self._steps), 1), 1))
+        for trip in range(most):
             known = self._evaluated(state)
             holds = known.get(wanted)
             if holds is not None and not bool(np.all(holds)):
@@ -95,7 +98,7 @@ class Counting:
             if all(_same(state[merge], value) for merge, value in following.items()):
                 return Counted(trip, True, False) if is_exact else None  # nothing changes any more
             state = following
-        return Counted(MOST_TRIPS, is_exact, False) if is_exact else None
+        return Counted(most, is_exact, False) if is_exact else None
 
     def _collect(self, wanted: Source) -> dict[int, Any] | None:
         """Orders what has to be worked out; the variables' first values, None for more than can be followed."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ _SHOWN = 20
 """Placeholders that a message lists."""
 
 _NEAREST = 3
+_MOST_ELEMENTS = (1 << 63) - 1
 
 
 def fed_sizes(given: Any) -> Sizes:
@@ -44,6 +46,39 @@ def fed_sizes(given: Any) -> Sizes:
     if hasattr(given, "__iter__"):
         return tuple(_size(size) for size in given)
     return (_size(given),)
+
+
+def checked_sizes(name: str, given: Any) -> Sizes:
+    """A shape, as of `fed_sizes`, or that of an array.
+
+    Args:
+        name: of the tensor, for the error.
+        given: the shape, or the array.
+
+    Raises:
+        InvalidArgumentError: it is nothing of the kind.
+    """
+    try:
+        return fed_sizes(getattr(given, "shape", given))
+    except (TypeError, ValueError) as error:
+        raise _no_shape(name, given, {"because": str(error)}) from None
+
+
+def _no_shape(name: str, given: Any, facts: Mapping[str, str]) -> InvalidArgumentError:
+    return InvalidArgumentError.of(
+        f"Cannot feed {given!r} for tensor {name}: it is neither a shape nor an array",
+        facts=facts,
+        hint='give sizes, such as (64, 224, 224, 3) or "64,224,224,3", or an array',
+    )
+
+
+def _check_count(name: str, sizes: Sizes) -> None:
+    """Raises InvalidArgumentError for more elements than TensorFlow can count."""
+    if sizes is not None and math.prod([size for size in sizes if size is not None]) > _MOST_ELEMENTS:
+        raise InvalidArgumentError.of(
+            f"Cannot feed shape {shape_of(sizes)} for tensor {name}: too many elements, 2**63 - 1 at most",
+            hint="a smaller shape in feeds",
+        )
 
 
 def _size(given: Any) -> int | None:
@@ -104,11 +139,9 @@ def resolve_feeds(
         try:
             sizes, value = _shape_and_value(given, known)
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError.of(
-                f"Cannot feed {given!r} for tensor {node_name}:{output}: it is neither a shape nor an array",
-                facts={"because": str(error), "shape of the tensor": str(shape_of(known))},
-                hint='give sizes, such as (64, 224, 224, 3) or "64,224,224,3", or an array',
-            ) from None
+            facts = {"because": str(error), "shape of the tensor": str(shape_of(known))}
+            raise _no_shape(f"{node_name}:{output}", given, facts) from None
+        _check_count(f"{node_name}:{output}", sizes)
         if not shape_of(sizes).is_compatible_with(shape_of(known)):
             raise InvalidArgumentError.of(
                 f"Cannot feed value of shape {shape_of(sizes)} for Tensor '{node_name}:{output}', which has shape"

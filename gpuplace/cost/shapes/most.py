@@ -33,11 +33,19 @@ def _equal_parts(sizes: tuple[int, ...], outputs: int) -> Sequence[int]:
     return (-(-rows // max(1, outputs)),) * outputs
 
 
+def most_of(op_type: str, first: Sizes, outputs: int) -> Sequence[int] | None:
+    """Return what stands for unknown sizes of each output of a node; None where there is no such bound.
+
+    Args:
+        op_type: its op type.
+        first: shape of its first input.
+        outputs: the number of its outputs.
+    """
+    rule = _rules.get(op_type)
+    return rule(first, outputs) if rule is not None and is_known(first) else None  # type: ignore[arg-type]
+
+
 def most_sizes(engine: Engine, node: int) -> Sequence[int] | None:
     """What stands for unknown sizes of each output of a node, where its input is known; None for other ops."""
     kind = engine.kinds[node]
-    rule = _rules.get(kind.op_type)
-    if rule is None:
-        return None
-    sizes: Sizes = engine.input_sizes(node, 0)
-    return rule(sizes, len(kind.dtypes)) if sizes is not None and is_known(sizes) else None  # type: ignore[arg-type]
+    return most_of(kind.op_type, engine.input_sizes(node, 0), len(kind.dtypes))

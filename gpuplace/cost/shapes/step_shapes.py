@@ -73,6 +73,8 @@ class StepShapes:
     """Nodes whose shapes hang on something assumed, or are not known, and what that is."""
     guesses: frozenset[int] = frozenset()
     """Those of them that this begins with: their own sizes are assumed, whatever values they come from."""
+    unknown: frozenset[int] = frozenset()
+    """Those of them of which nothing stands for unknown sizes; these count as 1."""
 
     def __getitem__(self, tensor: str) -> TensorShape:
         """The shape of a tensor by its name, or of a node's first output; KeyError for an unknown one."""
@@ -166,7 +168,7 @@ def step_shapes(
         ]
     assumed: list[str] = []
     rests_on: dict[int, str] = {}
-    guesses = frozenset[int]()
+    guesses = nowhere = frozenset[int]()
     engine = plain
     with_unknown = [
         node
@@ -176,7 +178,9 @@ def step_shapes(
     ]
     unknown = list(dict.fromkeys(with_unknown))
     if unknown and assume is not None:
-        engine, assumed, rests_on, guesses = _with_assumptions(plain, unknown, assume, kinds, use_hints)
+        engine, assumed, rests_on, guesses, nowhere = _with_assumptions(
+            plain, unknown, assume, kinds, use_hints
+        )
     elif unknown:
         rests_on = dict.fromkeys(unknown, "its shape is not known")
     frames, outer = frames_of(engine)
@@ -195,6 +199,7 @@ def step_shapes(
         assumed=(*perhaps, *assumed, *[found.assumed for found in trips.values() if found.assumed]),
         rests_on=rests_on,
         guesses=guesses,
+        unknown=nowhere,
     )
 
 
@@ -227,7 +232,7 @@ def _declared(engine: Inference) -> Callable[[int, int], Sizes]:
 
 def _with_assumptions(
     plain: Inference, unknown: list[int], assume: int, kinds: Kinds, use_hints: bool
-) -> tuple[Inference, list[str], dict[int, str], frozenset[int]]:
+) -> tuple[Inference, list[str], dict[int, str], frozenset[int], frozenset[int]]:
     """The shapes where unknown sizes of what comes from outside are assumed."""
     sources: dict[int, str] = {}
 
@@ -276,13 +281,13 @@ def _with_assumptions(
         else:
             rests_on[node] = f"Its shape is not known: unknown sizes count as 1 ({_text(found)})"
             if found:
-                nowhere.append(names[node])
+                nowhere.append(node)
     if nowhere:
         assumed.append(
             f"The shapes of {len(nowhere)} node{'' if len(nowhere) == 1 else 's'} are not known, and unknown sizes"
-            f" count as 1: {_listed(nowhere)}"
+            f" count as 1: {_listed([names[node] for node in nowhere])}"
         )
-    return engine, assumed, rests_on, frozenset(sources)
+    return engine, assumed, rests_on, frozenset(sources), frozenset(nowhere)
 
 
 def _demanded_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.shapes.engine import Engine
-from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value
+from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value, is_known
+from gpuplace.dtypes import string
 from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.operation import Operation, Tensor
@@ -98,6 +99,8 @@ _from_shapes = frozenset(("Shape", "ShapeN"))
 def _is_pure(kind: Kind) -> bool:
     if kind.is_stateful or kind.handles or kind.makes_handle or not kind.dtypes:
         return False
+    if kind.op_type not in _moved and any(dtype is string for dtype in (*kind.input_types, *kind.dtypes)):
+        return False  # how long it takes does not depend on how many there are: regular expressions, images
     traits = traits_of(kind.op_type)
     if traits.reads_outside or traits.calls_program or traits.waits or traits.own_state:
         return False
@@ -115,7 +118,9 @@ def _by_kernel(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     nothing: list[Value | None] = [None] * len(kind.dtypes)
     if not _is_pure(kind) or not engine.inputs[node]:
         return nothing
-    if not _is_small(engine, node) and not decide_shapes(engine, node, kind):
+    if not _is_small(engine, node) and not (
+        decide_shapes(engine, node, kind) and not all(map(is_known, engine.shapes[node] or ()))
+    ):
         return nothing
     values = []
     for at, (source, output) in enumerate(engine.inputs[node]):
@@ -272,8 +277,16 @@ def _vector(sizes: Sizes, dtype: Any) -> Value | None:
     if sizes is None:
         return None
     unknown = np.array([size is None for size in sizes], bool)
-    array = np.array([-1 if size is None else size for size in sizes], dtype)
-    return array, (unknown if unknown.any() else None)
+    array = _whole([-1 if size is None else size for size in sizes], dtype)
+    return None if array is None else (array, unknown if unknown.any() else None)
+
+
+def _whole(numbers: Any, dtype: Any) -> Array | None:
+    """Whole numbers of a type; None where it cannot hold them, so that the step fails."""
+    try:
+        return np.array(numbers, dtype)
+    except OverflowError:
+        return None
 
 
 @_rule("Const", "HostConst")
@@ -302,7 +315,8 @@ def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     if sizes is None or None in sizes:
         return [None]
     known: Any = sizes
-    return [(np.asarray(math.prod(known), kind.dtypes[0].as_numpy_dtype), None)]
+    count = _whole(math.prod(known), kind.dtypes[0].as_numpy_dtype)
+    return [None if count is None else (count, None)]
 
 
 @_rule("Rank")

@@ -23,11 +23,13 @@ Further tables by name:
   host memory).
 
 ``advice.tradeoff().frame()``, a row a placement: ``name`` (string), ``step_time`` (float64, seconds), ``peak_memory``
-(float64, bytes of the fullest device), ``fits``, ``is_best`` (bool).
+(float64, bytes of the fullest device; missing where that is not known), ``fits`` (boolean, missing likewise),
+``is_best`` (bool).
 
 ``tower_choices(...).frame()``, a row a number of towers and a place of their variables: ``towers`` (int64),
 ``variables`` (category), ``step_time`` (float64, seconds), ``speedup`` (float64), ``rate`` (float64, examples a
-second), ``peak_memory`` (float64, bytes of the fullest device), ``fits`` (bool).
+second), ``peak_memory`` (float64, bytes of the fullest device; missing where that is not known), ``fits`` (boolean,
+missing likewise).
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ def tradeoff_frame(tradeoff: Any) -> pd.DataFrame:
             "name": pd.array([point.name for point in points], dtype="string"),
             "step_time": pd.array([point.step_time for point in points], dtype="float64"),
             "peak_memory": pd.array([point.peak_memory for point in points], dtype="float64"),
-            "fits": pd.array([point.fits for point in points], dtype=bool),
+            "fits": pd.array([point.fits for point in points], dtype="boolean"),
             "is_best": pd.array([point.is_best for point in points], dtype=bool),
         }
     )
@@ -120,6 +122,6 @@ def tower_frame(choices: Any) -> pd.DataFrame:
             "speedup": pd.array([row.speedup for row in rows], dtype="float64"),
             "rate": pd.array([row.rate for row in rows], dtype="float64"),
             "peak_memory": pd.array([row.peak_memory for row in rows], dtype="float64"),
-            "fits": pd.array([row.fits for row in rows], dtype=bool),
+            "fits": pd.array([row.fits for row in rows], dtype="boolean"),
         }
     )

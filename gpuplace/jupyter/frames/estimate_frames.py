@@ -27,9 +27,9 @@ Further tables by name:
   (category), ``start``, ``time``, ``wait`` and ``bytes`` (float64, of all its copies), ``way`` (category), ``runs``
   (float64: how often a step copies it), ``use`` (category: ``feed``, ``fetch``, or empty between nodes), ``removed``
   (bool: an optimizer removes it before the step runs).
-- ``"memory"``, a row a device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``,
-  ``variables`` (int64), ``at`` (string), ``fits`` (bool), ``fragmentation`` (float64), ``constants`` (int64, in use at
-  the peak).
+- ``"memory"``, a row a device: ``device`` (category), ``limit`` (Int64, missing for host memory), ``peak``
+  (Int64), ``variables`` (int64), ``at`` (string), ``fits`` (boolean), ``fragmentation`` (float64), ``constants``
+  (Int64, in use at the peak); ``peak`` and what follows from it are missing where memory is not known.
 - ``"findings"``, a row a finding, as of ``estimate.findings.frame()``: ``kind`` (category), ``headline`` (string),
   ``gain`` (float64, seconds that the fix saves; missing where that is not predicted), ``share`` (float64, of the step),
   ``short`` (int64, bytes of memory that are missing), ``nodes`` (int64), ``devices``, ``cause``, ``fix`` and ``code``
@@ -65,7 +65,7 @@ _RECORDS: dict[str, Any] = {
 }
 _CATEGORIES = frozenset({"op", "device", "device_type", "hardware", "source", "target", "way", "use", "kind"})
 _TEXTS = frozenset({"name", "node", "tensor", "guessed", "at", "headline", "devices", "cause", "fix", "code"})
-_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "peak", "variables", "constants", "short"})
+_COUNTS = frozenset({"nodes", "copies_in", "copies_out", "variables", "short"})
 
 
 def estimate_frame(step: Any, table: str = "nodes") -> pd.DataFrame:
@@ -123,8 +123,10 @@ def _column(name: str, values: Sequence[Any], text_model: bool) -> Any:
         return category(values)
     if name in _TEXTS or name == "model":
         return pd.array([value or None for value in values], dtype="string")
-    if name == "limit":
-        return pd.array([value or None for value in values], dtype="Int64")
-    if name in ("fits", "removed"):
+    if name in ("limit", "peak", "constants"):
+        return pd.array([value or None if name == "limit" else value for value in values], dtype="Int64")
+    if name == "fits":
+        return pd.array(values, dtype="boolean")
+    if name == "removed":
         return pd.array(values, dtype=bool)
     return pd.array(values, dtype="int64" if name in _COUNTS else "float64")

@@ -358,7 +358,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
     return new_list("Unpack", name, value=value, num=num, axis=axis)
 
 
-@compute("Unpack")
+@compute("Unpack", views=True)
 def _unpack(xp: Any, value: Any, *, num: int, axis: int) -> Any:
     at = _axis_in(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
     if value.shape[at] != num:
@@ -437,7 +437,7 @@ def _parts(axis: int, lengths: tuple[int, ...]) -> list[tuple[slice, ...]]:
     return [(slice(None),) * axis + (slice(end - length, end),) for length, end in zip(lengths, ends)]
 
 
-@binder("Split")
+@binder("Split", views=True)
 def _bind_split(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     """Cuts at places that are known beforehand, unless another dimension is fed."""
     count = attrs["num_split"]
@@ -473,7 +473,7 @@ def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
     return _cut(xp, value, axis, [value.shape[axis] // num_split] * num_split)
 
 
-@compute("SplitV")
+@compute("SplitV", views=True)
 def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split: int) -> Any:
     if split_dim.size != 1:
         raise InvalidArgumentError.of("split_dim_tensor must have exactly one element.")

@@ -392,7 +392,7 @@ def transpose(
         return new(op_type, scope, x=a, perm=perm)
 
 
-@compute("Transpose", "ConjugateTranspose")
+@compute("Transpose", "ConjugateTranspose", views=True)
 def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
     order = list_of(perm, "perm must be a vector, not")
     if len(order) != x.ndim:

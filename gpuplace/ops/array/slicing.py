@@ -68,7 +68,7 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
     return new("Slice", name, input=input_, begin=begin, size=size)
 
 
-@compute("Slice")
+@compute("Slice", views=True)
 def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
     if begin.ndim != 1 or size.ndim != 1:
         shapes = " and ".join(f"[{','.join(map(str, one.shape))}]" for one in (begin, size))
@@ -248,7 +248,7 @@ def _key(
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-@compute("StridedSlice")
+@compute("StridedSlice", views=True)
 def _strided_slice(
     xp: Any, input: Any, begin: Any, end: Any, strides: Any,
     *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,

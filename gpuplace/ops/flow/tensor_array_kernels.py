@@ -76,7 +76,7 @@ class ArrayOfTensors:
         """The error with that sentence."""
         return InvalidArgumentError.of(f"TensorArray {self.name}: {sentence}")
 
-    def write(self, index: int, value: Any) -> None:
+    def write(self, xp: Any, index: int, value: Any) -> None:
         """Writes an element; adds it up in a gradient."""
         if value.dtype != self.dtype:
             raise self.error(
@@ -103,7 +103,7 @@ class ArrayOfTensors:
         if not element.is_written:
             element.value, element.shape, element.is_written = value, value.shape, True
         elif self.is_gradient:
-            element.value = element.value + value
+            element.value = xp.add(element.value, value)
         else:
             raise self.error(
                 f"Could not write to TensorArray index {index} because it has already been written to."
@@ -209,7 +209,7 @@ def _read(xp: Any, handle: Any, index: Any, flow_in: Any) -> Any:
 
 @compute("TensorArrayWriteV3")
 def _write(xp: Any, handle: Any, index: Any, value: Any, flow_in: Any) -> Any:
-    handle.resource.write(int(index), value)
+    handle.resource.write(xp, int(index), value)
     return flow_in
 
 
@@ -243,7 +243,7 @@ def _scatter(xp: Any, handle: Any, indices: Any, value: Any, flow_in: Any) -> An
             f" {len(value) if value.ndim else 'a scalar'}"
         )
     for position, index in enumerate(indices.tolist()):
-        array.write(index, value[position, ...])
+        array.write(xp, index, value[position, ...])
     return flow_in
 
 
@@ -286,7 +286,7 @@ def _split(xp: Any, handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
         )
     start = 0
     for index, size in enumerate(sizes):
-        array.write(index, value[start : start + size])
+        array.write(xp, index, value[start : start + size])
         start += size
     return flow_in
 

@@ -239,7 +239,7 @@ def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tens
     return new("Bitcast", name, input=input, type=type)
 
 
-@compute("Bitcast")
+@compute("Bitcast", shares=True)
 def _bitcast(xp: Any, input: Any, *, type: Any) -> Any:
     old, wanted = input.dtype.itemsize, type.numpy_dtype
     if old == wanted.itemsize:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 def without_garbage_collection() -> Iterator[None]:
     """A block during which cycles are not looked for; counted references are given up as always."""
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()
         yield
     finally:
         if was_enabled:

@@ -10,6 +10,7 @@ messages).
 from __future__ import annotations
 
 import contextlib
+from _thread import get_ident
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import NoneType
 from typing import Any
@@ -22,8 +23,8 @@ from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.stacks import Block, graph_stack
 from gpuplace.graph.stacks import get_default_graph as _default_graph
-from gpuplace.graph.stacks import graph_stack
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -263,13 +264,14 @@ def name_scope(
     return OpScope(name, default_name, values)
 
 
-class OpScope(contextlib.ContextDecorator):
+class OpScope(Block):
     """A ``name_scope`` block; what is wrong with it is said when it is entered."""
 
     def __init__(self, name: str | None, default_name: str | None, values: Sequence[Any] | None) -> None:
         self._arguments = name, default_name, values
         self._graph: Any = None
         self._outer = ""
+        self._depth = 0
 
     def _recreate_cm(self) -> OpScope:
         return OpScope(*self._arguments)
@@ -286,13 +288,16 @@ class OpScope(contextlib.ContextDecorator):
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         graph = self._graph = graph_of(values) if values else get_default_graph()
         self._outer = graph._of_thread.name_stack
+        self._depth = len(graph_stack.stack)
+        self._thread = get_ident()
         inner = graph._enter_name(chosen)
         graph_stack.stack.append(graph)
         return inner + "/" if chosen else ""
 
-    def __exit__(self, *exc: object) -> None:
+    def undo(self) -> None:
+        """As of `Block`."""
         self._graph._of_thread.name_stack = self._outer
-        graph_stack.drop(self._graph)
+        del graph_stack.stack[self._depth :]
 
 
 _PLAIN = frozenset({NoneType, bool, int, float, str, bytes, DType, TensorShape, np.ndarray})

@@ -19,12 +19,15 @@ import inspect
 import re
 import sys
 import threading
+import weakref
+from _thread import get_ident
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
 from gpuplace.graph.operation import Operation, Tensor, program_line
 from gpuplace.graph.source_text import TraceableObject
+from gpuplace.graph.stacks import Block
 from gpuplace.typing import Graph
 
 VALID_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
@@ -140,7 +143,7 @@ class OfThread(threading.local):
         """The other scopes, after ``Graph.switch_to_thread_local``."""
 
 
-class NameScope(contextlib.ContextDecorator):
+class NameScope(Block):
     """A ``name_scope`` block."""
 
     def __init__(self, graph: Graph, name: str | None) -> None:
@@ -154,10 +157,12 @@ class NameScope(contextlib.ContextDecorator):
     def __enter__(self) -> str:
         graph = self._graph
         self._outer = graph._of_thread.name_stack
+        self._thread = get_ident()
         inner = graph._enter_name(self._name)
         return inner + "/" if self._name else ""
 
-    def __exit__(self, *exc: object) -> None:
+    def undo(self) -> None:
+        """As of `Block`."""
         self._graph._of_thread.name_stack = self._outer
 
 
@@ -165,31 +170,39 @@ class _OpenBlocks(threading.local):
     """The ``tf.device`` blocks that a thread is in, the innermost last."""
 
     def __init__(self) -> None:
-        self.blocks: list[DeviceBlock] = []
+        self.blocks: list[weakref.ref[DeviceBlock]] = []
 
 
 _open = _OpenBlocks()
 
 
-class DeviceBlock(contextlib.ContextDecorator):
+class DeviceBlock(Block):
     """A ``tf.device`` block being entered and left."""
 
     def __init__(self, graph: Graph, scope: DeviceScope) -> None:
         self._graph = graph
         self._scope = scope
+        self._depth = 0
 
     def _recreate_cm(self) -> DeviceBlock:
         return DeviceBlock(self._graph, self._scope)
 
     def __enter__(self) -> None:
+        self._depth = len(_open.blocks)
+        self._thread = get_ident()
         stacks = self._graph._stacks()
         stacks.devices = (self._scope, *stacks.devices)
-        _open.blocks.append(self)
+        _open.blocks.append(weakref.ref(self))
 
-    def __exit__(self, *exc: object) -> None:
-        if _open.blocks[-1:] != [self]:
+    def __exit__(self, kind: Any = None, *exc: object) -> None:
+        inner = _open.blocks[self._depth :]
+        if kind is None and [block() for block in inner] != [self]:
             raise RuntimeError("Exiting device scope without proper scope nesting.")
-        _open.blocks.pop()
+        super().__exit__()
+
+    def undo(self) -> None:
+        """As of `Block`."""
+        del _open.blocks[self._depth :]
         stacks = self._graph._stacks()
         devices = stacks.devices
         for at, scope in enumerate(devices):  # the first, where no other thread shares the graph's stack

@@ -15,7 +15,7 @@ from gpuplace.array_text import summary
 from gpuplace.graph.constant_value import ShapeValueError, Watched, constant_value, constant_value_as_shape
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.lazy import import_next, meet_waiting
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.shapes import MAX_DIMENSIONS, UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
 """Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
@@ -129,7 +129,8 @@ class _Taken:
     def _watched(self, at: int, tensor: Tensor) -> Watched:
         watched = Watched(tensor.op, tensor.value_index, tensor.dtype, tensor.shape)
         rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
-        unknown = UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank)
+        is_shape = rank is not None and rank <= MAX_DIMENSIONS  # a longer vector holds no sizes
+        unknown = TensorShape.of((None,) * rank) if is_shape else UNKNOWN_SHAPE
 
         def evaluate() -> tuple[Any, None] | None:
             self._asked.add(at)

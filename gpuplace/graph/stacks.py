@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from _thread import get_ident
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -55,19 +56,56 @@ class DefaultStack(threading.local, Generic[T]):
         self.stack = []
 
 
-class Pushed(contextlib.ContextDecorator, Generic[T]):
+class Block(contextlib.ContextDecorator):
+    """A ``with`` block that ends even if an exception of a signal handler comes while it is entered or left.
+
+    Such an exception can come before the first instruction of ``__exit__``, or after the last but one of ``__enter__``.
+    Then nothing needs the block any more, and it ends when Python drops it.
+    """
+
+    _thread = 0
+    """The thread that is in the block, from where there is something to undo."""
+
+    def undo(self) -> None:
+        """Puts what was there before in place again, whether or not all of it has been changed."""
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        self.undo()
+        self._thread = 0
+
+    def __del__(self) -> None:
+        if self._thread and self._thread == get_ident():
+            self.undo()
+
+
+class Pushed(Block, Generic[T]):
     """A block within which something is the innermost default."""
 
     def __init__(self, stack: DefaultStack[T], default: T) -> None:
         self._stack = stack
         self._default = default
+        self._depth = 0
 
     def __enter__(self) -> T:
-        self._stack.stack.append(self._default)
+        stack = self._stack.stack
+        self._depth = len(stack)
+        self._thread = get_ident()
+        stack.append(self._default)
         return self._default
 
-    def __exit__(self, *exc: object) -> None:
-        self._stack.drop(self._default)
+    def __exit__(self, kind: Any = None, *exc: object) -> None:
+        if kind is None:
+            self._stack.drop(self._default)
+        else:  # blocks within this one may have been interrupted
+            self.undo()
+        self._thread = 0
+
+    def undo(self) -> None:
+        """As of `Block`."""
+        stack = self._stack.stack
+        if len(stack) > self._depth and stack[self._depth] is self._default:
+            del stack[self._depth :]
 
 
 graph_stack: DefaultStack[Any] = DefaultStack()

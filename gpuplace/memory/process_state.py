@@ -27,6 +27,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from gpuplace import release as releases
@@ -83,6 +84,24 @@ class SessionDevices(DeviceSet):
         self.memory_settings = dict(memory_settings)
 
 
+@dataclass(slots=True)
+class _Gpus:
+    """What a process has of GPUs. A new session changes a copy, which takes the place of the one before at the end."""
+
+    visible_ids: dict[int, int] = field(default_factory=dict)
+    """TensorFlow's GPU number to visible id."""
+    memories: dict[int, DeviceMemory] = field(default_factory=dict)
+    """GPU of the machine to its memory."""
+    allocators: dict[tuple[int, int], BFCAllocator] = field(default_factory=dict)
+    """TensorFlow's number and visible id to allocator."""
+    made: dict[tuple[int, int], tuple[GPUSettings, int]] = field(default_factory=dict)
+    """The same to the settings and the memory limit in bytes that the device was made with."""
+
+    def copy(self) -> _Gpus:
+        """Another one with the same content."""
+        return _Gpus(dict(self.visible_ids), dict(self.memories), dict(self.allocators), dict(self.made))
+
+
 class ProcessState:
     """The shared state; one object per process, more only in tests."""
 
@@ -95,12 +114,9 @@ class ProcessState:
         self._forget_gpus()
 
     def _forget_gpus(self) -> None:
-        self._visibility: Visibility | None = None
-        self._device_order: str | None = None
-        self._visible_ids: dict[int, int] = {}  # TensorFlow's GPU number to visible id
-        self._memories: dict[int, DeviceMemory] = {}  # GPU of the machine to its memory
-        self._allocators: dict[tuple[int, int], BFCAllocator] = {}  # (TensorFlow's number, visible id)
-        self._made: dict[tuple[int, int], tuple[GPUSettings, int]] = {}  # settings and limit it was made with
+        self._visibility: tuple[Visibility, str | None] | None = None
+        """What CUDA shows, and the order of devices then."""
+        self._gpus = _Gpus()
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
         """Chooses the machine of the sessions made from now on; forgets the GPU state of the one before.
@@ -156,11 +172,11 @@ class ProcessState:
         """What CUDA shows this process: decided now if no device was made yet, else long ago."""
         with self._lock:
             if self._visibility is None:
-                self._visibility = self.current_machine().visibility(self._environ)
-                self._device_order = self._environ.get(DEVICE_ORDER)
+                found = self.current_machine().visibility(self._environ), self._environ.get(DEVICE_ORDER)
+                self._visibility = found
             else:
-                self._warn_of_late_environment()
-            return self._visibility
+                self._warn_of_late_environment(*self._visibility)
+            return self._visibility[0]
 
     def session_devices(self, config: Any = None) -> SessionDevices:
         """Make the devices of a new session.
@@ -187,24 +203,25 @@ class ProcessState:
             device_set = machine.device_set(settings, self._environ, visibility)
             self._log_ignored(visibility, settings)
             gpus = [device for device in device_set if device.physical_id is not None]
+            state = self._gpus.copy()
             for number, device in zip(virtual, gpus, strict=True):
-                self._pin(number)
-                self._check_allocator_type(number, settings)
+                _pin(state, number)
+                _check_allocator_type(state, number, settings)
                 _logger.info("%s", _creation_note(device, releases.get_release()))
-            self._warn_of_other_options(virtual, settings)
+            _warn_of_other_options(state, virtual, settings)
             allocators = {
-                device.name: self._allocator(number, settings)
+                device.name: self._allocator(state, number, settings)
                 for number, device in zip(virtual, gpus, strict=True)
                 if number.gpu.is_simulated
             }
             for number in virtual:
-                self._made.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
-            devices = [self._with_first_limit(device) for device in device_set]
+                state.made.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
+            devices = [_with_first_limit(state, device) for device in device_set]
             made = {
-                device.name: self._made[number.tf_id, number.visible_id][0]
+                device.name: state.made[number.tf_id, number.visible_id][0]
                 for number, device in zip(virtual, gpus, strict=True)
             }
-            return SessionDevices(
+            result = SessionDevices(
                 devices,
                 machine.type_priority,
                 device_set.origin,
@@ -212,6 +229,8 @@ class ProcessState:
                 machine.mapping(settings, self._environ, visibility),
                 made,
             )
+            self._gpus = state
+            return result
 
     def _log_ignored(self, visibility: Visibility, settings: GPUSettings) -> None:
         """What TensorFlow says of GPUs that it does not use."""
@@ -221,50 +240,12 @@ class ProcessState:
         for gpu in ignored_by(visibility, settings, environ=self._environ):
             _logger.info("%s", gpu.note)
 
-    def _pin(self, device: VirtualGPU) -> None:
-        """Put a device on its GPU for the life of the process."""
-        before = self._visible_ids.setdefault(device.tf_id, device.visible_id)
-        if before == device.visible_id:
-            return
-        release = releases.get_release()
-        first, _ = self._made.get((device.tf_id, before), (GPUSettings(), 0))
-        listed = repr(first.visible_device_list)
-        if release in ("1.0", "1.4"):
-            warn(
-                f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
-                f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
-                GPUOptionsWarning,
-            )
-            return
-        devices, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
-        raise AlreadyExistsError.of(
-            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {devices} ({device.visible_id} now, "
-            f"and {before} previously), which is not supported. This may be the result of providing different GPU "
-            "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
-            f"multiple Sessions in the same process. This is not{gap}currently supported, see "
-            "https://github.com/tensorflow/tensorflow/issues/19083",
-            facts={"first session": f"visible_device_list={listed}"},
-            hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
-            "tf.reset_runtime()",
-        )
-
-    def _check_allocator_type(self, device: VirtualGPU, settings: GPUSettings) -> None:
-        """Refuse allocators that do not exist, for a device that has none yet."""
-        if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._made:
-            return
-        _logger.error("Invalid allocator type: %s", settings.allocator_type)
-        raise InternalError.of(
-            f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
-            facts={"allocator_type": repr(settings.allocator_type)},
-            hint="gpu_options.allocator_type of '' or 'BFC'",
-        )
-
-    def _allocator(self, device: VirtualGPU, settings: GPUSettings) -> BFCAllocator:
+    def _allocator(self, state: _Gpus, device: VirtualGPU, settings: GPUSettings) -> BFCAllocator:
         key = device.tf_id, device.visible_id
-        allocator = self._allocators.get(key)
+        allocator = state.allocators.get(key)
         if allocator is not None:
             return allocator
-        memory = self._memories.setdefault(device.gpu.index, DeviceMemory(device.gpu.free_bytes))
+        memory = state.memories.setdefault(device.gpu.index, DeviceMemory(device.gpu.free_bytes))
         if settings.per_process_gpu_memory_fraction > 1 or settings.use_unified_memory:
             memory.capacity = max(memory.capacity, device.memory_limit)
         allocator = BFCAllocator(
@@ -275,7 +256,7 @@ class ProcessState:
             retry_wait_ms=self.retry_wait_ms,
             environ=self._environ,
         )
-        self._allocators[key] = allocator
+        state.allocators[key] = allocator
         return allocator
 
     def allocators(self) -> dict[str, BFCAllocator]:
@@ -283,21 +264,13 @@ class ProcessState:
         with self._lock:
             return {
                 f"{PREFIX}/device:GPU:{number}": allocator
-                for (number, _), allocator in self._allocators.items()
+                for (number, _), allocator in self._gpus.allocators.items()
             }
 
-    def _with_first_limit(self, device: DeviceAttributes) -> DeviceAttributes:
-        """The device with the limit of the allocator it really has."""
-        if device.physical_id is None or device.visible_id is None:
-            return device
-        _, limit = self._made[device.id, device.visible_id]
-        return device.with_memory_limit(limit)
-
-    def _warn_of_late_environment(self) -> None:
-        assert self._visibility is not None
+    def _warn_of_late_environment(self, visibility: Visibility, device_order: str | None) -> None:
         for variable, then in (
-            (VISIBLE_DEVICES, self._visibility.setting),
-            (DEVICE_ORDER, self._device_order),
+            (VISIBLE_DEVICES, visibility.setting),
+            (DEVICE_ORDER, device_order),
         ):
             now = self._environ.get(variable)
             if now != then and self.current_machine().gpus:
@@ -308,24 +281,73 @@ class ProcessState:
                     GPUOptionsWarning,
                 )
 
-    def _warn_of_other_options(self, virtual: Sequence[VirtualGPU], settings: GPUSettings) -> None:
-        differences: dict[str, tuple[Any, Any]] = {}
-        for device in virtual:
-            if (device.tf_id, device.visible_id) not in self._made:
-                continue
-            first, limit = self._made[device.tf_id, device.visible_id]
-            differences |= first.describe_differences(settings, _MEMORY_OPTIONS)
-            if limit != device.memory_limit and "per_process_gpu_memory_fraction" not in differences:
-                differences[f"memory limit of GPU:{device.tf_id} in bytes"] = limit, device.memory_limit
-        if differences:
-            told = "; ".join(
-                f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
-            )
-            warn(
-                f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
-                "sessions, or call tf.reset_runtime() before this one.",
-                GPUOptionsWarning,
-            )
+
+def _pin(state: _Gpus, device: VirtualGPU) -> None:
+    """Put a device on its GPU for the life of the process."""
+    before = state.visible_ids.setdefault(device.tf_id, device.visible_id)
+    if before == device.visible_id:
+        return
+    release = releases.get_release()
+    first, _ = state.made.get((device.tf_id, before), (GPUSettings(), 0))
+    listed = repr(first.visible_device_list)
+    if release in ("1.0", "1.4"):
+        warn(
+            f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
+            f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
+            GPUOptionsWarning,
+        )
+        return
+    devices, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
+    raise AlreadyExistsError.of(
+        f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {devices} ({device.visible_id} now, "
+        f"and {before} previously), which is not supported. This may be the result of providing different GPU "
+        "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
+        f"multiple Sessions in the same process. This is not{gap}currently supported, see "
+        "https://github.com/tensorflow/tensorflow/issues/19083",
+        facts={"first session": f"visible_device_list={listed}"},
+        hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
+        "tf.reset_runtime()",
+    )
+
+
+def _check_allocator_type(state: _Gpus, device: VirtualGPU, settings: GPUSettings) -> None:
+    """Refuse allocators that do not exist, for a device that has none yet."""
+    if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in state.made:
+        return
+    _logger.error("Invalid allocator type: %s", settings.allocator_type)
+    raise InternalError.of(
+        f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
+        facts={"allocator_type": repr(settings.allocator_type)},
+        hint="gpu_options.allocator_type of '' or 'BFC'",
+    )
+
+
+def _with_first_limit(state: _Gpus, device: DeviceAttributes) -> DeviceAttributes:
+    """The device with the limit of the allocator it really has."""
+    if device.physical_id is None or device.visible_id is None:
+        return device
+    _, limit = state.made[device.id, device.visible_id]
+    return device.with_memory_limit(limit)
+
+
+def _warn_of_other_options(state: _Gpus, virtual: Sequence[VirtualGPU], settings: GPUSettings) -> None:
+    differences: dict[str, tuple[Any, Any]] = {}
+    for device in virtual:
+        if (device.tf_id, device.visible_id) not in state.made:
+            continue
+        first, limit = state.made[device.tf_id, device.visible_id]
+        differences |= first.describe_differences(settings, _MEMORY_OPTIONS)
+        if limit != device.memory_limit and "per_process_gpu_memory_fraction" not in differences:
+            differences[f"memory limit of GPU:{device.tf_id} in bytes"] = limit, device.memory_limit
+    if differences:
+        told = "; ".join(
+            f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
+        )
+        warn(
+            f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
+            "sessions, or call tf.reset_runtime() before this one.",
+            GPUOptionsWarning,
+        )
 
 
 def _creation_note(device: DeviceAttributes, release: str) -> str:

@@ -144,14 +144,56 @@ enter, leave = _chosen()
 """Begin and end of the state, on one thread; what the one returns the other takes."""
 
 
+def _before_and_after() -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[], Any]]:
+    try:
+        variable = np._core.umath._extobj_contextvar  # type: ignore[attr-defined]
+        errors, put = variable.get, variable.set
+    except AttributeError:
+        errors, put = np.geterr, lambda before: np.seterr(**before)
+    found = _denormals()
+    return errors, put, bool if found is None else found.keep
+
+
+errors_now, put_errors, keep_denormals = _before_and_after()
+"""How errors are told on this thread, what puts that in place, and what ends that denormal numbers are zeros.
+
+An exception of a signal handler can come at any instruction of a Python function, also in `enter` and `leave`, but not
+within a call of these. So who may be interrupted asks before, and puts in place at the end what there was::
+
+    errors, had_denormals = errors_now(), has_denormals()
+    try:
+        enter()
+        ...
+    finally:
+        try:
+            put_errors(errors)
+        finally:
+            if had_denormals:
+                keep_denormals()
+"""
+
+
+def has_denormals() -> bool:
+    """Whether this thread computes with denormal numbers."""
+    return sys.float_info.min * _PART != 0.0
+
+
+_PART = 0.25
+
+
 @contextlib.contextmanager
 def as_kernels_do() -> Iterator[None]:
-    """A ``with`` block that computes as kernels do; a call of each function is quicker."""
-    token = enter()
+    """A ``with`` block that computes as kernels do; calls of the functions are quicker."""
+    errors, had_denormals = errors_now(), has_denormals()
     try:
+        enter()
         yield
     finally:
-        leave(token)
+        try:
+            put_errors(errors)
+        finally:
+            if had_denormals:
+                keep_denormals()
 
 
 def flushes_denormals() -> bool:

@@ -124,7 +124,9 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        self._codes: weakref.WeakSet[PlanCode] = weakref.WeakSet()
+        self._codes: list[
+            weakref.ref[PlanCode]
+        ] = []  # a ``WeakSet`` would drop exceptions of signal handlers
         self._most_lanes = most_lanes
         self.limit_threads(int(getattr(config, "intra_op_parallelism_threads", 0) or 0))
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
@@ -141,8 +143,10 @@ class PlanMaker:
     def close(self) -> None:
         """Gives up all constants, and cancels what runs; threads of its own end."""
         self._is_closed = True
-        for code in list(self._codes):
-            code.cancel()
+        for reference in self._codes:
+            code = reference()
+            if code is not None:
+                code.cancel()
         self._constants, self._measured = {}, {}
         self._other_plans.clear()
         self._folder.clear()
@@ -275,7 +279,7 @@ class PlanMaker:
     ) -> PlanCode:
         environment = self.environment(backends, resources or self._resources)
         code = plan_code(schedule, environment, form)
-        self._codes.add(code)
+        self._codes.append(weakref.ref(code))
         return code
 
     def environment(self, backends: Mapping[str, Any], resources: Any) -> Environment:

@@ -15,7 +15,7 @@ from typing import Any
 
 from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
-from gpuplace.numerics.float_state import enter, leave
+from gpuplace.numerics.float_state import enter, errors_now, has_denormals, keep_denormals, put_errors
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.schedule.partition import Schedule
@@ -53,8 +53,9 @@ class Plan:
         Raises:
             OpError: a kernel failed; names its node, device, inputs and line.
         """
-        token = enter()
+        errors, had_denormals = errors_now(), has_denormals()
         try:
+            enter()
             return self._function(*feeds)
         except Exception as error:
             failure = self.failure(error)
@@ -62,7 +63,11 @@ class Plan:
                 raise
             raise failure from error  # the session keeps of the cause what is the program's own
         finally:
-            leave(token)
+            try:
+                put_errors(errors)
+            finally:
+                if had_denormals:
+                    keep_denormals()
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""

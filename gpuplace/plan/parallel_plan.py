@@ -30,7 +30,7 @@ from gpuplace.backends.workers import Workers
 from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import CancelledError
 from gpuplace.kernels.cancellation import Cancellation, acquire, limited, step_limits
-from gpuplace.numerics.float_state import enter, leave
+from gpuplace.numerics.float_state import enter, errors_now, has_denormals, keep_denormals, put_errors
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.schedule.lanes import Arrangement
@@ -137,8 +137,9 @@ class ParallelPlan(Plan):
 
         def run_lane(lane: int) -> Any:
             code = self.codes[lane]
-            token = enter()
+            errors, had_denormals = errors_now(), has_denormals()
             try:
+                enter()
                 taken = [feeds[position] for position in self._lane_feeds[lane]]
                 with limited(limits):
                     return code.function(*given, exchange.give, exchange.take, exchange.stopped, *taken)
@@ -157,7 +158,11 @@ class ParallelPlan(Plan):
                 exchange.fail()
                 raise
             finally:
-                leave(token)
+                try:
+                    put_errors(errors)
+                finally:
+                    if had_denormals:
+                        keep_denormals()
 
         pending: list[Any] = []
         ended: list[threading.Lock] = []

@@ -80,7 +80,7 @@ def _checkpoint_case(seed: int, number: int) -> tuple[Any, Random]:
         match random.randrange(8):
             case 0:
                 ending = random.choice(sorted(files))
-                files[ending] = damaged_bytes(files[ending], (files[ending],), random)
+                files[ending] = damaged_bytes(files[ending], (files[ending] or b"\0",), random)
             case 1:
                 files[table] = _with_a_block(files[table], random)
             case _:
@@ -160,7 +160,7 @@ def _edit_message(message: Any, random: Random) -> None:
 def _with_a_block(data: bytes, random: Random) -> bytes:
     """A file whose first block is damaged or said to be compressed, with the right checksum."""
     block = random.choice((b"", b"\0\0\0\0", b"\xff" * 9, random.randbytes(40), data[:60]))
-    content = damaged_bytes(block + struct.pack("<I", random.choice((0, 1, 2**31))), (data,), random)
+    content = damaged_bytes(block + struct.pack("<I", random.choice((0, 1, 2**31))), (data or b"\0",), random)
     content += bytes([random.choice((0, 1, 1, 2))])
     stored = content + struct.pack("<I", mask(crc32c(content)))
     handle = bytes([0, len(content) - 1]) if len(content) < 128 else bytes([0, 100])
@@ -281,7 +281,7 @@ def _edit_collection(collection: Any, message: Any, random: Random) -> None:
     match random.randrange(6):
         case 0 if values:
             at = random.randrange(len(values))
-            values[at] = damaged_bytes(values[at] or b"\0", list(values), random)
+            values[at] = damaged_bytes(values[at] or b"\0", [value or b"\0" for value in values], random)
         case 1 if values:
             del values[random.randrange(len(values)) :]
         case 2:

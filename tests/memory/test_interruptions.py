@@ -1,6 +1,5 @@
 """Exceptions of signal handlers at any instruction of an allocator's work: the books are in order, nothing is lost."""
 
-import dis
 import signal
 import sys
 
@@ -12,13 +11,10 @@ from gpuplace.memory import bfc_allocator
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.simulated_memory import SimulatedMemory
+from tests.support.interruptions import interrupted_at
 
 DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"
 MIB = 1 << 20
-
-
-class Interrupt(Exception):
-    """What the handler raises."""
 
 
 @pytest.fixture
@@ -121,42 +117,6 @@ OWN = {sys.modules[one.__module__].__file__ for one in (BFCAllocator, DeviceMemo
 """The files in which an exception is raised."""
 
 
-def interrupted_at(instruction, function, *arguments):
-    """Calls a function with an exception at the n-th instruction in the files; whether there was one.
-
-    Python calls handlers where it begins with a function, has called one, or jumps back. The last instruction of a
-    ``with`` block, which calls ``__exit__``, is none of these.
-    """
-    left, stops = instruction, {}
-
-    def offsets(code):
-        if code not in stops:
-            names = ("RESUME", "JUMP_BACKWARD", "STORE_FAST", "POP_TOP", "STORE_ATTR", "STORE_SUBSCR")
-            stops[code] = {one.offset for one in dis.get_instructions(code) if one.opname in names}
-        return stops[code]
-
-    def trace(frame, event, argument):
-        nonlocal left
-        if frame.f_code.co_filename not in OWN:
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode" and frame.f_lasti in offsets(frame.f_code):
-            left -= 1
-            if left == 0:
-                raise Interrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function(*arguments)
-    except Interrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 def check(memory, arrays):
     """Every chunk in use is an array's, chunks fill the regions without gaps, and no neighbours are both free."""
     allocator = memory.allocator
@@ -188,7 +148,7 @@ def test_an_exception_at_any_instruction(function):
     while is_interrupted:
         instruction += 1
         memory, arrays = a_memory()
-        is_interrupted = interrupted_at(instruction, function, memory, arrays)
+        is_interrupted = interrupted_at(instruction, OWN, function, memory, arrays)
         check(memory, arrays)
         again = memory.note("c", DEVICE, np.zeros(3000, np.uint8))
         check(memory, [*arrays, again])

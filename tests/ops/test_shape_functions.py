@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -265,3 +266,12 @@ def test_shapes_that_follow_from_values_known_in_part(build: Any, sizes: Any) ->
 def test_ops_that_are_only_placed_have_shapes_when_they_are_made(op: str) -> None:
     with tf.Graph().as_default():
         assert new(op).shape.as_list() == []
+
+
+def test_a_long_vector_is_not_taken_for_a_shape():
+    x = tf.placeholder(tf.float32, [1 << 31])
+    tracemalloc.start()
+    y = x - 1.0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert y.shape == [1 << 31] and peak < 10e6

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.files import file_system
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.parallel_plan import ParallelPlan
 
@@ -135,3 +136,36 @@ def test_lanes_stop_before_their_next_node_when_one_fails():
             session.run(step.op)
         assert ParallelPlan in plans(session)
         assert session.run(step.ends) == [0.0, 0.0]
+
+
+class Alarm(TimeoutError):
+    """What the program's own handler raises: for TensorFlow's file errors a system error like others."""
+
+
+@pytest.mark.parametrize("place", ["function", "file"])
+def test_the_exception_of_a_handler_arrives_as_it_is(place, tmp_path, monkeypatch):
+    raised = []
+
+    def handler(number, frame):
+        raised.append(Alarm("time is up"))
+        raise raised[-1]
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with tf.Session() as session:
+            if place == "function":
+                ring = tf.py_func(lambda: signal.raise_signal(signal.SIGALRM), [], [])
+                run = lambda: session.run(ring)  # noqa: E731
+            else:
+                path = tmp_path / "text"
+                path.write_text("text")
+                plain = file_system.text_of
+                monkeypatch.setattr(
+                    file_system, "text_of", lambda name: signal.raise_signal(signal.SIGALRM) or plain(name)
+                )
+                run = lambda: session.run(tf.read_file(str(path)))  # noqa: E731
+            with pytest.raises(Alarm) as caught:
+                run()
+            assert caught.value is raised[-1] and len(raised) == 1
+    finally:
+        signal.signal(signal.SIGALRM, before)

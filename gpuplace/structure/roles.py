@@ -25,6 +25,7 @@ from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
     ENTERS,
     IDENTITY_OPS,
+    METADATA_OPS,
     NEXT_ITERATIONS,
     SWITCHES,
     UPDATES_OF_VARIABLES,
@@ -175,9 +176,13 @@ class Roles:
         """[nodes] whether a node works for the update of a trained variable and for no result; None if none does."""
         found, consumers = self._found, self.consumers
         nodes = range(len(found))
+        depends = list(named)
+        for node in self.order:
+            if not depends[node]:
+                depends[node] = any(depends[before] for before in self.inputs[node])
         is_end = [
             found[node] in (INPUT, FORWARD)
-            and not named[node]
+            and not depends[node]
             and not self.is_passing[node]
             and not self.is_constant[node]
             and all(found[after] == BOOKKEEPING for after in consumers[node])
@@ -186,7 +191,7 @@ class Roles:
         for node in nodes:  # a result may be passed on before it ends
             if self.is_passing[node] and found[node] == FORWARD and not consumers[node]:
                 for before in self.inputs[node]:
-                    is_end[before] = is_end[before] or not named[before]
+                    is_end[before] = is_end[before] or not depends[before]
         for_results = self._leading_to(is_end)
         read = {
             self.variable_of[before]
@@ -204,10 +209,6 @@ class Roles:
         for node in applied:
             trained[node] = not is_whole or self.variable_of[self.inputs[node][0]] in read
         leads = self._leading_to(trained)
-        depends = list(named)
-        for node in self.order:
-            if not depends[node]:
-                depends[node] = any(depends[before] for before in self.inputs[node])
         return [
             named[node]
             or (
@@ -221,7 +222,9 @@ class Roles:
     def _after_gradients(self, backward: list[bool], named: list[bool]) -> None:
         """Tells gradients, what combines and clips them, and what updates do with them apart."""
         found, inputs = self._found, self.inputs
-        has_names = any(named)
+        has_names = any(
+            map(_GRADIENT_NAME.search, (self.view.names[node] for node in np.flatnonzero(named).tolist()))
+        )
         source = [-1] * len(found)  # the gradient behind a node after the gradients, or _MANY
         combines, reads = [False] * len(found), [False] * len(found)
         later = []
@@ -242,6 +245,7 @@ class Roles:
             )
             reads[node] = any(self.variable_of[before] >= 0 or reads[before] for before in inputs[node])
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
+        is_sum = self._of_types(("Add", "AddN", "AddV2").__contains__).tolist()
         for node in reversed(later):
             afters = self.consumers[node]
             if reads[node]:
@@ -250,6 +254,7 @@ class Roles:
                 combines[node]
                 or any(found[after] == AVERAGING for after in afters)
                 or (afters and all(is_apply[after] for after in afters))
+                or any(combines[before] and is_sum[before] for before in inputs[node])  # a mean
                 or _CLIPPING_NAME.search(self.view.names[node])
             ):
                 found[node] = AVERAGING
@@ -264,7 +269,7 @@ class Roles:
             if found[node] not in (FORWARD, BACKWARD) or not self.consumers[node]:
                 continue
             taken = {found[after] for after in self.consumers[node]}
-            is_alone = self.is_constant[node] or not self.inputs[node]
+            is_alone = all(self.is_constant[before] for before in self.inputs[node])
             if found[node] == BACKWARD:
                 if is_alone and BACKWARD not in taken and taken <= of_training:
                     found[node] = min(taken)
@@ -335,6 +340,15 @@ class Roles:
                 taken = {found[after] for after in consumers[node]}
                 if len(taken) == 1 and taken <= {LOSS, BOOKKEEPING}:
                     found[node] = taken.pop()
+
+        loss_scopes = {
+            self.view.names[node].rpartition("/")[0] for node in range(len(found)) if found[node] == LOSS
+        }
+        is_size = self._of_types((METADATA_OPS | CONSTANT_OPS).__contains__).tolist()
+        for node, name in enumerate(self.view.names):
+            # Functions that make a loss look at sizes that they may not need.
+            if is_size[node] and found[node] == FORWARD and not consumers[node]:
+                found[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:
         """Node of a gradient -> the op that it differentiates, by their names."""

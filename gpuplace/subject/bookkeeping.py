@@ -151,7 +151,7 @@ def bookkeeping(view: NodeColumns) -> np.ndarray:
     kept = _of_types(view, lambda op_type: op_type in VARIABLE_OPS or op_type in PLACEHOLDERS)
     live = _reached(graph, kept | _of_types(view, lambda op_type: _LIVE.fullmatch(op_type) is not None))
     for node in np.flatnonzero(_of_types(view, ASSIGNMENTS.__contains__) & (found < 0)).tolist():
-        if _is_first_value(view, graph, node, live):
+        if _is_first_value(view, graph, node, live, found):
             found[node] = _INITIALISERS
     for node in np.flatnonzero(_of_types(view, _READS.__contains__) & (found < 0)).tolist():
         if not graph.consumers[node] and any(kept[source] for source in graph.inputs[node]):
@@ -204,9 +204,11 @@ def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
     return seen
 
 
-def _is_first_value(view: NodeColumns, graph: _Edges, node: int, live: np.ndarray) -> bool:
+def _is_first_value(view: NodeColumns, graph: _Edges, node: int, live: np.ndarray, found: np.ndarray) -> bool:
     """Whether an assignment gives a variable its first value: as it is called then, or a value known beforehand."""
     variable, *values = graph.inputs[node] or [-1]
+    if any(found[value] == _SAVER for value in values):
+        return False
     if variable >= 0 and view.names[node] == f"{view.names[variable]}/Assign":
         return True
     return bool(values) and not any(live[value] for value in values)

@@ -9,6 +9,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -244,9 +245,11 @@ for keep in (True, False):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_another_user_is_turned_away(task):
-    done = subprocess.run(
-        [sys.executable, "-c", OTHER_USER, stranger(task)], check=True, capture_output=True, text=True
-    )
+    with tempfile.TemporaryDirectory() as folder:  # where a user without a home has a token
+        os.chmod(folder, 0o777)
+        command = [sys.executable, "-c", OTHER_USER, stranger(task)]
+        environment = {**os.environ, "TMPDIR": folder}
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     first, second = done.stdout.splitlines()
     assert first.startswith("PermissionDeniedError The secret of this user's clusters is not safe")
     assert second.startswith("UnauthenticatedError") and "did not prove" in second

@@ -280,8 +280,8 @@ FACTS = {
     ],
     ("00", r"total"): ["1 on CPU:0, 2 on GPU:0, 1 on GPU:1; 3 copies between devices, 48 B"],
     ("13", r"fifo_queue_Dequeue\"\)"): ["yields to source", "FIFOQueueV2 has no GPU kernel"],
-    ("13", r"^explorer[\s\S]*program|program\(4\)"): ["157 on GPU:3", "92 copies between devices, 4.2 MiB"],
-    ("13", r"for home in"): ["23   515.8   563.9", " 4     0.0    48.1", "92  2063.2", "73     0.0  1595.4"],
+    ("13", r"^explorer[\s\S]*program|program\(4\)"): ["157 on GPU:3", "88 copies between devices, 4.2 MiB"],
+    ("13", r"for home in"): ["22   515.8   563.9", " 3     0.0    48.1", "88  2063.2", "69     0.0  1595.4"],
     ("13", r"clear_devices"): [
         "False Cannot assign a device for operation",
         "True {'CPU:0': 55, 'GPU:0': 793}",
@@ -299,7 +299,7 @@ FACTS = {
         "update_w/",
         "/job:ps",
     ],
-    ("16", r"placement\.picture\(\)"): ["13 on ps/0 GPU:0, 45 on worker/1 GPU:0; 3 copies between devices"],
+    ("16", r"placement\.picture\(\)"): ["13 on ps/0 GPU:0, 45 on worker/1 GPU:0; 5 copies between devices"],
     ("16", r"placement\.edges\(\)"): [
         "ps 0     -> worker 1  w/read",
         "worker 1 -> ps 0      gradients/MatMul_grad",

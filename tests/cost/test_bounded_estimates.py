@@ -254,6 +254,24 @@ def test_unknown_is_neither_fits_nor_does_not_fit(limited, tmp_path, capsys):
     assert {row["fits"] for row in json.loads(capsys.readouterr().out)} == {None}
 
 
+def test_memory_is_not_known_where_a_shape_is_not():
+    """Nobody states the shape of a tensor in a file; of what is fed, nobody asked for more than one number."""
+
+    @Defun(tf.string, noinline=True)
+    def parsed(text):
+        return tf.raw_ops.ParseTensor(serialized=text, out_type=tf.float32)
+
+    with tf.Graph().as_default() as graph:
+        text = tf.placeholder(tf.string, [], name="text")
+        tf.tanh(tf.raw_ops.ParseTensor(serialized=text, out_type=tf.float32), name="parsed")
+        tf.tanh(parsed(text), name="called")
+        tf.tanh(tf.placeholder(tf.float32, name="given"), name="fed")
+    for name in ("parsed", "called"):
+        memory = tf.estimate(graph, name, machine="1x V100").memory
+        assert memory.fits is None and "is not known, nor how much it takes" in memory.unknown
+    assert tf.estimate(graph, "fed", machine="1x V100").memory.fits is True
+
+
 def test_a_sweep_says_what_is_not_known(limited):
     (row,) = tf.sweep(
         limited, ["1x V100"], what="estimate", fetches="out", feeds={"rows": (150, 256)}

@@ -28,6 +28,8 @@ from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
     IDENTITY_OPS,
     KEEPING_WITHIN_A_STEP,
+    PASSING_ON,
+    PLACEHOLDERS,
     VARIABLE_OPS,
 )
 from gpuplace.graph.operation import Operation, Tensor
@@ -304,11 +306,21 @@ class StepToAsk:
         return Asked(dry.requests, (*assumed, *dry.assumed), self.called, self._unknown(gpus) or dry.unknown)
 
     def _unknown(self, gpus: Container[str]) -> str:
-        """What is said of a node on a GPU whose shape is not known; "" where there is none."""
-        names = self.part.graph.names
-        for node in sorted(self.shapes.unknown):
-            if self.devices.get(names[node]) in gpus:
-                op_type = self.shapes.kinds[node].op_type
+        """What is said of a node on a GPU whose shape is not known; "" where there is none.
+
+        What is fed in a shape that nobody states counts as 1, and what hangs on that: so it is asked.
+        """
+        shapes, names = self.shapes, self.part.graph.names
+        unknown: set[int] = set()
+        for node in shapes.engine.order if shapes.unknown else ():
+            if node not in shapes.unknown:
+                continue
+            op_type = shapes.kinds[node].op_type
+            sources = [source for source, _ in shapes.inputs[node] if source in shapes.unknown]
+            if unknown.isdisjoint(sources) and (sources or op_type in PLACEHOLDERS):
+                continue
+            unknown.add(node)
+            if self.devices.get(names[node]) in gpus and op_type not in PASSING_ON:
                 return f"the shape of '{names[node]}' ({op_type}) is not known, nor how much it takes"
         return ""
 

@@ -129,8 +129,9 @@ class _Taken:
     def _watched(self, at: int, tensor: Tensor) -> Watched:
         watched = Watched(tensor.op, tensor.value_index, tensor.dtype, tensor.shape)
         rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
-        is_shape = rank is not None and rank <= MAX_DIMENSIONS  # a longer vector holds no sizes
-        unknown = TensorShape.of((None,) * rank) if is_shape else UNKNOWN_SHAPE
+        unknown = UNKNOWN_SHAPE
+        if rank is not None and rank <= MAX_DIMENSIONS:  # a longer vector holds no sizes
+            unknown = TensorShape.of((None,) * rank)
 
         def evaluate() -> tuple[Any, None] | None:
             self._asked.add(at)

@@ -188,8 +188,7 @@ function render({ model, el }) {
   map.addEventListener("click", (event) => event.stopPropagation());
 
   /** @returns {SVGGElement[]} */
-  const nodes =
-    () => (svg ? [...svg.querySelectorAll("g.node")].map((node) => /** @type {any} */ (node)) : []);
+  const nodes = () => (svg ? [...svg.querySelectorAll("g.node")].map((node) => /** @type {any} */ (node)) : []);
   const isChosen = (group) => wholeOf(group.id) === model.get("selected_box");
   const nodeOf = (event) => event.target.closest?.("g.node");
   const select = (id) => model.send({ type: "select", id: wholeOf(id) });

@@ -46,7 +46,7 @@ __all__ = [
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
-FOLDED_WIDTH = 168.0
+FOLDED_WIDTH = 128.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 _STEP = 8.0

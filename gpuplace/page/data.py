@@ -191,6 +191,8 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
         "alike": alike,
         "added": [scope for scope, name in enumerate(tree.scope_names) if not name],
         "layers": [scope for scope, is_layer in enumerate(tree.is_layer) if is_layer],
+        "contents": [[scope, list(map(printable, lines))] for scope, lines in tree.contents.items()],
+        "towers": tree.towers,
         "shelves": tree.shelves,
         "steps": tree.steps(MOST_OPENED),
     }

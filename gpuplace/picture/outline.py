@@ -25,9 +25,14 @@ from gpuplace.structure.structure import Structure, structure_of
 from gpuplace.subject.bookkeeping import SHELVES, bookkeeping
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT, ScopeTree
+from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
 _FOLDING = RULES["folding"]
+_LETTERS, _MOST_LINES = 26, 4
+"""Letters of a line that lists layers, and lines."""
+_FEW_TOWERS = 4
+"""Towers that have room for the names of their layers beside each other."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
 """Nodes from which a picture shows the model rather than its nodes."""
 STRIPS = ("forward", "backward", "update")
@@ -212,6 +217,25 @@ class Outline(ScopeTree):
         return self.model is not None
 
     @cached_property
+    def towers(self) -> tuple[int, ...]:
+        """Positions of the towers, which stand beside each other."""
+        parts = () if self.model is None else self.model.parts
+        return tuple(scope for scope, part in enumerate(parts) if part.is_tower)
+
+    @cached_property
+    def contents(self) -> dict[int, tuple[str, ...]]:
+        """Towers, or if they are many the part with their variables, to the names of their layers in lines."""
+        if self.model is None:
+            return {}
+        towers = self.towers
+        if len(towers) > _FEW_TOWERS:
+            towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
+        return {
+            scope: _lines([self.name(child) for child in self.children[scope] if self.is_layer[child]])
+            for scope in towers
+        }
+
+    @cached_property
     def is_layer(self) -> list[bool]:
         """[scopes] whether a scope is a part of the model, and neither set aside nor what serves a layer."""
         if self.model is None:
@@ -220,6 +244,22 @@ class Outline(ScopeTree):
             part.kind not in ("root", "role", "shelf") and not self.shelf_of[scope]
             for scope, part in enumerate(self.model.parts)
         ]
+
+
+def _lines(names: Sequence[str]) -> tuple[str, ...]:
+    """Names in a few lines, the middle left out where there are many.
+
+    >>> _lines(["conv1", "conv2", "local3", "softmax"])
+    ('conv1 → conv2 → local3 →', 'softmax')
+    """
+    lines = [""]
+    for number, name in enumerate(names):
+        text = shortened(name, _LETTERS - 2) + (" →" if number + 1 < len(names) else "")
+        if lines[-1] and len(lines[-1]) + 1 + len(text) > _LETTERS:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {text}".lstrip()
+    half = _MOST_LINES // 2
+    return tuple(lines if len(lines) <= _MOST_LINES else [*lines[:half], "…", *lines[-half:]])
 
 
 _OUTLINES: list[tuple[PlacementView, Outline]] = []

@@ -46,7 +46,7 @@ __all__ = [
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
-FOLDED_WIDTH = 168.0
+FOLDED_WIDTH = 128.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 _STEP = 8.0
@@ -203,7 +203,8 @@ def legend_text(sheet: Sheet) -> str:
 
 def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
     count = len(drawing.boxes)
-    share = colour.strips(drawing.box_of, count, outline(drawing.view).strip)
+    tree = outline(drawing.view)
+    share = colour.strips(drawing.box_of, count, tree.strip)
     totals = colour.totals(drawing.box_of, count)
     found = _per_box(drawing, marks.found)
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
@@ -216,8 +217,9 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
             look = colour.categories[int(colour.category[node])].look
             faces.append(_op(drawing, colour, marks, box, node, look, extra))
         else:
+            contents = tree.contents.get(tree.index.get(box.name, -1), ()) if box.kind == "scope" else ()
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
-            faces.append(_folded(colour, box, share[i], total, extra))
+            faces.append(_folded(colour, box, share[i], total, extra, contents))
     return faces
 
 
@@ -306,7 +308,12 @@ def _op(
 
 
 def _folded(
-    colour: Colouring, box: Box, share: np.ndarray, total: str | None, extra: tuple[int, int, int]
+    colour: Colouring,
+    box: Box,
+    share: np.ndarray,
+    total: str | None,
+    extra: tuple[int, int, int],
+    contents: Sequence[str],
 ) -> Face:
     found, moved, path = extra
     is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
@@ -325,7 +332,7 @@ def _folded(
     spans: list[tuple[str, str]] = [(told, "ink")]
     if box.unmet:
         spans.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
-    lines = [title, Line(tuple(spans))]
+    lines = [title, Line(tuple(spans)), *(Line(((text, "faint"),)) for text in contents)]
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:
@@ -365,7 +372,7 @@ def _folded(
         tuple(classes),
         "\n".join(tip),
         width,
-        sum(line.height for line in lines) + (BAR_HEIGHT + 3) * len(bars) + 2 * _PAD_Y,
+        sum(line.height for line in lines) + (BAR_HEIGHT + 2) * len(bars) + 2 * _PAD_Y,
     )
 
 

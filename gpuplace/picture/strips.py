@@ -20,9 +20,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from gpuplace.picture.drawing import Drawing
+from gpuplace.picture.outline import outline
 from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.tables.scopes import ROOT
 
@@ -85,7 +87,8 @@ def strips(
     levels: dict[int, list[str]] = {}
     for box, rank in rank_of.items():
         levels.setdefault(rank, []).append(box)
-    rows, order = _rows([levels[rank] for rank in sorted(levels)], sizes, canvas[0], box_gap)
+    towers = {f"s{scope}" for scope in outline(drawing.view).towers}
+    rows, order = _rows([levels[rank] for rank in sorted(levels)], sizes, canvas[0], box_gap, towers)
     bounds = _bounds(drawing, order)
     heights = [max(sizes[box][1] for box in row) + rank_gap for row in order]
     widths = [sum(sizes[box][0] + box_gap for box in row) for row in order]
@@ -143,14 +146,19 @@ def ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, i
 
 
 def _rows(
-    levels: list[list[str]], sizes: Mapping[str, tuple[float, float]], width: float, gap: float
+    levels: list[list[str]],
+    sizes: Mapping[str, tuple[float, float]],
+    width: float,
+    gap: float,
+    towers: AbstractSet[str],
 ) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Wide ranks in several rows: what stands above what, and the rows of the whole picture."""
     pairs: list[tuple[str, str]] = []
     order: list[list[str]] = []
     for level in levels:
         total = sum(sizes[box][0] + gap for box in level)
-        columns = math.ceil(len(level) / math.ceil(total / width)) if total > width else len(level)
+        is_wide = total > width and not towers & set(level)  # towers stand beside each other
+        columns = math.ceil(len(level) / math.ceil(total / width)) if is_wide else len(level)
         made = [level[i : i + columns] for i in range(0, len(level), columns)]
         for upper, lower in zip(made, made[1:], strict=False):
             pairs += zip(upper, lower, strict=False)

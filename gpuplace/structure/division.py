@@ -32,6 +32,10 @@ _LEAST_SERIES = 4
 _ALONE = 8
 """Parts up to which equal ones are no series."""
 _TOKENS = re.compile(r"[^_]+")
+_PLUMBING = re.compile(
+    r"(add|sub|mul|truediv|concat|mean|reshape|identity|expanddims|cast)(_\d+)?", re.IGNORECASE
+)
+"""Names of ops that say nothing of the layer that they end."""
 _DOMINANT = 0.5
 """The part of all items that is divided further by the next piece of its names."""
 _LEAST_SCOPES = 3
@@ -66,6 +70,8 @@ class Item:
     """What a group consists of."""
     times: int = 1
     """How many equal parts a series stands for."""
+    is_alone: bool = False
+    """Whether it is no part of a series: a tower stands for itself."""
     guests: list[Item] = field(default_factory=list)
     """Ops beside a scope that work for it."""
 
@@ -103,7 +109,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
         level = _Level(found, links)
         ends = even_cuts(level.crossing, 12)
         starts = [0, *ends[:-1]]
-        pieces = [(list(range(a, b)), found[b - 1].label) for a, b in zip(starts, ends, strict=True)]
+        pieces = [(list(range(a, b)), _end_label(found[a:b])) for a, b in zip(starts, ends, strict=True)]
         found, _ = _grouped(found, links, pieces)
     return found
 
@@ -206,14 +212,16 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
     at = [0] * len(items)
     for run in runs:
         members = [items[i] for i in run]
-        is_series = len(run) >= _LEAST_SERIES and len(run) < len(items)
+        is_series = _LEAST_SERIES <= len(run) < len(items) and not (
+            members[0].is_alone and len(run) <= _ALONE
+        )
         for position in run:
             at[position] = len(made) if is_series else len(made) + position - run[0]
         if is_series:
             first, last = members[0], members[-1]
             label = f"{first.label} … {last.label}"
             signature = hash((first.signature, len(run)))
-            parts = members if len(members) <= 2 * MOST else divided_evenly(members)
+            parts = members if len(members) <= MOST else divided_evenly(members)
             made.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
         else:
             made += members
@@ -231,7 +239,7 @@ def divided_evenly(members: list[Item]) -> list[Item]:
             piece[0].first,
             hash((piece[0].signature, len(piece))),
             piece[0].is_heavy,
-            piece if len(piece) <= 2 * MOST else divided_evenly(piece),
+            piece if len(piece) <= MOST else divided_evenly(piece),
             len(piece),
         )
         if len(piece) > 1
@@ -430,8 +438,9 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
     parts: list[tuple[list[int], str]] = []
     for is_chain, positions in runs:
         if not is_chain:
-            heavy = [items[position].label for position in positions if items[position].is_heavy]
-            parts.append((positions, heavy[0] if len(heavy) == 1 else items[positions[-1]].label))
+            region = [items[position] for position in positions]
+            heavy = [item.label for item in region if item.is_heavy]
+            parts.append((positions, heavy[0] if len(heavy) == 1 else _end_label(region)))
             continue
         light = (i for i, position in enumerate(positions) if items[position].is_heavy)
         kept = next(light, len(positions))
@@ -439,8 +448,14 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
             parts[-1][0].extend(positions[:kept])
             positions = positions[kept:]
         for piece in _chain_pieces(items, positions):
-            parts.append((piece, items[piece[-1]].label))
+            parts.append((piece, _end_label([items[position] for position in piece])))
     return parts
+
+
+def _end_label(items: Sequence[Item]) -> str:
+    """The name of the op at the end, of an addition or another op that says nothing of a layer the last layer's."""
+    heavy = [item.label for item in items if item.is_heavy]
+    return heavy[-1] if heavy and _PLUMBING.fullmatch(items[-1].label) else items[-1].label
 
 
 def _chain_pieces(items: list[Item], positions: list[int]) -> list[list[int]]:

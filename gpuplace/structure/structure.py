@@ -186,7 +186,7 @@ class _Builder:
     def _measure_items(self) -> None:
         """Gives scopes the place of their first node, a number for their ops, and what lies directly in them."""
         roles, scopes = self.roles, self.scopes
-        op_type = self.view.op_type.tolist()
+        self.op_type = self.view.op_type.tolist()
         self.direct: list[list[int]] = [[] for _ in range(len(scopes))]
         for node, scope in enumerate(scopes.scope_of):
             if scope >= 0:
@@ -197,7 +197,7 @@ class _Builder:
         self.signature = [0] * len(scopes)
         self.has_loss_alone = [True] * len(scopes)
         for scope in range(len(scopes) - 1, -1, -1):
-            own = sorted(op_type[node] for node in self.direct[scope])
+            own = sorted(self.op_type[node] for node in self.direct[scope])
             inner = sorted(self.signature[child] for child in scopes.children[scope])
             self.signature[scope] = hash((tuple(own), tuple(inner)))
             self.has_loss_alone[scope] = all(
@@ -225,18 +225,20 @@ class _Builder:
             )
             for child in scopes.children[scope]
         ]
-        op_type = self.view.op_type.tolist() if not items else self.view.op_type
         items += [
             Item(
                 self.view.names[node].rpartition("/")[2],
                 -1 - node,
                 self.place[node],
-                int(op_type[node]),
+                self.op_type[node],
                 self.reads[node],
             )
             for node in self.direct[scope]
         ]
         items.sort(key=lambda item: item.first)
+        towers = self._towers(scope)
+        for item in items:
+            item.is_alone = item.key in towers
         at = {item.key: position for position, item in enumerate(items)}
         links: Links = {
             (at[one], at[other]) for one, other in self.links.get(scope, ()) if one in at and other in at
@@ -251,7 +253,7 @@ class _Builder:
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
             if chosen & {id(item) for item in group}:
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
-        self._add(sorted(entries, key=lambda item: item.first), part, self._towers(scope))
+        self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
     def _is_loss(self, item: Item) -> bool:
         """Whether an item holds the loss alone."""

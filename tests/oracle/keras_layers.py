@@ -2,10 +2,9 @@
 
     python tests/oracle/keras_layers.py FOLDER [NAME ...]
 
-run with TensorFlow 2.21 writes ``FOLDER/NAME/saved_model.pb`` as ``model.export`` does, and
-``FOLDER/NAME/layers.json``: the names of ``model.layers`` in their order, without those that leave no op in a graph
-that serves, such as dropouts. ``python tests/oracle/record/keras_layers.py FOLDER`` then records both for
-``tests/structure/test_keras_layers.py``.
+run with TensorFlow 2.21 writes ``FOLDER/NAME/saved_model.pb`` as ``model.export`` does, and beside it ``layers.json``:
+the names of ``model.layers`` in their order, without those that leave no op in a graph that serves, such as dropouts.
+``python tests/oracle/record/keras_layers.py FOLDER`` then records both for ``tests/structure/test_keras_layers.py``.
 """
 
 import json

@@ -9,10 +9,10 @@ export const BAR = "bar";
 const { frame: FRAME } = RULES.colours.themes.light;
 const PAPER = RULES.colours.paper;
 const BOX = RULES.box;
-const BAR_WIDTH = 96;
+const BAR_WIDTH = 72; // at the least
 const INSET = BOX.inset / 2;
 
-export const lineHeight = (line) => (line[0] === BAR ? BOX.bar : line[1]) + RULES.text.leading;
+export const lineHeight = (line) => line[0] === BAR ? BOX.bar + 2 : line[1] + RULES.text.leading;
 
 /** Width and height of a face. */
 export function sizeOf({ lines, outlines }) {
@@ -52,7 +52,7 @@ export function faceSvg(face, { x, y, w, h }) {
   let top = y + BOX.pad_y + INSET * (face.outlines - 1);
   for (const line of face.lines) {
     if (line[0] === BAR) {
-      parts.push(barSvg(face.bars[line[1]], x + (w - BAR_WIDTH) / 2, top));
+      parts.push(barSvg(face.bars[line[1]], x + BOX.pad_x, top, w - 2 * BOX.pad_x));
     } else {
       const [text, size, fill, isBold] = line;
       const weight = isBold ? ' font-weight="bold"' : "";
@@ -68,11 +68,11 @@ export function faceSvg(face, { x, y, w, h }) {
 }
 
 /** Shares of a folded box, as wide as they are large. */
-function barSvg(bar, left, top) {
+function barSvg(bar, left, top, width) {
   const count = bar.reduce((sum, [, n]) => sum + n, 0);
   let at = left;
   return bar.map(([fill, n]) => {
-    const wide = (BAR_WIDTH * n) / count;
+    const wide = (width * n) / count;
     const edge = fill === PAPER ? ` stroke="${FRAME}" stroke-width="0.6"` : "";
     const part = `<rect x="${at}" y="${top + 1}" width="${
       Math.max(2, wide)

@@ -1,5 +1,5 @@
 // One connected part of a frame in layers ("Sugiyama"), cut into strips side by side where it would be too long, with its
-// wide layers broken into rows.
+// wide layers broken into rows, but for those of towers, which stand beside each other.
 //
 //   strip 0          strip 1      An end is an item or a port, a place on the frame's upper or lower edge by which lines
 //   [a]   +-----------+          come in or go out. A line within a strip passes the layers between its ends by bends,
@@ -41,7 +41,7 @@ function rowsOf(ends, most) {
   for (const [, all] of [...byRank].sort((a, b) => a[0] - b[0])) {
     const total = all.reduce((sum, end) => sum + end.w + GAP_X, 0);
     const number = Math.ceil(total / most);
-    if (number < 2) {
+    if (number < 2 || all.some((end) => end.item?.isTower)) {
       rows.push(all);
       continue;
     }

@@ -15,6 +15,7 @@ import { wiresSvg } from "gpuplace/drawing/wires.js";
 
 const { font: FONT, scope: SCOPE_SIZE, scope_letters: SCOPE_LETTERS } = RULES.text;
 const { frame: FRAME, faint: FAINT, alarm: ALARM, scope: SCOPE_FILL } = RULES.colours.themes.light;
+const towers = new Set(S.towers);
 const PAPER = RULES.colours.paper;
 const BOX = RULES.box;
 
@@ -77,7 +78,8 @@ export function drawing(opened, unbundled, wanted) {
   const items = new Map();
   for (const box of boxes) {
     const face = faceOf(box);
-    const item = { id: box.id, face, ...sizeOf(face) };
+    const isTower = box.kind === "scope" && towers.has(box.scopes[0]);
+    const item = { id: box.id, face, isTower, ...sizeOf(face) };
     items.set(box.id, item);
     frames.get(box.parent).items.push(item);
   }

@@ -19,7 +19,8 @@ import {
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, shortened, sizesText, words } from "gpuplace/text.js";
 
-const { ink: INK, alarm: ALARM } = RULES.colours.themes.light;
+const { ink: INK, alarm: ALARM, faint: FAINT } = RULES.colours.themes.light;
+const contents = new Map(S.contents); // of a tower its layers
 const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
 
 /**
@@ -49,6 +50,7 @@ export function linesOf(box) {
   if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);
   lines.push([total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tintsOf(box)), SMALL, INK]);
+  if (box.kind === "scope") { for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]); }
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
   if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
   return lines;

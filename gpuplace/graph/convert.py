@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from _thread import get_ident
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -23,7 +24,8 @@ from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.stacks import Block, graph_stack
+from gpuplace.graph.scopes import end_name
+from gpuplace.graph.stacks import Block, end_default, graph_stack
 from gpuplace.graph.stacks import get_default_graph as _default_graph
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -287,17 +289,28 @@ class OpScope(Block):
         if chosen is None and values is not None:
             raise ValueError("At least one of name (None) and default_name (None) must be provided.")
         graph = self._graph = graph_of(values) if values else get_default_graph()
-        self._outer = graph._of_thread.name_stack
-        self._depth = len(graph_stack.stack)
-        self._thread = get_ident()
+        names = [graph._of_thread.name_stack]
+        self._outer, self._depth = names[0], len(graph_stack.stack)
+        self._ending = partial(
+            _end_op_scope, get_ident(), graph._of_thread, names, graph_stack.stack, self._depth, graph
+        )
         inner = graph._enter_name(chosen)
+        names.append(inner)
         graph_stack.stack.append(graph)
         return inner + "/" if chosen else ""
 
-    def undo(self) -> None:
-        """As of `Block`."""
+    def __exit__(self, *exc: object) -> None:
         self._graph._of_thread.name_stack = self._outer
         del graph_stack.stack[self._depth :]
+        self._ending = bool
+
+
+def _end_op_scope(
+    thread: int, of_thread: Any, names: Sequence[str], stack: list[Any], depth: int, graph: Graph
+) -> None:
+    """Ends the name scope and the default graph of an ``OpScope``, if they are still there."""
+    end_name(thread, of_thread, names)
+    end_default(thread, stack, depth, graph)
 
 
 _PLAIN = frozenset({NoneType, bool, int, float, str, bytes, DType, TensorShape, np.ndarray})

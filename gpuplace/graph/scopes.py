@@ -22,6 +22,7 @@ import threading
 import weakref
 from _thread import get_ident
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
@@ -156,14 +157,29 @@ class NameScope(Block):
 
     def __enter__(self) -> str:
         graph = self._graph
-        self._outer = graph._of_thread.name_stack
-        self._thread = get_ident()
+        names = [graph._of_thread.name_stack]
+        self._outer = names[0]
+        self._ending = partial(end_name, get_ident(), graph._of_thread, names)
         inner = graph._enter_name(self._name)
+        names.append(inner)
         return inner + "/" if self._name else ""
 
-    def undo(self) -> None:
-        """As of `Block`."""
+    def __exit__(self, *exc: object) -> None:
         self._graph._of_thread.name_stack = self._outer
+        self._ending = bool
+
+
+def end_name(thread: int, of_thread: OfThread, names: Sequence[str]) -> None:
+    """Ends a name scope, if it is still there.
+
+    Args:
+        thread: that is in it.
+        of_thread: has the scope.
+        names: the scope outside, and this one where it is known.
+    """
+    outer, now = names[0], of_thread.name_stack
+    if thread == get_ident() and (now == names[1] if len(names) > 1 else now.startswith(outer)):
+        of_thread.name_stack = outer
 
 
 class _OpenBlocks(threading.local):
@@ -188,27 +204,34 @@ class DeviceBlock(Block):
         return DeviceBlock(self._graph, self._scope)
 
     def __enter__(self) -> None:
-        self._depth = len(_open.blocks)
-        self._thread = get_ident()
+        self._depth, block = len(_open.blocks), weakref.ref(self)
+        self._ending = partial(_end_device, get_ident(), self._graph, self._scope, self._depth, block)
         stacks = self._graph._stacks()
         stacks.devices = (self._scope, *stacks.devices)
-        _open.blocks.append(weakref.ref(self))
+        _open.blocks.append(block)
 
     def __exit__(self, kind: Any = None, *exc: object) -> None:
         inner = _open.blocks[self._depth :]
         if kind is None and [block() for block in inner] != [self]:
             raise RuntimeError("Exiting device scope without proper scope nesting.")
-        super().__exit__()
+        self._ending()
+        self._ending = bool
 
-    def undo(self) -> None:
-        """As of `Block`."""
-        del _open.blocks[self._depth :]
-        stacks = self._graph._stacks()
-        devices = stacks.devices
-        for at, scope in enumerate(devices):  # the first, where no other thread shares the graph's stack
-            if scope is self._scope:
-                stacks.devices = devices[:at] + devices[at + 1 :]
-                break
+
+def _end_device(
+    thread: int, graph: Graph, scope: DeviceScope, depth: int, block: weakref.ref[DeviceBlock]
+) -> None:
+    """Ends a ``tf.device`` block, if it is still there."""
+    if thread != get_ident():
+        return
+    if len(_open.blocks) > depth and _open.blocks[depth] is block:
+        del _open.blocks[depth:]
+    stacks = graph._stacks()
+    devices = stacks.devices
+    for at, one in enumerate(devices):  # the first, where no other thread shares the graph's stack
+        if one is scope:
+            stacks.devices = devices[:at] + devices[at + 1 :]
+            break
 
 
 class ColocationBlock(contextlib.ContextDecorator):

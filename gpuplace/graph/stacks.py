@@ -10,9 +10,11 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 from _thread import get_ident
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from gpuplace.typing import Graph
@@ -60,23 +62,14 @@ class Block(contextlib.ContextDecorator):
     """A ``with`` block that ends even if an exception of a signal handler comes while it is entered or left.
 
     Such an exception can come before the first instruction of ``__exit__``, or after the last but one of ``__enter__``.
-    Then nothing needs the block any more, and it ends when Python drops it.
+    Then nothing needs the block any more, and it ends when Python drops it. Where there is nothing to undo, Python
+    calls functions of C alone then: in one of Python's, it would drop an exception that comes just there.
     """
 
-    _thread = 0
-    """The thread that is in the block, from where there is something to undo."""
+    _ending: Callable[[], Any] = bool
+    """Undoes what has been changed and is still there; does not refer to the block, which would keep itself alive."""
 
-    def undo(self) -> None:
-        """Puts what was there before in place again, whether or not all of it has been changed."""
-        raise NotImplementedError
-
-    def __exit__(self, *exc: object) -> None:
-        self.undo()
-        self._thread = 0
-
-    def __del__(self) -> None:
-        if self._thread and self._thread == get_ident():
-            self.undo()
+    __del__ = property(operator.attrgetter("_ending"))
 
 
 class Pushed(Block, Generic[T]):
@@ -90,7 +83,7 @@ class Pushed(Block, Generic[T]):
     def __enter__(self) -> T:
         stack = self._stack.stack
         self._depth = len(stack)
-        self._thread = get_ident()
+        self._ending = partial(end_default, get_ident(), stack, self._depth, self._default)
         stack.append(self._default)
         return self._default
 
@@ -98,14 +91,21 @@ class Pushed(Block, Generic[T]):
         if kind is None:
             self._stack.drop(self._default)
         else:  # blocks within this one may have been interrupted
-            self.undo()
-        self._thread = 0
+            end_default(get_ident(), self._stack.stack, self._depth, self._default)
+        self._ending = bool
 
-    def undo(self) -> None:
-        """As of `Block`."""
-        stack = self._stack.stack
-        if len(stack) > self._depth and stack[self._depth] is self._default:
-            del stack[self._depth :]
+
+def end_default(thread: int, stack: list[Any], depth: int, default: Any) -> None:
+    """Ends a default and those within it, if it is still there.
+
+    Args:
+        thread: whose stack it is.
+        stack: the stack.
+        depth: where in it the default is.
+        default: the default.
+    """
+    if thread == get_ident() and len(stack) > depth and stack[depth] is default:
+        del stack[depth:]
 
 
 graph_stack: DefaultStack[Any] = DefaultStack()

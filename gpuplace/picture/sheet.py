@@ -217,7 +217,11 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
             look = colour.categories[int(colour.category[node])].look
             faces.append(_op(drawing, colour, marks, box, node, look, extra))
         else:
-            contents = tree.contents.get(tree.index.get(box.name, -1), ()) if box.kind == "scope" else ()
+            contents = (
+                tree.contents.get(tree.index.get(box.name, -1), ())
+                if box.kind == "scope" and box.share_of is None
+                else ()
+            )
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
             faces.append(_folded(colour, box, share[i], total, extra, contents))
     return faces
@@ -372,7 +376,7 @@ def _folded(
         tuple(classes),
         "\n".join(tip),
         width,
-        sum(line.height for line in lines) + (BAR_HEIGHT + 2) * len(bars) + 2 * _PAD_Y,
+        sum(line.height for line in lines) + (BAR_HEIGHT + 1) * len(bars) + 2 * _PAD_Y,
     )
 
 

@@ -22,7 +22,7 @@ const SPACES = ["pad", "apart", "gap", "gutter", "track", "arrow"];
 const HOPELESS = 0.6; // scale that less space does not make up for
 const STEP = 0.85; // from one depth that is tried to the next
 const LEAST_ARROW = 7.5;
-const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
+const LARGEST = 1.6; // scale; a larger one makes nothing easier to read
 
 /**
  * @param scene see above.

@@ -150,7 +150,8 @@ class Layout {
       const inner = this.cells.map((cells) => cells[l].reduce((sum, box) => sum + box.w + apart, -apart));
       const texts = lane.texts.map((text) => widthOf(text, SMALL));
       lane.inner = Math.max(0, ...inner);
-      lane.least = Math.max(widthOf(lane.label, TITLE, true), ...texts) + 2 * pad;
+      // Nothing stands in an empty lane: it needs no room around its name.
+      lane.least = Math.max(widthOf(lane.label, TITLE, true), ...texts) + (lane.nodes ? 2 * pad : 4);
     });
     this.measure();
     this.routes = links.map((link) => this.routeOf(link));
@@ -170,7 +171,7 @@ class Layout {
       lane.x = x;
       inside.at = x;
       const channel = inside.count ? track * inside.count + pad / 2 : 0;
-      lane.w = Math.max(lane.least, lane.inner + 2 * pad + channel);
+      lane.w = Math.max(lane.least, lane.nodes ? lane.inner + 2 * pad + channel : 0);
       lane.middle = x + channel + (lane.w - channel) / 2;
       x += lane.w;
     });

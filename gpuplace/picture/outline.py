@@ -236,13 +236,18 @@ class Outline(ScopeTree):
         parts = () if self.model is None else self.model.parts
         return tuple(scope for scope, part in enumerate(parts) if part.is_tower)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether there are few towers, so that boxes may be wider than what they say."""
+        return len(self.towers) <= _FEW_TOWERS
+
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:
         """Towers, or if they are many the part with their variables, to the names of their layers in lines."""
         if self.model is None:
             return {}
         towers = self.towers
-        if len(towers) > _FEW_TOWERS:
+        if not self.has_room:
             towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
         return {
             scope: _lines([self.name(child) for child in self.children[scope] if self.is_layer[child]])

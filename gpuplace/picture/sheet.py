@@ -223,7 +223,17 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
                 else ()
             )
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
-            faces.append(_folded(colour, box, share[i], total, extra, contents))
+            faces.append(
+                _folded(
+                    colour,
+                    box,
+                    share[i],
+                    total,
+                    extra,
+                    contents,
+                    FOLDED_WIDTH if tree.has_room else FOLDED_WIDTH / 2,
+                )
+            )
     return faces
 
 
@@ -318,6 +328,7 @@ def _folded(
     total: str | None,
     extra: tuple[int, int, int],
     contents: Sequence[str],
+    least: float,
 ) -> Face:
     found, moved, path = extra
     is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
@@ -328,7 +339,7 @@ def _folded(
     bars = () if is_plain else tuple(filter(None, strips))
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
-    width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
+    width = _rounded(max(least, title.width + 2 * _PAD_X))
     if total is not None:
         told = words("in_all", total=total)
     else:

@@ -143,7 +143,8 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
         copies = counted(row.copies_in, "copy", "copies")
         texts = [counted(row.nodes, "node")]
         if row.copies_in:
-            texts.append(words("lane_bytes", copies=copies, size=row.size_in))
+            size, more, _ = row.size_in.partition(" and ")  # a lane is narrow
+            texts.append(words("lane_bytes", copies=copies, size=f"{size} …" if more else size))
         task = row.device.rpartition("/device:")[0]
         lanes.append((row.device, {"texts": texts, "nodes": row.nodes, "task": task}))
     without = int((drawing.view.device < 0).sum())

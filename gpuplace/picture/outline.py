@@ -29,12 +29,16 @@ from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
 _FOLDING = RULES["folding"]
-_LETTERS, _MOST_LINES = 26, 4
+_LETTERS, _MOST_LINES = 20, 6
 """Letters of a line that lists layers, and lines."""
 _FEW_TOWERS = 4
 """Towers that have room for the names of their layers beside each other."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
 """Nodes from which a picture shows the model rather than its nodes."""
+_FEW: int = _FOLDING["few"]
+"""Boxes that are little to see."""
+_OPS = 0.01
+"""What a part counts for that consists of ops."""
 STRIPS = ("forward", "backward", "update")
 """What the strips of a box show, by the number that `Outline.strip` gives."""
 
@@ -186,6 +190,8 @@ class Outline(ScopeTree):
         while ready:
             _, _, alike = heappop(ready)
             more = sum(self.width(scope) - 1 for scope in alike)
+            if self.has_layers and boxes >= _FEW and not self._has_parts(alike[0]):
+                continue  # names of layers say more than those of their ops
             if boxes + more <= most:
                 boxes += more
                 found.append(alike)
@@ -197,19 +203,27 @@ class Outline(ScopeTree):
         """[scopes] how much there is to see: nodes, less the deeper they lie; 0 for what stays closed."""
         found = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
         for scope in range(1, len(self)):
-            if self.shelf_of[scope] or (self.has_layers and not self._is_opened_first(scope)):
+            if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
                 found[scope] = 0.0
+            elif self.has_layers and not self._has_parts(scope):
+                found[scope] *= _OPS
         return found
 
-    def _is_opened_first(self, scope: int) -> bool:
-        """Whether a first view may open a part: it consists of parts, or is most of the model."""
+    def _may_open_first(self, scope: int) -> bool:
+        """Whether a first view may open a part of a model."""
         assert self.model is not None
         part = self.model.parts[scope]
-        has_parts = sum(map(self.is_layer.__getitem__, self.children[scope])) >= len(self.direct[scope])
-        is_most = (
-            2 * self.size(scope) > self.size(ROOT) - sum(map(self.size, self.shelves)) and not part.is_loop
+        return (
+            bool(self.is_layer[scope])
+            and part.kind != "shared"
+            and not (part.is_loop and not self._has_parts(scope))
         )
-        return bool(self.is_layer[scope]) and part.kind != "shared" and (has_parts or is_most)
+
+    def _has_parts(self, scope: int) -> bool:
+        """Whether a part consists of layers rather than of ops, or is most of the model."""
+        layers = sum(map(self.is_layer.__getitem__, self.children[scope]))
+        rest = self.size(ROOT) - sum(map(self.size, self.shelves))
+        return layers >= max(1, len(self.direct[scope])) or 2 * self.size(scope) > rest
 
     @property
     def has_layers(self) -> bool:
@@ -222,13 +236,18 @@ class Outline(ScopeTree):
         parts = () if self.model is None else self.model.parts
         return tuple(scope for scope, part in enumerate(parts) if part.is_tower)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether there are few towers, so that boxes may be wider than what they say."""
+        return len(self.towers) <= _FEW_TOWERS
+
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:
         """Towers, or if they are many the part with their variables, to the names of their layers in lines."""
         if self.model is None:
             return {}
         towers = self.towers
-        if len(towers) > _FEW_TOWERS:
+        if not self.has_room:
             towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
         return {
             scope: _lines([self.name(child) for child in self.children[scope] if self.is_layer[child]])

@@ -217,9 +217,23 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
             look = colour.categories[int(colour.category[node])].look
             faces.append(_op(drawing, colour, marks, box, node, look, extra))
         else:
-            contents = tree.contents.get(tree.index.get(box.name, -1), ()) if box.kind == "scope" else ()
+            contents = (
+                tree.contents.get(tree.index.get(box.name, -1), ())
+                if box.kind == "scope" and box.share_of is None
+                else ()
+            )
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
-            faces.append(_folded(colour, box, share[i], total, extra, contents))
+            faces.append(
+                _folded(
+                    colour,
+                    box,
+                    share[i],
+                    total,
+                    extra,
+                    contents,
+                    FOLDED_WIDTH if tree.has_room else FOLDED_WIDTH / 2,
+                )
+            )
     return faces
 
 
@@ -314,6 +328,7 @@ def _folded(
     total: str | None,
     extra: tuple[int, int, int],
     contents: Sequence[str],
+    least: float,
 ) -> Face:
     found, moved, path = extra
     is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
@@ -324,7 +339,7 @@ def _folded(
     bars = () if is_plain else tuple(filter(None, strips))
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
-    width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
+    width = _rounded(max(least, title.width + 2 * _PAD_X))
     if total is not None:
         told = words("in_all", total=total)
     else:
@@ -372,7 +387,7 @@ def _folded(
         tuple(classes),
         "\n".join(tip),
         width,
-        sum(line.height for line in lines) + (BAR_HEIGHT + 2) * len(bars) + 2 * _PAD_Y,
+        sum(line.height for line in lines) + (BAR_HEIGHT + 1) * len(bars) + 2 * _PAD_Y,
     )
 
 

@@ -216,14 +216,14 @@ class _Writer:
         for number, line in enumerate(face.lines):
             for bar in face.bars if number == 1 else ():
                 found.append(self._bar(face, bar, x, y + 1))
-                y += BAR_HEIGHT + 2
+                y += BAR_HEIGHT + 1
             found.append(self._line(line, x, y + line.size, face.look))
             y += line.height
         return found
 
     @staticmethod
     def _content(face: Face) -> float:
-        return sum(line.height for line in face.lines) + (BAR_HEIGHT + 2) * len(face.bars)
+        return sum(line.height for line in face.lines) + (BAR_HEIGHT + 1) * len(face.bars)
 
     def _line(self, line: Line, x: float, y: float, look: Look | None) -> str:
         (text, role), *more = line.spans

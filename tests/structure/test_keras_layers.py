@@ -57,7 +57,7 @@ def test_the_layers_follow_one_another_as_in_the_model(name):
     place = {layer: position for position, layer in enumerate(MODELS[name]["layers"])}
     named = [(structure.layers[a], structure.layers[b], a < b) for a, b in linked]
     agreeing = [(place[a] < place[b]) == is_before for a, b, is_before in named if a in place and b in place]
-    assert len(agreeing) >= 0.9 * len(place) - 2 and sum(agreeing) >= 0.95 * len(agreeing)
+    assert len(agreeing) >= 0.75 * len(place) and sum(agreeing) >= 0.95 * len(agreeing)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -12,7 +12,7 @@ const BOX = RULES.box;
 const BAR_WIDTH = 72; // at the least
 const INSET = BOX.inset / 2;
 
-export const lineHeight = (line) => line[0] === BAR ? BOX.bar + 2 : line[1] + RULES.text.leading;
+export const lineHeight = (line) => line[0] === BAR ? BOX.bar + 1 : line[1] + RULES.text.leading;
 
 /** Width and height of a face. */
 export function sizeOf({ lines, outlines }) {

@@ -22,7 +22,7 @@ const SPACES = ["pad", "apart", "gap", "gutter", "track", "arrow"];
 const HOPELESS = 0.6; // scale that less space does not make up for
 const STEP = 0.85; // from one depth that is tried to the next
 const LEAST_ARROW = 7.5;
-const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
+const LARGEST = 1.6; // scale; a larger one makes nothing easier to read
 
 /**
  * @param scene see above.
@@ -150,7 +150,8 @@ class Layout {
       const inner = this.cells.map((cells) => cells[l].reduce((sum, box) => sum + box.w + apart, -apart));
       const texts = lane.texts.map((text) => widthOf(text, SMALL));
       lane.inner = Math.max(0, ...inner);
-      lane.least = Math.max(widthOf(lane.label, TITLE, true), ...texts) + 2 * pad;
+      // Nothing stands in an empty lane: it needs no room around its name.
+      lane.least = Math.max(widthOf(lane.label, TITLE, true), ...texts) + (lane.nodes ? 2 * pad : 4);
     });
     this.measure();
     this.routes = links.map((link) => this.routeOf(link));
@@ -170,7 +171,7 @@ class Layout {
       lane.x = x;
       inside.at = x;
       const channel = inside.count ? track * inside.count + pad / 2 : 0;
-      lane.w = Math.max(lane.least, lane.inner + 2 * pad + channel);
+      lane.w = Math.max(lane.least, lane.nodes ? lane.inner + 2 * pad + channel : 0);
       lane.middle = x + channel + (lane.w - channel) / 2;
       x += lane.w;
     });

@@ -57,7 +57,8 @@ function laneFaceOf(box) {
 function laneLook(device) {
   const { label, name, nodes, copies, bytes, fill, ink } = DATA.devices[device];
   const received = counted(copies, "copy", "copies");
-  const told = words("lane_bytes", { copies: received, size: bytes });
+  const [size, more] = bytes.split(" and "); // a lane is narrow
+  const told = words("lane_bytes", { copies: received, size: more ? `${size} …` : size });
   const texts = [counted(nodes, "node"), ...(copies ? [told] : [])];
   const task = name.slice(0, Math.max(0, name.indexOf("/device:")));
   return { label, texts, fill, ink, task, nodes };

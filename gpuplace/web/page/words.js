@@ -50,7 +50,9 @@ export function linesOf(box) {
   if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);
   lines.push([total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tintsOf(box)), SMALL, INK]);
-  if (box.kind === "scope") { for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]); }
+  if (box.kind === "scope" && box.lane === undefined) {
+    for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]);
+  }
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
   if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
   return lines;

@@ -370,10 +370,10 @@ function render({ model, el }) {
     const view = canvas.getBoundingClientRect();
     const box = svg.viewBox.baseVal;
     Object.assign(box, whole);
-    // A small graph is not blown up: at most 1.35 times its natural size (1 pt = 4/3 px).
+    // A small graph is not blown up: at most 1.5 times its natural size (1 pt = 4/3 px).
     const scale = Math.min(view.width / whole.width, view.height / whole.height);
-    if (view.width && scale > 1.8) {
-      const grow = scale / 1.8;
+    if (view.width && scale > 2) {
+      const grow = scale / 2;
       box.width = whole.width * grow;
       box.height = whole.height * grow;
       box.x = whole.x - (box.width - whole.width) / 2;

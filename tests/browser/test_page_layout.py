@@ -196,7 +196,7 @@ def test_lines_that_go_the_same_way_are_one_line(opened):
                     tf.negative(param, name=f"use_{i}")
                 tf.no_op(name="end")
     page = opened(tf.place(graph, "cpu"))
-    page.evaluate(UNFOLD, 60)
+    page.evaluate(UNFOLD, 63)
     ends = page.locator("#graph g.edge").evaluate_all(
         "(lines) => lines.map((line) => line.dataset.ends.split(' ').length)"
     )

@@ -19,7 +19,7 @@ const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines
 const TRIED = 3; // shapes of a part that are laid out
 const PER_STRIP = 0.88;
 const STAYS = 0.5; // of the best score: a frame's former shape is kept
-const LARGEST = 1.6; // scale; a larger one makes nothing easier to read
+const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
 /**
  * @param root the outermost frame.

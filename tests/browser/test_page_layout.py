@@ -185,10 +185,10 @@ def test_a_drawing_has_the_proportions_of_its_canvas(opened, graph):
 
 
 def test_lines_that_go_the_same_way_are_one_line(opened):
-    """Twenty variables of one scope that two others read: from its frame to each of theirs goes one line."""
+    """Ten variables of one scope that two others read: from its frame to each of theirs goes one line."""
     with tf.Graph().as_default() as graph:
         with tf.name_scope("params"):
-            params = [tf.constant(1.0, name=f"p{i}") for i in range(20)]
+            params = [tf.constant(1.0, name=f"p{i}") for i in range(10)]
             tf.no_op(name="done")
         for name in ("left", "right"):
             with tf.name_scope(name):
@@ -196,12 +196,12 @@ def test_lines_that_go_the_same_way_are_one_line(opened):
                     tf.negative(param, name=f"use_{i}")
                 tf.no_op(name="end")
     page = opened(tf.place(graph, "cpu"))
-    page.evaluate(UNFOLD, 63)
+    page.evaluate(UNFOLD, 40)
     ends = page.locator("#graph g.edge").evaluate_all(
         "(lines) => lines.map((line) => line.dataset.ends.split(' ').length)"
     )
-    assert page.evaluate(CROSSED) == {"found": [], "lines": len(ends), "boxes": 63}
-    assert sorted(ends)[-2:] == [20, 20]
+    assert page.evaluate(CROSSED) == {"found": [], "lines": len(ends), "boxes": 33}
+    assert sorted(ends)[-2:] == [10, 10]
 
 
 SHOWN = """() => Object.fromEntries([...document.querySelectorAll("#graph g.node, #graph g.cluster")].map((group) => {

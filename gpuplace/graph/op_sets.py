@@ -105,6 +105,12 @@ PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
 """Ops that hand their input on, and that the placer looks through."""
 
+PLUMBING = IDENTITY_OPS | ENDS_OF_FUNCTIONS | {"IdentityN", "NoOp"}
+"""Ops that inlining and naming leave behind, which are no part of a model."""
+
+SUMS = frozenset({"Add", "AddN", "AddV2"})
+"""Ops that add tensors up."""
+
 ALIASES_OF_VARIABLES = IDENTITY_OPS | SWITCHES | ENTERS | {"StopGradient", "PreventGradient"}
 """Ops whose result, of a reference, is the variable's own memory: what is assigned afterwards shows in it."""
 

@@ -27,6 +27,8 @@ from gpuplace.graph.op_sets import (
     IDENTITY_OPS,
     METADATA_OPS,
     NEXT_ITERATIONS,
+    PLUMBING,
+    SUMS,
     SWITCHES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
@@ -40,8 +42,6 @@ INPUT, FORWARD, LOSS, BACKWARD, AVERAGING, UPDATE, VARIABLE, BOOKKEEPING = range
 
 READS = IDENTITY_OPS | {"ReadVariableOp"}
 """Op types that give out a variable's value."""
-PASSING = IDENTITY_OPS | {"IdentityN", "NoOp", "_Arg", "_Retval"}
-"""Op types that inlining and naming leave behind, which are no part of a model."""
 _ALIASES = READS | ENTERS | SWITCHES
 _INPUTS = re.compile(
     r"Placeholder(V2|WithDefault)?|_Arg|\w*Queue\w*Dequeue\w*|\w*Iterator\w*GetNext\w*|ReaderRead(UpTo)?(V2)?"
@@ -92,7 +92,7 @@ class Roles:
         self.consumers = neighbours(src, dst, count)
         self.is_variable = self._of_types(VARIABLE_OPS.__contains__).tolist()
         self.is_constant = self._of_types(CONSTANT_OPS.__contains__).tolist()
-        self.is_passing = self._of_types(PASSING.__contains__).tolist()
+        self.is_passing = self._of_types(PLUMBING.__contains__).tolist()
         self.variable_of = self._variables()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
@@ -245,7 +245,7 @@ class Roles:
             )
             reads[node] = any(self.variable_of[before] >= 0 or reads[before] for before in inputs[node])
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
-        is_sum = self._of_types(("Add", "AddN", "AddV2").__contains__).tolist()
+        is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
             afters = self.consumers[node]
             if reads[node]:

@@ -230,7 +230,9 @@ def test_what_an_op_depends_on_is_lit(opened, explorer, screenshots):
     choice.select_option("inputs")
     told = explorer.locator(".gp-lit-text")
     expect(told).to_contain_text(
-        re.compile(r"what tower_1/layer_100/Relu depends on: [\d,]+ nodes on GPU:1; 1 copy between devices, 1.0 KiB")
+        re.compile(
+            r"what tower_1/layer_100/Relu depends on: [\d,]+ nodes on GPU:1; 1 copy between devices, 1.0 KiB"
+        )
     )
     number = int(re.search(r": ([\d,]+) nodes", told.inner_text())[1].replace(",", ""))
     assert number > 500

@@ -80,7 +80,7 @@ def test_a_tower_that_moves_otherwise_is_a_move_of_its_own():
 
 
 def test_towers_that_take_each_others_place_are_one_move_that_saves_nothing():
-    rehearsal = rehearsal_of(layered_towers(), "4x A100")
+    rehearsal = rehearsal_of(layered_towers(), "4x V100")
 
     def exchanged(name):
         if name.startswith("tower_") and "/first/" not in name and "rows" not in name:

@@ -43,21 +43,6 @@ def test_searches(monkeypatch):
     assert searcher("")("x") and not searcher("b$")("ba")
 
 
-@pytest.mark.parametrize("op", [tf.strings.regex_replace, tf.strings.regex_full_match])
-@pytest.mark.parametrize("is_fed", [False, True])
-def test_ops_on_texts(monkeypatch, op, is_fed):
-    from gpuplace.ops.text import regex_and_encoding
-
-    monkeypatch.setattr(regex_and_encoding, "_MOST_S", 0.2)
-    pattern = tf.placeholder(tf.string, []) if is_fed else "(?:a|aa)+$"
-    matched = op(tf.constant(["a" * 60 + "!"]), pattern, *([b"x"] if op is tf.strings.regex_replace else []))
-    with (
-        tf.Session() as session,
-        pytest.raises(tf.errors.DeadlineExceededError, match="Matching took longer"),
-    ):
-        session.run(matched, {pattern: "(?:a|aa)+$"} if is_fed else None)
-
-
 def timeline_of(devices):
     stats = StepStats()
     for number in range(devices):

@@ -269,7 +269,7 @@ def _lines(names: Sequence[str]) -> tuple[str, ...]:
     """Names in a few lines, the middle left out where there are many.
 
     >>> _lines(["conv1", "conv2", "local3", "softmax"])
-    ('conv1 → conv2 → local3 →', 'softmax')
+    ('conv1 → conv2 →', 'local3 → softmax')
     """
     lines = [""]
     for number, name in enumerate(names):

@@ -12,7 +12,7 @@ PYTHON = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*
 SCRIPTS = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.js"))
 
 
-OF_ONE = {"widest", "shelved_from"}
+OF_ONE = {"widest", "shelved_from", "structured_from"}
 """What Python alone decides, for the page too."""
 
 

@@ -122,7 +122,7 @@ def full_address(address: str) -> str:
         address: ``host:port``, or ``grpc://host:port``.
 
     Raises:
-        InvalidArgumentError: it is no address.
+        InvalidArgumentError: it is not an address.
         PermissionDeniedError: another machine, without TLS.
     """
     host, _ = host_and_port(address)

@@ -174,7 +174,7 @@ def target_of(address: str, deadline: float | None = None) -> str:
 
     Raises:
         DeadlineExceededError: the time is up.
-        InvalidArgumentError: it is no address.
+        InvalidArgumentError: it is not an address.
         UnavailableError: nobody answers there, or a worker ends meanwhile.
         UnimplementedError: ``dask.distributed`` is not installed.
     """

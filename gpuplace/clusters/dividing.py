@@ -7,8 +7,8 @@
 
 Every graph lists its nodes in one order of the whole step: a ``_Send`` right after what it sends, a ``_Recv`` right
 before its first consumer. So a task that runs its nodes one after the other never waits for another that waits for it.
-Of a conditional whose branches run on other tasks it is sent
-too that a branch was not taken. A loop on several tasks goes round on each (``shared_loops``).
+Where the branches of a conditional run on other tasks, they are also told which branch was not taken. A loop on several
+tasks runs on each of them (``shared_loops``).
 
 What a graph gets beside the program's own nodes is named as TensorFlow's master names it: ``y_S2`` sends ``y`` and
 ``y_S3`` receives it. Where a node only waits for another task's, an empty tensor is sent::

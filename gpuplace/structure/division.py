@@ -71,7 +71,7 @@ class Item:
     times: int = 1
     """How many equal parts a series stands for."""
     is_alone: bool = False
-    """Whether it is no part of a series: a tower stands for itself."""
+    """Whether it stays outside a series, as a tower does."""
     guests: list[Item] = field(default_factory=list)
     """Ops beside a scope that work for it."""
 

@@ -140,7 +140,7 @@ class FoldingOptions:
         return not any(dtype.is_ref_dtype or dtype.is_handle for dtype in (*inputs, *outputs))
 
     def is_large(self, nbytes: int, given: int) -> bool:
-        """Whether a result of so many bytes, made of constants of so many, is left to the step."""
+        """Whether a result is too large to fold: larger than the limit, and than its inputs (bytes)."""
         return nbytes > self.max_bytes and nbytes > given
 
 

@@ -22,7 +22,7 @@ export const isModel = layers.size > 0;
 export const stripOf = (n) => Number(N.strip[n] ?? 0);
 /** Gradients, what averages and clips them, updates and bookkeeping. */
 const aside = new Set(N.aside);
-/** Whether an edge is no part of the flow between layers. */
+/** Whether an edge is outside the flow between layers. */
 export const isAside = (e) => isModel && (E.output[e] < 0 || aside.has(E.src[e]) || aside.has(E.dst[e]));
 /** A text for each scope that no other has. */
 export const keys = S.key;

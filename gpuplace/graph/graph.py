@@ -28,7 +28,7 @@ from gpuplace.graph.scopes import (
     VALID_OP_NAME,
     VALID_SCOPE_NAME,
     ColocationBlock,
-    ControlDependenciesScope,
+    ControlDependenciesBlock,
     DeviceBlock,
     DeviceScope,
     NameScope,
@@ -555,7 +555,7 @@ class Graph(Collections):
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None
-    ) -> ControlDependenciesScope:
+    ) -> ControlDependenciesBlock:
         """Operations made in the ``with`` block run after others.
 
         Args:
@@ -566,8 +566,8 @@ class Graph(Collections):
             ValueError: one is of another graph.
         """
         if control_inputs is None:
-            return ControlDependenciesScope(self, None)
-        current = {op for scope in self._stacks().controls for op in scope.control_inputs}
+            return ControlDependenciesBlock(self, None)
+        current = {op for scope in self._stacks().controls for op in scope.operations}
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
@@ -575,7 +575,7 @@ class Graph(Collections):
             op = self._operation_of(item)
             if op not in current:
                 controls[op] = None
-        return ControlDependenciesScope(self, list(controls))
+        return ControlDependenciesBlock(self, list(controls))
 
     def _operation_of(self, item: Any) -> Operation:
         """The operation that something stands for; of several tensors that belong together, that of the first."""

@@ -2,9 +2,9 @@
 
     python -m tests.oracle.compare_gradients --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--op MatMul]... [--record]
 
-The calls are those of `tests/ops/table_*.py` with at least one float input. Each is made under `/gpu:1` three times: with
-known shapes, with an unknown first dimension, and with unknown ranks; whole numbers, such as axes, are constants, and
-in the third graph are fed too. Then the float outputs are differentiated. Name, op type, inputs, control inputs,
+The calls are those of `tests/ops/table_*.py` with at least one float input. Each is made under `/gpu:1` three times:
+with known shapes, with an unknown first dimension, and with unknown ranks; whole numbers, such as axes, are constants,
+and in the third graph are fed too. Then the float outputs are differentiated. Name, op type, inputs, control inputs,
 attributes, device and group of every node are compared, in order.
 
 Prints the first difference of each op that differs, and how many ops and graphs are equal. `--record` writes

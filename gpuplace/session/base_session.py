@@ -148,6 +148,7 @@ class BaseSession:
                 self._maker = open_session(self._target, config, self._graph, self._release)
                 self._devices = self._maker.devices
                 self._timeout_ms = self._maker.limit_ms
+                self._config = config = self._maker.config
             else:
                 self._devices = session_devices(config)
                 self._resources.allocators = self._devices.allocators

@@ -19,6 +19,7 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
+    OverriddenRequest,
     Unparsed,
 )
 from gpuplace.logs.parser import parse_log
@@ -70,7 +71,9 @@ def _read(path: str, show: str) -> LoggedPlacement:
     if kind_of(name, data) is not None:
         raise no_log(name, data)
     found = parse_log(data)
-    if show != "unparsed" and not (found.rows or found.devices or found.events or found.gpus):
+    if show != "unparsed" and not (
+        found.rows or found.devices or found.events or found.gpus or found.overridden
+    ):
         raise no_log(name, decompressed(data, name, "log") if data.startswith(GZIP) else data)
     return found
 
@@ -82,6 +85,7 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
         "devices": (found.devices, LoggedDevice),
         "gpus": (found.gpus, LoggedGPU),
         "events": (found.events, LoggedEvent),
+        "overridden": (found.overridden, OverriddenRequest),
         "unparsed": (found.unparsed, Unparsed),
         "notes": (found.notes, LogNote),
     }

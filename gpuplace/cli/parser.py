@@ -38,7 +38,7 @@ SHOWN_WITH = ("lab", "voila", "page")
 
 FORMATS = ("table", "json", "csv", "log")
 
-LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "unparsed", "notes")
+LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "overridden", "unparsed", "notes")
 
 MACHINE_HELP = (
     'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'

@@ -104,9 +104,9 @@ class Server:
         job_name: name of this task's job; None: the only one there is, or that of the ``ServerDef``.
         task_index: number of this task; None: the only one of its job, or that of the ``ServerDef``.
         protocol: ``"grpc"``, as TensorFlow calls it. None: that of the ``ServerDef``, or ``"grpc"``.
-        config: a ``ConfigProto`` for the task's devices, and for the sessions that connect to it: what it sets is merged
-            into theirs, and wins. Its ``operation_timeout_in_ms`` is the limit of steps of which neither the session nor
-            ``RunOptions`` names one. None: its defaults.
+        config: a ``ConfigProto`` for the task's devices, and for the sessions that connect to it: what it sets is
+            merged into theirs, and wins. Its ``operation_timeout_in_ms`` is the limit of steps of which neither the
+            session nor ``RunOptions`` names one. None: its defaults.
         start: whether it begins to listen at once.
 
     Raises:

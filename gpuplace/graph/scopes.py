@@ -297,9 +297,7 @@ class OuterDevices(Block):
         stacks = self._graph._stacks()
         self._outer = outer = stacks.devices
         if not outer and stacks.hidden_devices and not any(one.obj.device for one in stacks.colocations):
-            inner = tuple(
-                list(stacks.hidden_devices)
-            )  # one that is nowhere else: it says whether the block is there
+            inner = (*stacks.hidden_devices,)  # one that is nowhere else: it says whether the block is there
             self._ending = partial(_end_outer_devices, stacks, outer, inner)
             stacks.devices = inner
 

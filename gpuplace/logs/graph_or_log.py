@@ -55,7 +55,7 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
         log = parse_log(data)
     except DataLossError:
         return None
-    if log.rows or log.devices or log.events or log.gpus:
+    if log.rows or log.devices or log.events or log.gpus or log.overridden:
         return log if looks_like_log or len(log.rows) > len(log.unparsed) else None
     if not looks_like_log:
         return None

@@ -21,8 +21,11 @@ line           int64               line of the log, counted from 1
 - ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
   ``session``, ``line``.
 - ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
+- ``"overridden"``, one row a request that TensorFlow says it overrode, indexed by node: ``requested``, ``assigned``
+  (category, as printed), ``reason`` (category: reference, colocation), ``nodes`` (int64, how many follow), ``line``.
 - ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
-- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous, ignored),
+- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous,
+  overridden, colocation, ignored),
   ``text`` (string).
 
 ``frame.attrs["notes"]`` has the notes as sentences, whatever the table.
@@ -51,7 +54,8 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
     Args:
         log: what `gpuplace.parse_log` gave.
-        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"``, ``"unparsed"`` or ``"notes"``.
+        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"``, ``"overridden"``,
+            ``"unparsed"`` or ``"notes"``.
 
     Raises:
         ValueError: there is no such table.
@@ -156,6 +160,20 @@ def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
     )
 
 
+def _overridden(log: LoggedPlacement) -> pd.DataFrame:
+    nodes, requested, devices, reasons, counts, lines = _columns(log.overridden, 6)
+    return Table(
+        {
+            "requested": category(requested),
+            "assigned": category(devices),
+            "reason": category(reasons),
+            "nodes": pd.array(counts, dtype="int64"),
+            "line": pd.array(lines, dtype="int64"),
+        },
+        index=pd.Index(nodes, name="node", dtype="str"),
+    )
+
+
 def _notes(log: LoggedPlacement) -> pd.DataFrame:
     line, kind, text = _columns(log.notes, 3)
     return Table(
@@ -174,6 +192,7 @@ _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
     "events": _events,
     "sessions": _sessions,
     "unparsed": _unparsed,
+    "overridden": _overridden,
     "notes": _notes,
 }
 

@@ -345,9 +345,13 @@ def _folded(
     else:
         told = _share_text(box) if is_plain else _shares_text(shares, width - 2 * _PAD_X)
     spans: list[tuple[str, str]] = [(told, "ink")]
-    if box.unmet:
-        spans.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
-    lines = [title, Line(tuple(spans)), *(Line(((text, "faint"),)) for text in contents)]
+    unmet = words("unmet_inside", number=f"{box.unmet:,}") if box.unmet else ""
+    lines = [title, Line(tuple(spans))]
+    if unmet and least < FOLDED_WIDTH:  # many towers stand beside each other
+        lines.append(Line(((unmet, "alarm"),)))
+    elif unmet:
+        lines[1] = Line((*spans, (f"  {unmet}", "alarm")))
+    lines += [Line(((text, "faint"),)) for text in contents]
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:

@@ -25,6 +25,7 @@ from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
     ENTERS,
     IDENTITY_OPS,
+    MERGES,
     METADATA_OPS,
     NEXT_ITERATIONS,
     PLUMBING,
@@ -32,6 +33,7 @@ from gpuplace.graph.op_sets import (
     SWITCHES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
+    WEIGHTS_OF,
 )
 from gpuplace.structure.flow import flow_order
 from gpuplace.subject.bookkeeping import SHELVES, NodeColumns, neighbours
@@ -52,6 +54,8 @@ _GRADIENT_TYPE = re.compile(
 """Op types that only gradients have; ``Conv2DBackpropInput`` is a transposed convolution as well."""
 _GRADIENT_NAME = re.compile(r"(?:^|/)(?:gradients(?:_\d+)?|gradient_tape)/|_grad(?:_\d+)?(?:/|$)")
 _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IGNORECASE)
+_UPDATE_NAME = re.compile(r"(?:^|/)update_")
+"""The scope that an optimizer opens for each variable that it updates."""
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
@@ -93,6 +97,8 @@ class Roles:
         self.is_variable = self._of_types(VARIABLE_OPS.__contains__).tolist()
         self.is_constant = self._of_types(CONSTANT_OPS.__contains__).tolist()
         self.is_passing = self._of_types(PLUMBING.__contains__).tolist()
+        if not any(self.is_variable):
+            self._find_frozen_weights()
         self.variable_of = self._variables()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
@@ -107,14 +113,36 @@ class Roles:
         ]
         return passed
 
+    def _find_frozen_weights(self) -> None:
+        """Counts the constants that layers take as weights as variables: a frozen graph has no other."""
+        view, inputs = self.view, self.inputs
+        is_read = self._of_types(READS.__contains__).tolist()
+        for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():
+            for place in WEIGHTS_OF[view.op_types[view.op_type[node]]]:
+                if place < len(inputs[node]):
+                    weight = inputs[node][place]
+                    while is_read[weight] and inputs[weight]:
+                        weight = inputs[weight][0]
+                    self.is_variable[weight] = self.is_variable[weight] or self.is_constant[weight]
+        self.is_constant = [
+            constant and not variable
+            for constant, variable in zip(self.is_constant, self.is_variable, strict=True)
+        ]
+
     def _variables(self) -> list[int]:
         is_alias = self._of_types(_ALIASES.__contains__).tolist()
+        is_merge = self._of_types(MERGES.__contains__).tolist()
+        is_switch = self._of_types(SWITCHES.__contains__).tolist()
         found = [-1] * len(self.view)
         for node in self.order:
             if self.is_variable[node]:
                 found[node] = node
             elif is_alias[node] and self.inputs[node]:
                 found[node] = found[self.inputs[node][0]]
+            elif is_merge[node] and len(self.inputs[node]) > 1:
+                # A variable or, where it is not initialised yet, its first value.
+                if all(is_switch[before] for before in self.inputs[node]):
+                    found[node] = max(found[before] for before in self.inputs[node])
         return found
 
     def _decide(self) -> None:
@@ -228,8 +256,13 @@ class Roles:
         source = [-1] * len(found)  # the gradient behind a node after the gradients, or _MANY
         combines, reads = [False] * len(found), [False] * len(found)
         later = []
+        behind = list(named)  # a gradient
         for node in self.order:
+            behind[node] = behind[node] or any(behind[before] for before in inputs[node])
             if not backward[node]:
+                continue
+            if has_names and not behind[node]:  # such as a moving average of what a layer computes
+                found[node] = UPDATE
                 continue
             befores = [before for before in inputs[node] if backward[before] and not self.is_constant[before]]
             if named[node] or not has_names or not befores:
@@ -248,7 +281,7 @@ class Roles:
         is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
             afters = self.consumers[node]
-            if reads[node]:
+            if reads[node] or _UPDATE_NAME.search(self.view.names[node]):
                 found[node] = UPDATE
             elif (
                 combines[node]
@@ -260,6 +293,13 @@ class Roles:
                 found[node] = AVERAGING
             else:
                 found[node] = UPDATE
+        for node in reversed(
+            self.order
+        ):  # what works for gradients, or for their averages alone, is one of them
+            if has_names and backward[node] and not behind[node]:
+                taken = {found[after] for after in self.consumers[node]}
+                if BACKWARD in taken or taken == {AVERAGING}:
+                    found[node] = min(taken & {BACKWARD, AVERAGING})
 
     def _what_updates_need(self) -> None:
         """Gives nodes whose data only updates, gradients or bookkeeping take the role of what takes them."""

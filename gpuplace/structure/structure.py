@@ -18,16 +18,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpuplace.graph.op_sets import IDENTITY_OPS
 from gpuplace.structure.division import Item, Links, divided
 from gpuplace.structure.roles import (
     AVERAGING,
     BACKWARD,
     BOOKKEEPING,
+    FORWARD,
     INPUT,
     LOSS,
     UPDATE,
@@ -44,6 +48,8 @@ __all__ = ["ROOT", "Part", "Structure", "structure_of"]
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
 """What is set aside on shelves."""
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
+_UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
+"""Names of variables that say nothing of their layer."""
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 _FEW_READERS = 64
@@ -68,6 +74,8 @@ class Part:
     """Whether it is one of several copies of the model that share their variables."""
     is_loop: bool = False
     """Whether most of it is a loop."""
+    has_variables: bool = False
+    """Whether ops of the model in it read variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +126,7 @@ class _Builder:
         self.homes_by_name: dict[str, int] | None = None
         self.is_trained = bool((self.roles.role == BACKWARD).any())
         self.links = self._links()
+        self.results = self._results()
         self._measure_items()
 
     def structure(self) -> Structure:
@@ -128,6 +137,7 @@ class _Builder:
         self._updates()
         self._shelves()
         self._rest()
+        self._finish_parts()
         layers, layer_of = self._layers()
         return Structure(
             tuple(self.parts),
@@ -183,6 +193,28 @@ class _Builder:
             found.setdefault(scope, set()).add((one, other))
         return found
 
+    def _results(self) -> dict[int, dict[int, str]]:
+        """Scope -> key of what lies directly in it -> the name that a program gives its result by an identity."""
+        roles, scopes, view = self.roles, self.scopes, self.view
+        is_identity = [name in IDENTITY_OPS for name in view.op_types]
+        found: dict[int, dict[int, str]] = {}
+        for node in roles.order:
+            if not is_identity[view.op_type[node]] or roles.role[node] != FORWARD or not roles.inputs[node]:
+                continue
+            path, _, name = view.names[node].rpartition("/")
+            around, before = scopes.index.get(path, -1), roles.inputs[node][0]
+            while roles.is_passing[before] and roles.inputs[before]:
+                before = roles.inputs[before][0]
+            if around < 0 or scopes.scope_of[before] < 0 or name.startswith("Identity"):
+                continue
+            around = scopes.around[around]
+            key, scope = -1 - before, scopes.scope_of[before]
+            while scope not in (around, ROOT):
+                key, scope = scope, scopes.parent[scope]
+            if scope == around:
+                found.setdefault(around, {})[key] = name
+        return found
+
     def _measure_items(self) -> None:
         """Gives scopes the place of their first node, a number for their ops, and what lies directly in them."""
         roles, scopes = self.roles, self.scopes
@@ -227,7 +259,7 @@ class _Builder:
         ]
         items += [
             Item(
-                self.view.names[node].rpartition("/")[2],
+                self._op_label(node),
                 -1 - node,
                 self.place[node],
                 self.op_type[node],
@@ -235,6 +267,10 @@ class _Builder:
             )
             for node in self.direct[scope]
         ]
+        for key, name in self.results.get(scope, {}).items():
+            for item in items:
+                if item.key == key:
+                    item.result = name
         items.sort(key=lambda item: item.first)
         towers = self._towers(scope)
         for item in items:
@@ -255,22 +291,35 @@ class _Builder:
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
+    def _op_label(self, node: int) -> str:
+        """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
+        view, roles = self.view, self.roles
+        label = view.names[node].rpartition("/")[2]
+        if not self.reads[node] or stem(label).lower() not in view.op_types[self.op_type[node]].lower():
+            return label
+        variable = next(v for v in (roles.variable_of[before] for before in roles.inputs[node]) if v >= 0)
+        *around, name = view.names[variable].split("/")
+        if _UNNAMED.fullmatch(name) and around:
+            name = around[-1]
+        return label if _UNNAMED.fullmatch(name) else name
+
     def _is_loss(self, item: Item) -> bool:
         """Whether an item holds the loss alone."""
         if item.key < 0:
             return bool(self.roles.role[-1 - item.key] == LOSS)
         return self.has_loss_alone[item.key]
 
-    def _add(self, items: Iterable[Item], part: int, towers: frozenset[int]) -> None:
+    def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
         scopes = self.scopes
+        # What serves an op of its own is shown with it.
+        has_layers = any(item.key >= 0 for item in items) or (part == ROOT and self.is_trained)
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
                 inner = self._part(self._path(part, item.label), item.label, part, kind, item.times)
                 self._add(item.members, inner, towers)
             elif item.key < 0:
-                is_layer = part == ROOT and self.is_trained and self.roles.role[-1 - item.key] != INPUT
-                # What serves an op of its own is shown with it.
+                is_layer = has_layers and self.roles.role[-1 - item.key] != INPUT
                 inner = (
                     self._part(self._path(part, item.label), item.label, part, "group") if is_layer else part
                 )
@@ -522,7 +571,13 @@ class _Builder:
         """Constants, plumbing and unread variables: with their name scope, else with what takes or makes their data."""
         roles, view = self.roles, self.view
         left = [node for node in roles.order if self.part_of[node] < 0]
+        for node in reversed(left):  # constants of one layer, wherever they are named
+            if roles.is_constant[node]:
+                taken = {self.part_of[after] for after in roles.consumers[node]}
+                self.part_of[node] = taken.pop() if len(taken) == 1 else -1
         for node in left:
+            if self.part_of[node] >= 0:
+                continue
             scope = view.names[node].rpartition("/")[0]
             if roles.role[node] not in (BACKWARD, AVERAGING, UPDATE):
                 while scope and self.part_of[node] < 0:
@@ -541,6 +596,32 @@ class _Builder:
                     parts = (self.part_of[other] for other in others[node])
                     self.part_of[node] = next((part for part in parts if part >= 0), -1)
         self._shelve(_UNUSED, [node for node in left if self.part_of[node] < 0])
+
+    def _finish_parts(self) -> None:
+        """Takes away the groups that hold one op and nothing that serves it, and marks parts with variables."""
+        nodes = Counter(self.part_of)
+        children = Counter(part.parent for part in self.parts[1:])
+        is_gone = [
+            part.kind == "group" and nodes[position] == 1 and not children[position]
+            for position, part in enumerate(self.parts)
+        ]
+        at = np.cumsum(~np.array(is_gone)) - 1
+        up = [
+            part.parent if gone else position
+            for position, (part, gone) in enumerate(zip(self.parts, is_gone, strict=True))
+        ]
+        self.part_of = [int(at[up[part]]) for part in self.part_of]
+        self.of_scope = {scope: int(at[up[part]]) for scope, part in self.of_scope.items()}
+        self.parts = [
+            replace(part, parent=int(at[part.parent]))
+            for part, gone in zip(self.parts, is_gone, strict=True)
+            if not gone
+        ]
+        reading = {self.part_of[node] for node, reads in enumerate(self.reads) if reads}
+        for position in range(len(self.parts) - 1, 0, -1):
+            if position in reading:
+                reading.add(self.parts[position].parent)
+                self.parts[position] = replace(self.parts[position], has_variables=True)
 
     def _layers(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Scopes and ops directly in the whole, or in towers: what the model consists of before it is grouped."""

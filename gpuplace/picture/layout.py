@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
-from gpuplace.picture.rank_constraints import beside_each_other, row_constraints
+from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.strips import ONE_STRIP, Strips, gaps, strips
 from gpuplace.tables.scopes import ROOT
@@ -108,14 +108,6 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         _scope(lines, ROOT, clusters, inside, strip, "  ")
         if wrapped.count > 1:
             lines.append("  }")
-    for row in beside_each_other(drawing):
-        for strip in range(wrapped.count):
-            there = [box for box in row if strip_of.get(box, 0) == strip]
-            if len(there) > 1:
-                lines.append(f"  {{rank=same; {'; '.join(there)}}}")
-                lines += [
-                    f"  {a} -> {b} [style=invis weight=0]" for a, b in zip(there, there[1:], strict=False)
-                ]
     links = ((link.src, link.dst) for link in drawing.links)
     lines += [f"  {src} -> {dst}" for src, dst in links if strip_of.get(src) == strip_of.get(dst)]
     constraints = (*row_constraints(drawing), *wrapped.rows)

@@ -192,8 +192,8 @@ class Outline(ScopeTree):
         while ready:
             _, _, alike = heappop(ready)
             more = sum(self.width(scope) - 1 for scope in alike)
-            if self.has_layers and boxes >= _FEW and not self._has_parts(alike[0]):
-                continue  # names of layers say more than those of their ops
+            if boxes >= _FEW and not self._says_more(alike[0]):
+                continue
             if boxes + more <= most:
                 boxes += more
                 found.append(alike)
@@ -207,7 +207,7 @@ class Outline(ScopeTree):
         for scope in range(1, len(self)):
             if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
                 found[scope] = 0.0
-            elif self.has_layers and not self._has_parts(scope):
+            elif not self._says_more(scope):
                 found[scope] *= _OPS
         return found
 
@@ -220,6 +220,13 @@ class Outline(ScopeTree):
             and part.kind != "shared"
             and not (part.is_loop and not self._has_parts(scope))
         )
+
+    def _says_more(self, scope: int) -> bool:
+        """Whether a scope says more when it is open: names of layers do, those of their ops and of the loss do not."""
+        if self.model is None:
+            return True
+        parts = self.model.parts
+        return self._has_parts(scope) and parts[scope].has_variables in (True, parts[ROOT].has_variables)
 
     def _has_parts(self, scope: int) -> bool:
         """Whether a part consists of layers rather than of ops, or is most of the model."""

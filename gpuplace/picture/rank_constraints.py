@@ -1,11 +1,10 @@
-"""Which boxes stand below or beside which where no line says so."""
+"""Which boxes stand below which where no line says so."""
 
 from __future__ import annotations
 
 import math
 
 from gpuplace.picture.drawing import Drawing
-from gpuplace.picture.outline import outline
 
 
 def row_constraints(drawing: Drawing) -> list[tuple[str, str]]:
@@ -27,13 +26,3 @@ def row_constraints(drawing: Drawing) -> list[tuple[str, str]]:
         columns = max(4, math.isqrt(len(boxes)))
         pairs += list(zip(boxes, boxes[columns:], strict=False))
     return pairs
-
-
-def beside_each_other(drawing: Drawing) -> list[tuple[str, ...]]:
-    """Boxes to stand in one row, whatever lines say: the closed towers of a scope."""
-    towers = {f"s{scope}" for scope in outline(drawing.view).towers}
-    rows: dict[int, list[str]] = {}
-    for box in drawing.boxes:
-        if box.id in towers:
-            rows.setdefault(box.cluster, []).append(box.id)
-    return [tuple(row) for row in rows.values() if len(row) > 1]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.outline import outline
-from gpuplace.picture.rank_constraints import beside_each_other, row_constraints
+from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.tables.scopes import ROOT
 
 __all__ = ["ONE_STRIP", "Strips", "gaps", "ranks", "strips"]
@@ -83,16 +83,7 @@ def strips(
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
     above = row_constraints(drawing)
     pairs = [(link.src, link.dst) for link in drawing.links] + above
-    first = {box: beside[0] for beside in beside_each_other(drawing) for box in beside}
-    rank_of = ranks(
-        [box for box in boxes if first.get(box, box) == box],
-        [
-            (first.get(src, src), first.get(dst, dst))
-            for src, dst in pairs
-            if first.get(src, src) != first.get(dst, dst)
-        ],
-    )
-    rank_of = {box: rank_of[first.get(box, box)] for box in boxes}
+    rank_of = ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}
     for box, rank in rank_of.items():
         levels.setdefault(rank, []).append(box)

@@ -39,12 +39,14 @@ _PLUMBING = re.compile(
     re.IGNORECASE,
 )
 """Names of ops that say nothing of the layer that they end."""
-_NORM = re.compile(r"norm|(^|_)bn", re.IGNORECASE)
+_NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
 """Layers after which no part is named if it has another."""
 _DOMINANT = 0.5
 """The part of all items that is divided further by the next piece of its names."""
 _LEAST_SCOPES = 3
 """Scopes that make up a scope with ops between them."""
+_FEW_OPS = 3
+"""Ops of a scope that is no more than an op, as a function opens it."""
 _LARGEST = 0.7
 """The part of all items that one group holds, at the most."""
 _PURE = 0.5
@@ -78,7 +80,9 @@ class Item:
     is_alone: bool = False
     """Whether it stays outside a series, as a tower does."""
     guests: list[Item] = field(default_factory=list)
-    """Ops beside a scope that work for it."""
+    """Ops and scopes without variables beside a layer that work for it."""
+    size: int = 1
+    """Ops in it."""
     result: str = ""
     """The name that an identity behind it gives its result."""
 
@@ -173,7 +177,7 @@ def _group(members: list[Item], links: Links, label: str) -> Item:
 
 
 def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[Item], Links]:
-    """Scopes with the ops between them: an op goes to the only scope that takes its result, else to one that it is for.
+    """Layers with what is between them: it goes to the only layer that takes its result, else to one that it is for.
 
     Args:
         items: scopes and ops.
@@ -185,11 +189,15 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
     for a, b in sorted(links):
         befores[b].append(a)
         afters[a].append(b)
-    home = [position if item.key > 0 and item.is_heavy else -1 for position, item in enumerate(items)]
+    home = [
+        position if item.is_heavy and (item.key > 0 or (item.key < 0 and not with_layers)) else -1
+        for position, item in enumerate(items)
+    ]
     for near in (afters, befores):
         for position in reversed(range(len(items))) if near is afters else range(len(items)):
             homes = {home[other] for other in near[position]}
-            is_glue = items[position].key < 0 and (with_layers or not items[position].is_heavy)
+            item = items[position]
+            is_glue = item.key < 0 or (item.key > 0 and not item.is_heavy and item.size <= _FEW_OPS)
             if (
                 home[position] < 0
                 and is_glue
@@ -406,9 +414,23 @@ def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
     if covered < 0.5 * len(items):
         return []
     return [
-        (list(range(start, start + period)), items[start + period - 1].label)
+        (list(range(start, start + period)), _period_label(items, begin, start, period))
         for start in range(begin, begin + covered, period)
     ]
+
+
+def _period_label(items: Sequence[Item], begin: int, start: int, period: int) -> str:
+    """Of what recurs: the name that the other times do not have, else that at the end."""
+    other = begin if start > begin else begin + period
+    own = [
+        item
+        for item, same in zip(items[start : start + period], items[other : other + period], strict=False)
+        if item.label != same.label and not _NORM.search(item.label) and not _PLUMBING.fullmatch(item.label)
+    ]
+    numbered = [item.label for item in own if item.key > 0 or item.members] or [
+        item.label for item in own if item.is_heavy
+    ]
+    return (numbered or [items[start + period - 1].label])[-1]
 
 
 # -------------------------------------------------------------------------------------------------------------- by flow

@@ -56,6 +56,7 @@ _GRADIENT_NAME = re.compile(r"(?:^|/)(?:gradients(?:_\d+)?|gradient_tape)/|_grad
 _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IGNORECASE)
 _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 """The scope that an optimizer opens for each variable that it updates."""
+_ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
@@ -100,6 +101,7 @@ class Roles:
         if not any(self.is_variable):
             self._find_frozen_weights()
         self.variable_of = self._variables()
+        self.is_pivot = self._pivots()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
         self._found = [FORWARD] * count
@@ -129,10 +131,21 @@ class Roles:
             for constant, variable in zip(self.is_constant, self.is_variable, strict=True)
         ]
 
+    def _pivots(self) -> list[bool]:
+        """[nodes] whether a node only tells what branch of a conditional runs, by control edges."""
+        is_switch = self._of_types(SWITCHES.__contains__).tolist()
+        found = [
+            self.is_passing[node] and not after and any(is_switch[before] for before in self.inputs[node])
+            for node, after in enumerate(self.consumers)
+        ]
+        return [
+            found[node] or (is_switch[node] and all(found[after] for after in self.consumers[node]))
+            for node in range(len(found))
+        ]
+
     def _variables(self) -> list[int]:
         is_alias = self._of_types(_ALIASES.__contains__).tolist()
         is_merge = self._of_types(MERGES.__contains__).tolist()
-        is_switch = self._of_types(SWITCHES.__contains__).tolist()
         found = [-1] * len(self.view)
         for node in self.order:
             if self.is_variable[node]:
@@ -141,7 +154,7 @@ class Roles:
                 found[node] = found[self.inputs[node][0]]
             elif is_merge[node] and len(self.inputs[node]) > 1:
                 # A variable or, where it is not initialised yet, its first value.
-                if all(is_switch[before] for before in self.inputs[node]):
+                if all(is_alias[before] for before in self.inputs[node]):
                     found[node] = max(found[before] for before in self.inputs[node])
         return found
 
@@ -150,6 +163,8 @@ class Roles:
         found, view = self._found, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
+        is_assertion = self._of_types("Assert".__eq__).tolist()
+        names = view.names
         for node in range(len(view)):
             if shelf[node] >= 0:
                 found[node] = VARIABLE if shelf[node] == _INITIALISERS else BOOKKEEPING
@@ -159,6 +174,8 @@ class Roles:
                 found[node] = INPUT
             elif self.is_update[node]:
                 found[node] = UPDATE
+            elif is_assertion[node] or ("AssertGuard" in names[node] and _ASSERTION_NAME.search(names[node])):
+                found[node] = BOOKKEEPING
         named = self._named_gradients()
         backward = self._backward(named)
         if backward is not None:
@@ -166,6 +183,11 @@ class Roles:
         self._what_updates_need()
         if BACKWARD in found:
             self._losses(named)
+        for node in self.order:  # a conditional of what only updates need is part of it
+            if self.is_pivot[node] and found[node] == FORWARD and self.inputs[node]:
+                condition = self.inputs[node][0]
+                beside = {found[after] for after in self.consumers[condition] if not self.is_pivot[after]}
+                found[node] = max({found[condition], *beside}) if FORWARD not in beside else FORWARD
         self._groups()
 
     def _groups(self) -> None:
@@ -213,11 +235,17 @@ class Roles:
             and not depends[node]
             and not self.is_passing[node]
             and not self.is_constant[node]
+            and not self.is_pivot[node]
             and all(found[after] == BOOKKEEPING for after in consumers[node])
             for node in nodes
         ]
         for node in nodes:  # a result may be passed on before it ends
-            if self.is_passing[node] and found[node] == FORWARD and not consumers[node]:
+            if (
+                self.is_passing[node]
+                and not self.is_pivot[node]
+                and found[node] == FORWARD
+                and not consumers[node]
+            ):
                 for before in self.inputs[node]:
                     is_end[before] = is_end[before] or not depends[before]
         for_results = self._leading_to(is_end)
@@ -261,8 +289,10 @@ class Roles:
             behind[node] = behind[node] or any(behind[before] for before in inputs[node])
             if not backward[node]:
                 continue
-            if has_names and not behind[node]:  # such as a moving average of what a layer computes
+            # Such as a moving average of what a layer computes, and gradients of the same row that are added up.
+            if has_names and (not behind[node] or _UPDATE_NAME.search(self.view.names[node])):
                 found[node] = UPDATE
+                reads[node] = self._reads_any(node, reads)
                 continue
             befores = [before for before in inputs[node] if backward[before] and not self.is_constant[before]]
             if named[node] or not has_names or not befores:
@@ -276,12 +306,12 @@ class Roles:
                 and source[node] == _MANY
                 and (len(sources) > 0 or not all(source[before] == _MANY for before in befores))
             )
-            reads[node] = any(self.variable_of[before] >= 0 or reads[before] for before in inputs[node])
+            reads[node] = self._reads_any(node, reads)
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
         is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
             afters = self.consumers[node]
-            if reads[node] or _UPDATE_NAME.search(self.view.names[node]):
+            if reads[node]:
                 found[node] = UPDATE
             elif (
                 combines[node]
@@ -301,6 +331,10 @@ class Roles:
                 if BACKWARD in taken or taken == {AVERAGING}:
                     found[node] = min(taken & {BACKWARD, AVERAGING})
 
+    def _reads_any(self, node: int, reads: Sequence[bool]) -> bool:
+        """Whether a node takes the value of a variable, or of another node that does."""
+        return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
+
     def _what_updates_need(self) -> None:
         """Gives nodes whose data only updates, gradients or bookkeeping take the role of what takes them."""
         found = self._found
@@ -308,7 +342,10 @@ class Roles:
         for node in reversed(self.order):
             if found[node] not in (FORWARD, BACKWARD) or not self.consumers[node]:
                 continue
-            taken = {found[after] for after in self.consumers[node]}
+            taken = {found[after] for after in self.consumers[node] if not self.is_pivot[after]}
+            taken = taken - {BOOKKEEPING} or taken
+            if not taken:
+                continue
             is_alone = all(self.is_constant[before] for before in self.inputs[node])
             if found[node] == BACKWARD:
                 if is_alone and BACKWARD not in taken and taken <= of_training:
@@ -381,6 +418,7 @@ class Roles:
                 if len(taken) == 1 and taken <= {LOSS, BOOKKEEPING}:
                     found[node] = taken.pop()
 
+        self._side_results(before_loss)
         loss_scopes = {
             self.view.names[node].rpartition("/")[0] for node in range(len(found)) if found[node] == LOSS
         }
@@ -389,6 +427,24 @@ class Roles:
             # Functions that make a loss look at sizes that they may not need.
             if is_size[node] and found[node] == FORWARD and not consumers[node]:
                 found[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
+
+    def _side_results(self, before_loss: Sequence[bool]) -> None:
+        """Marks what is computed of variables alone and leads to no loss, such as the value of a metric."""
+        found, inputs = self._found, self.inputs
+        fed = [False] * len(found)
+        for node in self.order:
+            starts = not inputs[node] and not self.is_constant[node] and self.variable_of[node] < 0
+            fed[node] = starts or found[node] == INPUT or any(fed[before] for before in inputs[node])
+        if INPUT not in found:
+            return
+        for node in range(len(found)):
+            if (
+                found[node] == FORWARD
+                and not fed[node]
+                and not before_loss[node]
+                and not self.is_constant[node]
+            ):
+                found[node] = BOOKKEEPING
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:
         """Node of a gradient -> the op that it differentiates, by their names."""

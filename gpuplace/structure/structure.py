@@ -41,6 +41,7 @@ from gpuplace.structure.roles import (
     forward_op,
 )
 from gpuplace.structure.scopes import ROOT, ForwardScopes, stem
+from gpuplace.structure.visits import circles, visits
 from gpuplace.subject.bookkeeping import SHELVES, bookkeeping, neighbours
 
 __all__ = ["ROOT", "Part", "Structure", "structure_of"]
@@ -50,6 +51,7 @@ _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
 """Names of variables that say nothing of their layer."""
+_CLIPPING = re.compile(r"clip|norm", re.IGNORECASE)
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 _FEW_READERS = 64
@@ -157,6 +159,7 @@ class _Builder:
     def _links(self) -> dict[int, set[tuple[int, int]]]:
         """Scope -> pairs of keys of what lies directly in it between which data flows; see `Item.key`."""
         roles, scopes = self.roles, self.scopes
+        self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
         pairs: list[tuple[int, int]] = []
         for node in roles.order:
@@ -169,6 +172,7 @@ class _Builder:
                 pairs += [(source, node) for source in sources]
             elif roles.is_passing[node]:
                 through[node] = sources[:1]
+        self.pairs = pairs
         if not pairs:
             return {}
         ends = np.array(pairs, dtype=np.int64)
@@ -254,19 +258,11 @@ class _Builder:
                 self.first[child],
                 self.signature[child],
                 bool(scopes.variables[child]),
+                size=scopes.weight[child],
             )
             for child in scopes.children[scope]
         ]
-        items += [
-            Item(
-                self._op_label(node),
-                -1 - node,
-                self.place[node],
-                self.op_type[node],
-                self.reads[node],
-            )
-            for node in self.direct[scope]
-        ]
+        items += map(self._op_item, self.direct[scope])
         for key, name in self.results.get(scope, {}).items():
             for item in items:
                 if item.key == key:
@@ -279,6 +275,7 @@ class _Builder:
         links: Links = {
             (at[one], at[other]) for one, other in self.links.get(scope, ()) if one in at and other in at
         }
+        items, links = self._passed_once(scope, items, links)
         inputs = [item for item in items if item.key < 0 and self.roles.role[-1 - item.key] == INPUT]
         losses = [item for item in items if self._is_loss(item)]
         chosen = {id(item) for item in (*inputs, *(losses if len(losses) < len(items) else ()))}
@@ -290,6 +287,54 @@ class _Builder:
             if chosen & {id(item) for item in group}:
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
+
+    def _op_item(self, node: int) -> Item:
+        return Item(self._op_label(node), -1 - node, self.place[node], self.op_type[node], self.reads[node])
+
+    def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
+        """Parts that the flow passes once in place of scopes that it enters again and again."""
+        groups = circles(len(items), links)
+        if not groups:
+            return items, links
+        at = {item.key: position for position, item in enumerate(items)}
+        item_of: dict[int, Item] = {}
+        for node, inner in enumerate(self.scopes.scope_of):
+            key = -1 - node
+            while inner > scope:
+                key, inner = inner, self.scopes.parent[inner]
+            if inner == scope:
+                item_of[node] = items[at[key]]
+        gone: set[int] = set()
+        for group in groups:
+            circle = {id(items[position]) for position in group}
+            nodes = {node: at[item.key] for node, item in item_of.items() if id(item) in circle}
+            order = sorted(nodes, key=self.place.__getitem__)
+            edges = [pair for pair in self.pairs if pair[0] in nodes and pair[1] in nodes]
+            for (home, _), members in visits(nodes, order, edges).items():
+                gone.update(group)
+                visit = self._visit(items[home].label, members, edges)
+                item_of.update(dict.fromkeys(members, visit))
+        if not gone:
+            return items, links
+        found = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
+        place = {id(item): position for position, item in enumerate(found)}
+        ends = (
+            (place[id(item_of[one])], place[id(item_of[other])])
+            for one, other in self.pairs
+            if one in item_of and other in item_of
+        )
+        return found, {(one, other) for one, other in ends if one != other}
+
+    def _visit(self, label: str, nodes: list[int], edges: Sequence[tuple[int, int]]) -> Item:
+        """A part of the ops that the flow passes in one visit of a scope."""
+        ops = [self._op_item(node) for node in nodes]
+        if len(ops) == 1:
+            return ops[0]
+        at = {node: position for position, node in enumerate(nodes)}
+        links = {(at[one], at[other]) for one, other in edges if one in at and other in at}
+        signature = hash(tuple(sorted(op.signature for op in ops)))
+        heavy = any(op.is_heavy for op in ops)
+        return Item(label, 0, ops[0].first, signature, heavy, divided(ops, links))
 
     def _op_label(self, node: int) -> str:
         """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
@@ -324,13 +369,13 @@ class _Builder:
                     self._part(self._path(part, item.label), item.label, part, "group") if is_layer else part
                 )
                 self.part_of[-1 - item.key] = inner
+                self._add(item.guests, inner, towers)
             else:
                 path = scopes.paths[item.key]
                 loop = any(inside in self._within(item.key) for inside in scopes.loops)
                 inner = self._part(path, item.label, part, "scope", 1, item.key in towers, loop)
                 self.of_scope[item.key] = inner
-                for guest in item.guests:
-                    self.part_of[-1 - guest.key] = inner
+                self._add(item.guests, inner, towers)
                 self._fill(item.key, inner)
 
     def _within(self, scope: int) -> set[int]:
@@ -481,7 +526,11 @@ class _Builder:
         roles, view = self.roles, self.view
         averaging = [node for node in range(len(view)) if roles.role[node] == AVERAGING]
         if averaging:
-            name = "gradient averaging" if any(part.is_tower for part in self.parts) else "gradient clipping"
+            clipping = sum(_CLIPPING.search(view.names[node]) is not None for node in averaging)
+            has_towers = any(part.is_tower for part in self.parts)
+            name = (
+                "gradient averaging" if has_towers and 2 * clipping < len(averaging) else "gradient clipping"
+            )
             part = self._serving(ROOT, name)
             for node in averaging:
                 self.part_of[node] = part
@@ -618,7 +667,7 @@ class _Builder:
             if not gone
         ]
         reading = {self.part_of[node] for node, reads in enumerate(self.reads) if reads}
-        for position in range(len(self.parts) - 1, 0, -1):
+        for position in range(len(self.parts) - 1, -1, -1):
             if position in reading:
                 reading.add(self.parts[position].parent)
                 self.parts[position] = replace(self.parts[position], has_variables=True)

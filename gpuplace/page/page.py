@@ -58,6 +58,7 @@ def page_html(
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
     findings: Findings | None = None,
+    has_bodies: bool = True,
     **options: Any,
 ) -> str:
     """The page as text.
@@ -68,6 +69,7 @@ def page_html(
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
         estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
         findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
+        has_bodies: whether functions that the graph calls can be opened.
         **options: for `gpuplace.page.data.page_data`.
     """
     stats = run_metadata
@@ -75,7 +77,8 @@ def page_html(
         stats = estimate.run_metadata()
     data = page_data(placement, run_metadata=stats, estimate=estimate, **options)
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
-    bodies = {name: page_data(body, **shared) for name, body in bodies_of(placement).items()}
+    called = bodies_of(placement) if has_bodies else {}
+    bodies = {name: page_data(body, **shared) for name, body in called.items()}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     heading = "Measured step"
     if estimate is not None:

@@ -1,8 +1,8 @@
 """Pages of TensorFlow's files for JupyterLab, over HTTP.
 
 ``GET gpuplace/page?path=...&machine=...&soft=1`` answers with the page of a file below the server's root, and
-``POST gpuplace/page?name=...`` with that of the file in its body, which was dropped. ``GET gpuplace/template`` is a page
-without a graph, for explorers in saved notebooks.
+``POST gpuplace/page?name=...`` with that of the file in its body, which was dropped. ``GET gpuplace/template`` is a
+page without a graph, for explorers in saved notebooks.
 
 Requests need the server's authentication. A file is named by its path below the root; symbolic links and ``..`` that
 lead out of it are refused. A page is made by a process with limits of size and time, which ends when the browser
@@ -132,7 +132,7 @@ class _Handler(APIHandler):
             )
             try:
                 out, err = await asyncio.wait_for(self._process.communicate(), self.limits["most_seconds"])
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 raise web.HTTPError(
                     504, reason=f"This takes more than {self.limits['most_seconds']} seconds"
                 ) from None

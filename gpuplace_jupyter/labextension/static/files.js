@@ -14,6 +14,11 @@ const MACHINES = [
   "8x H100",
 ];
 const TEXTS = /\.(pbtxt|log|txt)$/i;
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">
+<path d="M7 6v5h10v5M7 11v5" fill="none" stroke="#6b7480" stroke-width="1.6"/>
+<rect x="3" y="2.5" width="8" height="5.5" rx="1.5" fill="#c8ccd2" stroke="#57606a"/>
+<rect x="3" y="15.5" width="8" height="5.5" rx="1.5" fill="#6d96ff" stroke="#57606a"/>
+<rect x="13" y="15.5" width="8" height="5.5" rx="1.5" fill="#edae69" stroke="#57606a"/></svg>`;
 let made = 0;
 
 const styled = (node, style) => Object.assign(node.style, style) && node;
@@ -118,14 +123,15 @@ async function openInNotebook(app, documents, path, { machine, soft }) {
   documents.openOrReveal(notebook.path);
 }
 
-export function openFiles(app, documents, cards, { apputils, docregistry, services, widgets }) {
+export function openFiles(app, documents, cards, { apputils, docregistry, services, ui, widgets }) {
+  const icon = new ui.LabIcon({ name: "gpuplace:graph", svgstr: ICON });
   const registry = app.docRegistry;
   const types = [
     ["tensorflow-graph", "TensorFlow graph", [".pb", ".pbtxt", ".meta"]],
     ["tensorflow-log", "TensorFlow log", [".log"]],
   ];
   for (const [name, displayName, extensions] of types) {
-    registry.addFileType({ name, displayName, extensions, contentType: "file", fileFormat: "base64" });
+    registry.addFileType({ name, displayName, extensions, icon, contentType: "file", fileFormat: "base64" });
   }
   // A graph may have many megabytes: the server reads it, and JupyterLab needs to know only that it is there.
   const contents = app.serviceManager.contents;
@@ -156,8 +162,10 @@ export function openFiles(app, documents, cards, { apputils, docregistry, servic
       content.addClass("gpuplace-document");
       const widget = new docregistry.DocumentWidget({ content, context });
       widget.disposed.connect(view.stop);
-      context.fileChanged.connect(view.show);
-      context.ready.then(view.show);
+      context.ready.then(() => {
+        view.show();
+        context.fileChanged.connect(view.show);
+      });
       return widget;
     }
   }
@@ -172,7 +180,7 @@ export function openFiles(app, documents, cards, { apputils, docregistry, servic
       ...(providers ? { contentProviderId: PROVIDER } : {}),
     }),
   );
-  addLauncher(app, documents, cards, { apputils, services, widgets });
+  addLauncher(app, documents, cards, icon, { apputils, services, widgets });
 }
 
 /** A tab that takes a file from the computer or from the file browser. */
@@ -246,16 +254,18 @@ function dropView(documents, services, widgets) {
   return new widgets.Widget({ node });
 }
 
-function addLauncher(app, documents, cards, { apputils, services, widgets }) {
+function addLauncher(app, documents, cards, icon, { apputils, services, widgets }) {
   const command = "gpuplace:explore";
   app.commands.addCommand(command, {
     label: "gpuplace",
+    icon,
     caption: "Explore a TensorFlow graph: where every op runs, and why",
     execute: () => {
       const widget = new apputils.MainAreaWidget({ content: dropView(documents, services, widgets) });
       made += 1;
       widget.id = `gpuplace-explore-${made}`;
       widget.title.label = "gpuplace";
+      widget.title.icon = icon;
       widget.title.closable = true;
       app.shell.add(widget, "main");
       app.shell.activateById(widget.id);

@@ -15,15 +15,15 @@
 
   async function plugins() {
     const names = [
-      ...["apputils", "docmanager", "docregistry", "launcher", "notebook", "rendermime", "services"].map((name) =>
-        `@jupyterlab/${name}`
-      ),
+      ...["apputils", "docmanager", "docregistry", "launcher", "notebook", "rendermime", "services", "ui-components"]
+        .map((name) => `@jupyterlab/${name}`),
       "@lumino/widgets",
     ];
-    const [apputils, docmanager, docregistry, launcher, notebook, rendermime, services, widgets] = await Promise.all(
-      names.map(shared),
-    );
-    const libraries = { apputils, docregistry, services, widgets };
+    const [apputils, docmanager, docregistry, launcher, notebook, rendermime, services, ui, widgets] = await Promise
+      .all(
+        names.map(shared),
+      );
+    const libraries = { apputils, docregistry, services, ui, widgets };
     const files = {
       id: "gpuplace:files",
       autoStart: true,

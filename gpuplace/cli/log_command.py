@@ -22,6 +22,7 @@ from gpuplace.logs.logged_placement import (
     OverriddenRequest,
     Unparsed,
 )
+from gpuplace.logs.op_rows import OpRow, op_rows
 from gpuplace.logs.parser import parse_log
 from gpuplace.logs.statements import LogNote
 
@@ -86,6 +87,7 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
         "gpus": (found.gpus, LoggedGPU),
         "events": (found.events, LoggedEvent),
         "overridden": (found.overridden, OverriddenRequest),
+        "ops": (op_rows(found) if table == "ops" else (), OpRow),
         "unparsed": (found.unparsed, Unparsed),
         "notes": (found.notes, LogNote),
     }

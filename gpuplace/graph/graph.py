@@ -113,6 +113,9 @@ class Graph(Collections):
         """Library functions: name to the name of the gradient."""
         self.function_op_defs: dict[str, OpDef] = {}
         """Signatures of the library functions, for nodes that call one by name."""
+        self.attached: dict[Any, Any] = {}
+        """What other modules keep of the graph as long as it lives, by keys of theirs. Not in dictionaries with weak
+        keys, whose callbacks would drop the exception of a signal handler."""
         self._read_as: Any = None
         """What a placer has read it as, and when: `gpuplace.placer.from_graph`'s."""
 

@@ -17,7 +17,7 @@ from gpuplace.files.file_system import with_op_errors
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.event_contents import graph_in_events, is_event_file
+from gpuplace.graphdef.event_file import graph_in_events, is_event_file
 from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, read_message, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name

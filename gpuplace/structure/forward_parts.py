@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpuplace.graph.op_sets import IDENTITY_OPS
-from gpuplace.structure.division import Item, Links, divided
+from gpuplace.graph.op_sets import IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES
+from gpuplace.structure import copies
+from gpuplace.structure.division import Item, Links, divided, grouped
 from gpuplace.structure.part_tree import PartTree
 from gpuplace.structure.roles import BACKWARD, FORWARD, INPUT, LOSS, Roles
 from gpuplace.structure.scopes import ROOT, ForwardScopes, stem
@@ -16,6 +17,9 @@ from gpuplace.structure.visits import circles, visits
 
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
 """Names of variables that say nothing of their layer."""
+_WHOLE = 0.2
+"""The part of the variables around it that a tower reads, at the least."""
+_LOOP_PARTS = ("condition", "body", "loop variables")
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 
@@ -116,6 +120,7 @@ class ForwardParts:
         ]
         self.signature = [0] * len(scopes)
         self.has_loss_alone = [True] * len(scopes)
+        has_loss = [False] * len(scopes)
         for scope in range(len(scopes) - 1, -1, -1):
             own = sorted(self.op_type[node] for node in self.direct[scope])
             inner = sorted(self.signature[child] for child in scopes.children[scope])
@@ -123,8 +128,14 @@ class ForwardParts:
             self.has_loss_alone[scope] = all(
                 roles.role[node] == LOSS or not roles.consumers[node] for node in self.direct[scope]
             ) and all(self.has_loss_alone[child] for child in scopes.children[scope])
+            has_loss[scope] = any(roles.role[node] == LOSS for node in self.direct[scope]) or any(
+                has_loss[child] for child in scopes.children[scope]
+            )
             for child in scopes.children[scope]:
                 self.first[scope] = min(self.first[scope], self.first[child])
+        self.has_loss_alone = [
+            alone and some for alone, some in zip(self.has_loss_alone, has_loss, strict=True)
+        ]
         self.is_reading = [
             any(roles.variable_of[before] >= 0 for before in roles.inputs[node])
             if scopes.scope_of[node] >= 0
@@ -166,11 +177,71 @@ class ForwardParts:
         rest = [position for position, item in enumerate(items) if id(item) not in chosen]
         place = {position: number for number, position in enumerate(rest)}
         links = {(place[one], place[other]) for one, other in links if one in place and other in place}
-        entries = divided([items[position] for position in rest], links)
+        chosen_items = [items[position] for position in rest]
+        if not towers:
+            chosen_items, links = self._towers_without_scope(chosen_items, links)
+        entries = self._loop_parts(scope, chosen_items, links) or divided(chosen_items, links)
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
             if chosen & {id(item) for item in group}:
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
+
+    def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
+        """Towers in place of the layers that they consist of."""
+        roles, scopes = self.roles, self.scopes
+        read = [
+            frozenset(
+                scopes.variables[item.key]
+                if item.key > 0
+                else {roles.variable_of[before] for before in roles.inputs[-1 - item.key]} - {-1}
+                if item.key < 0
+                else ()
+            )
+            for item in items
+        ]
+        found = copies.towers(read, links) if any(read) else []
+        place = list(range(len(items)))
+        made: list[tuple[int, Item]] = []
+        for number, members in enumerate(found):
+            for position in members:
+                place[position] = members[0]
+            inside = grouped([items[position] for position in members], members, links, f"tower_{number}")
+            inside.is_alone = inside.is_tower = True
+            made.append((members[0], inside))
+        if not made:
+            return items, links
+        kept = dict(made)
+        order = [position for position in range(len(items)) if place[position] == position]
+        at = {position: number for number, position in enumerate(order)}
+        ends = ((at[place[one]], at[place[other]]) for one, other in links)
+        return [kept.get(position, items[position]) for position in order], {
+            (one, other) for one, other in ends if one != other
+        }
+
+    def _loop_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
+        """Condition and body of a loop, and what passes values from turn to turn; empty for other scopes."""
+        types = self.view.op_types
+        kinds = [types[self.op_type[-1 - item.key]] if item.key < 0 else "" for item in items]
+        if scope not in self.scopes.loops or "LoopCond" not in kinds:
+            return []
+        befores: dict[int, list[int]] = {}
+        for one, other in links:
+            befores.setdefault(other, []).append(one)
+        is_passed = [kind in LOOP_OPS or kind in MERGES or kind in SWITCHES for kind in kinds]
+        condition: set[int] = set()
+        waiting = [position for position, kind in enumerate(kinds) if kind == "LoopCond"]
+        while waiting:
+            for before in befores.get(waiting.pop(), ()):
+                if before not in condition and not is_passed[before]:
+                    condition.add(before)
+                    waiting.append(before)
+        passed = [position for position, is_one in enumerate(is_passed) if is_one]
+        body = [position for position in range(len(items)) if position not in {*condition, *passed}]
+        return [
+            grouped([items[position] for position in members], members, links, label)
+            for label, members in zip(_LOOP_PARTS, (sorted(condition), body, passed), strict=True)
+            if members
+        ]
 
     def _op_item(self, node: int) -> Item:
         return Item(
@@ -247,7 +318,8 @@ class ForwardParts:
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
-                inner = self.tree.part(self.tree.path(part, item.label), item.label, part, kind, item.times)
+                path = self.tree.path(part, item.label)
+                inner = self.tree.part(path, item.label, part, kind, item.times, item.is_tower)
                 self._add(item.members, inner, towers)
             elif item.key < 0:
                 is_layer = has_layers and self.roles.role[-1 - item.key] != INPUT
@@ -261,7 +333,9 @@ class ForwardParts:
             else:
                 path = scopes.paths[item.key]
                 loop = any(inside in self._within(item.key) for inside in scopes.loops)
-                inner = self.tree.part(path, item.label, part, "scope", 1, item.key in towers, loop)
+                branches = not loop and item.key in scopes.conditionals
+                is_tower = item.key in towers
+                inner = self.tree.part(path, item.label, part, "scope", 1, is_tower, loop, branches)
                 self.of_scope[item.key] = inner
                 self._add(item.guests, inner, towers)
                 self._fill(item.key, inner)
@@ -279,6 +353,8 @@ class ForwardParts:
         found: set[int] = set()
         for members in alike.values():
             first = scopes.variables[members[0]]
+            if len(first) < _WHOLE * len(scopes.variables[scope]):
+                continue  # a layer that is used again
             if len(members) > 1 and all(
                 2 * len(scopes.variables[member] & first) > len(first) for member in members[1:]
             ):

@@ -29,6 +29,8 @@ class Part:
     """Whether it is one of several copies of the model that share their variables."""
     is_loop: bool = False
     """Whether most of it is a loop."""
+    is_conditional: bool = False
+    """Whether it consists of branches of which one runs."""
     has_variables: bool = False
     """Whether ops of the model in it read variables."""
 
@@ -56,9 +58,10 @@ class PartTree:
         times: int = 1,
         is_tower: bool = False,
         is_loop: bool = False,
+        is_conditional: bool = False,
     ) -> int:
         """The position of a new part; see `Part`."""
-        self.parts.append(Part(path, label, parent, kind, times, is_tower, is_loop))
+        self.parts.append(Part(path, label, parent, kind, times, is_tower, is_loop, is_conditional))
         return len(self.parts) - 1
 
     def path(self, part: int, label: str) -> str:

@@ -29,6 +29,7 @@ from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
+_KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
 """Letters of a line that lists layers, and lines."""
@@ -315,24 +316,12 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
     return (*lines[:half], "…", *lines[-half:])
 
 
-_OUTLINES: list[tuple[PlacementView, Outline]] = []
-"""The last few, each with the view that it is of."""
-
-
 def outline(view: PlacementView) -> Outline:
     """The scopes of a view as pictures fold them; made once, also for other placements of the same graph."""
-    known = next((entry for entry in _OUTLINES if _is_same_graph(entry[0], view)), None)
-    known = known or (view, _outline(view))
-    _OUTLINES[:] = [known, *(entry for entry in _OUTLINES if entry is not known)][:4]
-    return known[1]
-
-
-def _is_same_graph(one: PlacementView, other: PlacementView) -> bool:
-    return one is other or (
-        one.names is other.names
-        and one.knows_edges == other.knows_edges
-        and np.array_equal(one.src, other.src)
-    )
+    if _KEY not in view.attached:
+        view.attached[_KEY] = _outline(view)
+    found: Outline = view.attached[_KEY]
+    return found
 
 
 def _outline(view: PlacementView) -> Outline:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -73,6 +73,10 @@ class Columns(NodeColumns, Protocol):
     @property
     def src_output(self) -> np.ndarray:
         """[edges] output of the producing node, -1 for a control edge."""
+
+    @property
+    def attached(self) -> dict[str, Any]:
+        """What is known of the graph already, by the keys of those who know it."""
 
 
 class Roles:

@@ -41,6 +41,7 @@ from gpuplace.subject.bookkeeping import SHELVES, bookkeeping, neighbours
 
 __all__ = ["ROOT", "Part", "Structure", "structure_of"]
 
+_KEY = "structure"
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
 """What is set aside on shelves."""
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
@@ -68,12 +69,15 @@ class Structure:
 
 
 def structure_of(view: Columns) -> Structure:
-    """Return the structure of a graph.
+    """Return the structure of a graph; it is found once, also for other placements of the graph.
 
     Args:
         view: the graph, with its edges.
     """
-    return _Builder(view).structure()
+    if _KEY not in view.attached:
+        view.attached[_KEY] = _Builder(view).structure()
+    found: Structure = view.attached[_KEY]
+    return found
 
 
 class _Builder:

@@ -154,6 +154,7 @@ class PictureOptions(TypedDict, total=False):
     find: str | None
     trace: str | None
     of: Any
+    backward: bool
     patterns: bool
     theme: str
     direction: str

@@ -165,6 +165,7 @@ def placement_picture(
     find: str | None = None,
     trace: str | None = None,
     of: Any = None,
+    backward: bool = False,
     patterns: bool = False,
     theme: str = "auto",
     direction: str = "TB",
@@ -188,6 +189,8 @@ def placement_picture(
         trace: ``"inputs"`` lights all that an op depends on, ``"consumers"`` all that depends on it, ``"both"`` either;
             boxes say how many of their nodes that are, and the rest is dimmed.
         of: the op of the trace, or a name scope.
+        backward: whether lines of gradients and updates are drawn between the layers of a model, too; copies between
+            devices always are.
         find: regular expression; ops whose name has a match are marked, and scopes opened around them.
         patterns: hatches, so that print without colour tells categories apart.
         theme: ``"light"``, ``"dark"``, or ``"auto"``: light, and in a notebook as the notebook is.
@@ -216,6 +219,7 @@ def placement_picture(
         trace=trace,
         of=of,
         cap=cap,
+        backward=backward,
     )
     return Picture(
         placement,
@@ -244,6 +248,7 @@ def picture_sheet(
     cap: int = AUTO_CAP,
     canvas: tuple[float, float] = STILL_CANVAS,
     lanes: bool = False,
+    backward: bool = False,
 ) -> Sheet:
     """Everything that a picture says; see `placement_picture`. With ``lanes``, its boxes are shares of devices.
 
@@ -278,7 +283,7 @@ def picture_sheet(
         colours = moved_colouring(view, moves)
     else:
         colours = colouring(view, colour or "assigned", run_metadata=run_metadata)
-    drawing = draw(view, opened, cap=cap)
+    drawing = draw(view, opened, cap=cap, backward=backward)
     return sheet_of(by_device(drawing) if lanes else drawing, colours, marks)
 
 

@@ -184,4 +184,8 @@ def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
 @lru_cache(maxsize=128)
 def layout(text: str, time_limit_s: float = TIME_LIMIT_S) -> Layout:
     """Where boxes and lines go, for a question of `layout_text`; kept for a repeated one."""
-    return read_layout(render(text, "json0", time_limit_s=time_limit_s).decode("utf-8"))
+    try:
+        found = render(text, "json0", time_limit_s=time_limit_s)
+    except subprocess.CalledProcessError:  # some curves are too much for Graphviz: straight lines are not
+        found = render(text.replace("{", "{ splines=line", 1), "json0", time_limit_s=time_limit_s)
+    return read_layout(found.decode("utf-8"))

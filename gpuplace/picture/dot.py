@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gpuplace.picture.colouring import Category
 from gpuplace.picture.drawing import Cluster, Drawing
+from gpuplace.picture.outline import outline
 from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
@@ -33,6 +34,7 @@ from gpuplace.picture.sheet import (
     role_colour,
     sheet_of,
 )
+from gpuplace.picture.strips import ranks
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
@@ -122,7 +124,7 @@ def dot_text(
     for face in sheet.faces:
         inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
     _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
-    lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
+    lines += (f"  {text}" for text in edge_texts(sheet.drawing, [_link(wire, theme) for wire in sheet.wires]))
     lines += (f"  {src} -> {dst} [style=invis weight=0]" for src, dst in row_constraints(sheet.drawing))
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -231,7 +233,29 @@ def cluster_tip(cluster: Cluster) -> str:
     return words("scope_tip", scope=cluster.path, nodes=counted(cluster.nodes, "node"))
 
 
+def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
+    """Return the lines of a drawing in Graphviz's language; what stands above is named first.
+
+    Args:
+        drawing: what is drawn.
+        attributes: what each line looks like.
+    """
+    rank = ranks((box.id for box in drawing.boxes), (pair for link in drawing.links for pair in link.below))
+    towers = {f"s{scope}" for scope in outline(drawing.view).towers}
+    found = []
+    for link, told in zip(drawing.links, attributes, strict=True):
+        order = link.rank or rank[link.dst] - rank[link.src]
+        upper, lower = (link.src, link.dst) if order >= 0 else (link.dst, link.src)
+        more = "" if order >= 0 else "dir=back"
+        if not link.rank:  # moves few boxes, and no tower
+            more += " minlen=0 weight=0" if {upper, lower} <= towers else " weight=0"
+        told = " ".join(filter(None, (told, more.strip())))
+        found.append(f"{upper} -> {lower} [{told}]" if told else f"{upper} -> {lower}")
+    return found
+
+
 def _link(wire: Wire, theme: Theme) -> str:
+    """What a line looks like."""
     attributes = [f"penwidth={wire.pen:.1f}"]
     classes = [wire.kind] if wire.kind != "tensor" else []
     colour = ""
@@ -244,7 +268,7 @@ def _link(wire: Wire, theme: Theme) -> str:
         attributes.append(f'style=dashed fontcolor="{theme.copy}" label=<{label}>')
         colour = theme.copy
     elif wire.kind == "control":
-        attributes.append("style=dotted arrowhead=empty")
+        attributes.append("style=dotted arrowhead=empty arrowtail=empty")
     if wire.on_path:
         classes.append("path")
         colour = theme.path
@@ -257,7 +281,7 @@ def _link(wire: Wire, theme: Theme) -> str:
     if wire.is_dim and not colour:
         attributes.append(f'color="{theme.edge}"')
     text = " ".join(attributes)
-    return f"{wire.link.src} -> {wire.link.dst} [{dimmed(text, theme) if wire.is_dim else text}]"
+    return dimmed(text, theme) if wire.is_dim else text
 
 
 def _swatch(category: Category, theme: Theme, patterns: bool) -> str:

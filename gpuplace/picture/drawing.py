@@ -117,6 +117,14 @@ class Link:
     """The tensor, where there is exactly one."""
     name: str
     """``a:0 → MatMul`` for one edge, counts for several."""
+    rank: int
+    """1 where its end stands below its start, -1 where it stands above (against the flow), 0 where either may be."""
+
+    @property
+    def below(self) -> tuple[tuple[str, str], ...]:
+        """The box that has to stand above, and the one below it; empty where either may."""
+        ends = (self.src, self.dst)
+        return () if not self.rank else (ends if self.rank > 0 else ends[::-1],)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,28 +376,40 @@ def links_of(
     src, dst = box_of[view.src], box_of[view.dst]
     shelf = tree.shelf_of[tree.scope_of]
     is_shown = (src != dst) & (shelf[view.src] == shelf[view.dst])
+    # Between layers the flow is forward: waiting and gradients are lines within a layer alone, but for copies.
+    is_aside = tree.is_training[view.src] | tree.is_training[view.dst] | (view.is_control & tree.has_layers)
+    cluster = np.array([box.cluster for box in boxes])
     if not backward:
-        # Between layers the flow is forward: waiting and gradients are lines within a layer alone, but for copies.
         is_layer = np.array([box.kind == "scope" and tree.is_layer[tree.index[box.name]] for box in boxes])
-        is_aside = (
-            tree.is_training[view.src] | tree.is_training[view.dst] | (view.is_control & tree.has_layers)
-        )
-        cluster = np.array([box.cluster for box in boxes])
         is_inside = (cluster[src] == cluster[dst]) & ~(is_layer[src] & is_layer[dst]) & (cluster[src] != ROOT)
         is_shown &= ~is_aside | view.is_copy | is_inside
     between = np.flatnonzero(is_shown)
+    is_training = np.bincount(box_of[~tree.is_training], minlength=count) == 0
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
-    return [
-        link_of(
-            view, boxes[code // count].id, boxes[code % count].id, between[order[starts[k] : starts[k + 1]]]
+
+    def rank(start: int, end: int, edges: np.ndarray) -> int:
+        """See `Link.rank`: gradients and updates stand below their layers, in one scope or at the top."""
+        if not is_aside[edges].all():
+            return 1
+        trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]
+        at_top = any(
+            trains and cluster[box] == ROOT for trains, box in zip(trained, (start, end), strict=True)
         )
-        for k, code in enumerate(codes.tolist())
-    ]
+        if not any(trained) or not (is_near or at_top):
+            return 0
+        return -1 if trained == (True, False) else 1
+
+    links = []
+    for k, code in enumerate(codes.tolist()):
+        edges = between[order[starts[k] : starts[k + 1]]]
+        start, end = code // count, code % count
+        links.append(link_of(view, boxes[start].id, boxes[end].id, edges, rank(start, end, edges)))
+    return links
 
 
-def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
+def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray, rank: int = 1) -> Link:
     """What some edges are as one line, from the box of one id to that of another."""
     controls = int(view.is_control[edges].sum())
     sent = view.copies_along(edges)
@@ -411,4 +431,5 @@ def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
         size=sizes_text(view, sent) if sent else "",
         tensor=view.tensor_of(*only) if only is not None else None,
         name=name,
+        rank=rank,
     )

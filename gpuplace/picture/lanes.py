@@ -124,6 +124,7 @@ def scene(sheet: Sheet, placement: Any) -> dict[str, Any]:
             {
                 "src": wire.link.src,
                 "dst": wire.link.dst,
+                "rank": wire.link.rank,
                 "look": {
                     "kind": "" if wire.kind == "tensor" else wire.kind,
                     "label": labels.get((wire.link.src, wire.link.dst), []),
@@ -201,7 +202,7 @@ def lanes_size(sheet: Sheet, canvas: tuple[float, float]) -> tuple[float, float]
         Width and height in points.
     """
     drawing = sheet.drawing
-    pairs = [(link.src, link.dst) for link in drawing.links]
+    pairs = [pair for link in drawing.links for pair in link.below]
     rank = ranks((box.id for box in drawing.boxes), pairs)
     order = sorted(drawing.boxes, key=lambda box: (box.id in drawing.shelved, rank[box.id]))
     count: dict[str, int] = {}

@@ -18,7 +18,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
+from gpuplace.picture.dot import FONT, LIMITS, checked_direction, edge_texts, escape
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import Sheet
@@ -108,8 +108,11 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         _scope(lines, ROOT, clusters, inside, strip, "  ")
         if wrapped.count > 1:
             lines.append("  }")
-    links = ((link.src, link.dst) for link in drawing.links)
-    lines += [f"  {src} -> {dst}" for src, dst in links if strip_of.get(src) == strip_of.get(dst)]
+    lines += [
+        f"  {text}"
+        for link, text in zip(drawing.links, edge_texts(drawing, [""] * len(drawing.links)), strict=True)
+        if strip_of.get(link.src) == strip_of.get(link.dst)
+    ]
     constraints = (*row_constraints(drawing), *wrapped.rows)
     lines += [
         f"  {src} -> {dst} [style=invis weight=0]"
@@ -174,11 +177,14 @@ def read_layout(text: str) -> Layout:
         for part in edge["pos"].split():
             *kind, x_text, y_text = part.split(",")  # "e,x,y" is the arrow's end, "s,x,y" its start
             place = (float(x_text), height - float(y_text))
-            if kind == ["e"]:
+            if kind:
                 tip = place
-            elif not kind:
+            else:
                 points.append(place)
         if edge.get("style") == "invis":
             continue
-        routes[names[edge["tail"]], names[edge["head"]]] = Route(tuple(points), tip or points[-1])
+        ends = names[edge["tail"]], names[edge["head"]]
+        if edge.get("dir") == "back":
+            ends, points = ends[::-1], points[::-1]
+        routes[ends] = Route(tuple(points), tip or points[-1])
     return Layout(width, height, boxes, clusters, routes)

@@ -146,6 +146,13 @@ class Sheet:
     ``"trace"``, ``"moved"`` or ``"plain"``."""
     marks: Marks = field(default=NO_MARKS, repr=False)
 
+    @property
+    def backward(self) -> str:
+        """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` where nothing is trained."""
+        if not outline(self.drawing.view).strip.any():
+            return ""
+        return "on" if self.drawing.backward else "off"
+
 
 def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
     """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
@@ -518,7 +525,9 @@ def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
         notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
         notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
-    if outline(drawing.view).is_training.any():
+    if drawing.backward:
+        notes.append(("plain", words("note_backward")))
+    if outline(drawing.view).strip.any():
         notes.append(("plain", words("note_strips", strips=", ".join(STRIPS))))
     if drawing.nodes > len(drawing.boxes):
         boxes = counted(len(drawing.boxes), "box", "boxes")

@@ -82,7 +82,7 @@ def strips(
         canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - rank_gap)
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
     above = row_constraints(drawing)
-    pairs = [(link.src, link.dst) for link in drawing.links] + above
+    pairs = [pair for link in drawing.links for pair in link.below] + above
     rank_of = ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}
     for box, rank in rank_of.items():

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import subprocess
 import sysconfig
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -16,6 +17,7 @@ from gpuplace.tables.html import both_themes
 from gpuplace.tables.text import placement_text
 from gpuplace.why.diff import PlacementDiff
 from tests.jupyter.programs import layered, towers
+from tests.placer.corpus_files import folder
 from tests.tables.views import training
 
 PURE = Path(sysconfig.get_path("scripts")) / "graphviz-pure"
@@ -213,3 +215,28 @@ def test_time_of_a_measured_step():
     picture = tf.place(graph).picture(colour="time", run_metadata=metadata, critical_path=True)
     assert "time in the measured step" in picture.svg
     assert "the longest chain by measured time" in picture.svg
+
+
+def test_gradients_are_drawn_on_request(program):
+    trained = tf.place(folder("corpus", "1.15") / "trained_ref_adam.pb", "4x Tesla K20m")
+    flow, all_lines = trained.picture(), trained.picture(backward=True)
+    shown = {(link.src, link.dst) for link in flow.drawing.links}
+    assert shown < {(link.src, link.dst) for link in all_lines.drawing.links}
+    assert flow.drawing.boxes == all_lines.drawing.boxes
+    assert flow.svg.count('class="edge') == len(shown) < all_lines.svg.count('class="edge')
+    assert "lines of gradients and updates are drawn too" in all_lines.text
+
+
+def test_curves_that_graphviz_cannot_draw_are_straight(monkeypatch):
+    asked = []
+
+    def run(program, arguments, text, limit):
+        asked.append(text)
+        if "splines=line" not in text:
+            raise subprocess.CalledProcessError(1, program, stderr=b"Error: lost n209 s44 edge")
+        return real(program, arguments, text, limit)
+
+    real = render._run
+    monkeypatch.setattr(render, "_run", run)
+    found = render.layout("digraph { a -> b }")
+    assert len(asked) == 2 and set(found.boxes) == {"a", "b"} and set(found.routes) == {("a", "b")}

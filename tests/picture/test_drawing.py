@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpuplace as tf
 from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, draw
 from gpuplace.picture.outline import outline
-from gpuplace.tables.placement_view import PlacementView
+from gpuplace.tables.placement_view import PlacementView, view_of
+from tests.placer.corpus_files import folder
 from tests.tables.views import LOCAL, MACHINE, towers, training
 
 
@@ -151,3 +153,23 @@ def test_large_graphs_open_folded(layers):
     drawing = draw(view)
     assert len(drawing.boxes) <= 60
     assert len(draw(view, drawing.opened).boxes) == len(drawing.boxes)
+
+
+def test_lines_of_gradients_are_drawn_on_request_and_lead_downwards_to_what_averages_them():
+    path = folder("corpus", "1.15") / "towers_4.pb"
+    view = view_of(tf.place(path, "4x Tesla K20m"))
+    shown, more = draw(view, []), draw(view, [], backward=True)
+    assert shown.boxes == more.boxes and not shown.backward and more.backward
+    ends = [{(link.src, link.dst): link.rank for link in drawing.links} for drawing in (shown, more)]
+    assert ends[0] == ends[1]  # all of these lines are copies
+    named = {box.label: box.id for box in shown.boxes}
+    tower, shared, averaging = (named[name] for name in ("net_1", "shared variables", "gradient averaging"))
+    assert ends[0][shared, tower] == ends[0][tower, averaging] == 1
+    assert ends[0][averaging, shared] == -1
+    assert next(link for link in shown.links if link.rank < 0).below == ((shared, averaging),)
+    view = view_of(tf.place(folder("corpus", "1.15") / "trained_ref_adam.pb", "4x Tesla K20m"))
+    flow, all_lines = (
+        {(link.src, link.dst) for link in draw(view, [], backward=backward).links}
+        for backward in (False, True)
+    )
+    assert flow < all_lines

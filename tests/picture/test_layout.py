@@ -25,6 +25,14 @@ def test_places_count_downwards():
     assert route.tip == (150, 80)
 
 
+def test_a_line_against_the_flow_is_read_from_its_start():
+    layout = read_layout(
+        ANSWER.replace('"head": 2, "pos": "s,50,50 e,150,20', '"head": 2, "dir": "back", "pos": "s,50,50')
+    )
+    route = layout.routes["n1", "n0"]
+    assert route.points == ((148, 78), (90, 70), (70, 60), (50, 50)) and route.tip == (50, 50)
+
+
 def test_an_empty_picture():
     layout = read_layout('{"bb": "0,0,0,0"}')
     assert (layout.boxes, layout.clusters, layout.routes) == ({}, {}, {})

@@ -11,6 +11,7 @@
     print(explorer.reason)
     explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
     explorer.view = "devices"                    # a lane for each device
+    explorer.backward = True                     # lines of gradients and updates too
     explorer.compare(release="2.21")
     explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
     explorer.feeds = {"images": (64, 224, 224, 3)}; explorer.estimate  # what a step costs; also fetches
@@ -90,6 +91,9 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
     colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
     view = traitlets.Enum(LOOKS, "graph", help="The picture: the graph, or a lane for each of the devices.")
+    backward = traitlets.Bool(
+        False, help="Whether lines of gradients and updates are drawn between layers too."
+    )
     tab = traitlets.Enum(TABS, "Table", help="The view in front.")
     reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
     error = traitlets.Unicode(
@@ -192,7 +196,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._views.show_tab()
         if self.colour not in self.colours:
             self.colour = "assigned"
-        self._views.show_picture(self.opened, self.colour, self.view)
+        self._views.show_picture(self.opened, self.colour, self.view, self.backward)
         self._show_fields()
         self._show_light()
 
@@ -248,6 +252,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             colour=colour,
             against=self._comparison.before,
             run_metadata=stats,
+            backward=self.backward,
             **self._as_marks(),
         )
         picture = drawn._repr_mimebundle_()
@@ -377,6 +382,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         selected = look.get("selected", self.selected)
         if view is not None and (selected in view.index or selected in scopes or not selected):
             self.selected = selected
+        self.backward = look.get("backward", self.backward) is True
         for name, known in (("colour", self.colours), ("light", self.lights), ("tab", TABS), ("view", LOOKS)):
             if look.get(name) in known:
                 setattr(self, name, look[name])
@@ -403,7 +409,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             if self.colour not in self.colours:
                 self.colour = "assigned"
             self._show_fields()
-            self._views.show_picture(self.opened, self.colour, self.view)
+            self._views.show_picture(self.opened, self.colour, self.view, self.backward)
             self._views.fill()
             self._views.show_tab()
             self._show_selection()
@@ -506,13 +512,13 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             raise ValueError(f"Unknown colouring {proposal.value!r}: choose one of {', '.join(self.colours)}")
         return proposal.value
 
-    @traitlets.observe("opened", "colour", "view")
+    @traitlets.observe("opened", "colour", "view", "backward")
     def _look_changed(self, change: Any) -> None:
         if self._settling:
             return
         with self._what_if.lock:
             self._show_fields()
-            self._views.show_picture(self.opened, self.colour, self.view)
+            self._views.show_picture(self.opened, self.colour, self.view, self.backward)
             self._show_selection()
 
     @traitlets.validate("selected")
@@ -553,6 +559,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                         self._open(calls[0].function, name)
                 case {"type": "view", "name": str(name)} if name in LOOKS:
                     self.view = name
+                case {"type": "backward", "on": bool(on)}:
+                    self.backward = on
                 case {"type": "fold", "how": "all"}:
                     self.opened = ()
                 case {"type": "fold", "how": "auto"}:
@@ -601,7 +609,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         canvas = (float(min(max(width, 300), 4000)), float(min(max(height, 300), 4000)))
         if canvas != self._views.canvas:
             self._views.canvas = canvas
-            self._views.show_picture(self.opened, self.colour, self.view)
+            self._views.show_picture(self.opened, self.colour, self.view, self.backward)
             self._show_selection()
 
     def _act(self, action: str) -> None:
@@ -704,7 +712,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             view = view_of(self.placement)
             if self.selected not in view.index and outline(view).position(self.selected) is None:
                 self.selected = ""
-        self._views.show_picture(self.opened, self.colour, self.view)
+        self._views.show_picture(self.opened, self.colour, self.view, self.backward)
         self._views.fill()
         self._views.show_tab()
         self._show_selection()

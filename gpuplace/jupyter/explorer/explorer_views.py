@@ -132,8 +132,15 @@ class Views:
 
     # ------------------------------------------------------------------------------------------------------- picture
 
-    def show_picture(self, opened: Any, colour: str, view: str) -> None:
-        """Draws the placement with some scopes open and some colouring, as one of `LOOKS`."""
+    def show_picture(self, opened: Any, colour: str, view: str, backward: bool) -> None:
+        """Draws the placement with some scopes open and some colouring, as one of `LOOKS`.
+
+        Args:
+            opened: open name scopes; None for as many as fit.
+            colour: what colours mean, one of `colours`.
+            view: one of `LOOKS`.
+            backward: whether lines of gradients and updates are drawn between layers too.
+        """
         placement, graph = self.what_if.placement, self.graph
         if placement is None:
             self.drawing = self.drawn = None
@@ -151,6 +158,7 @@ class Views:
             run_metadata=stats,
             canvas=self.canvas,
             lanes=is_by_device,
+            backward=backward,
         )
         self.drawn = sheet.drawing
         self.drawing = sheet.drawing.whole or sheet.drawing
@@ -160,6 +168,7 @@ class Views:
             graph.summary = f"Placement graph. {summary_text(placement)}"
             graph.stale = self.what_if.is_stale
             graph.view = view
+            graph.backward = sheet.backward
             graph.scene = scene(sheet, placement) if is_by_device else {}
             if is_by_device:
                 graph.svg = ""

@@ -28,7 +28,7 @@ from gpuplace.tables.text import shortened
 
 __all__ = ["LOOK", "Parts", "parsed", "parts_text", "read_parts"]
 
-LOOK = ("opened", "view", "colour", "light", "selected", "tab")
+LOOK = ("opened", "view", "backward", "colour", "light", "selected", "tab")
 """What of an explorer is its look."""
 _KIND = "explorer"
 _NAMES = tuple(item.name for item in fields(Settings) if item.compare)

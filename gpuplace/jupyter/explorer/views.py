@@ -21,8 +21,9 @@ class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
-    ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``light`` with ``what`` or ``only``,
-    ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and ``height``.
+    ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``backward`` with ``on``,
+    ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and
+    ``height``.
     """
 
     _esm = widget_module("gpuplace/widgets/graph_view.js")
@@ -33,6 +34,8 @@ class GraphView(anywidget.AnyWidget):
     """The picture by device, which the page draws; see `gpuplace.picture.lanes.scene`."""
     view = traitlets.Unicode("graph").tag(sync=True)
     """``"graph"`` or ``"devices"``."""
+    backward = traitlets.Unicode("").tag(sync=True)
+    """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` where nothing is trained."""
     notice = traitlets.Unicode("").tag(sync=True)
     """Shown where there is no picture."""
     summary = traitlets.Unicode("").tag(sync=True)

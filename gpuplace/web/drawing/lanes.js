@@ -1,8 +1,8 @@
 // The picture by device: a lane for each device, boxes in it from the top in the order of the graph, and the lines between
 // them in the gaps of rows and lanes, so that what is copied from device to device crosses from lane to lane.
 //
-// A scene is {lanes: [{label, texts, fill, ink, task, nodes}], boxes: [{lane, isLast, ...face}], links: [{src, dst, look}]}: faces
-// as faces.js has them, looks as wires.js. A box's lane is its number; `isLast` are boxes that stand below all others.
+// A scene is {lanes: [{label, texts, fill, ink, task, nodes}], boxes: [{lane, isLast, ...face}],
+// links: [{src, dst, look, rank}]}: faces as faces.js has them, looks as wires.js, ranks as layout.js. A box's lane is its number; `isLast` are boxes that stand below all others.
 
 import { faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
 import { ranks } from "gpuplace/drawing/ranks.js";
@@ -33,7 +33,7 @@ export function lanesPicture(scene, { width, height }) {
   const { lanes, place } = fewLanes(scene.lanes);
   const boxes = scene.boxes.map((face) => ({ face, lane: place[face.lane], ...sizeOf(face) }));
   const at = new Map(boxes.map((box) => [box.face.id, box]));
-  const links = scene.links.map(({ src, dst, look }) => ({ a: at.get(src), b: at.get(dst), look }));
+  const links = scene.links.map(({ src, dst, look, rank }) => ({ a: at.get(src), b: at.get(dst), look, rank }));
   const order = ordered(boxes, links);
   const shapes = shapesOf(lanes.map((_, lane) => boxes.filter((box) => box.lane === lane).length));
   let best = null;
@@ -95,7 +95,10 @@ function fewLanes(lanes) {
 function ordered(boxes, links) {
   const index = new Map(boxes.map((box, i) => [box, i]));
   const next = boxes.map(() => []);
-  for (const { a, b } of links) next[index.get(a)].push(index.get(b));
+  for (const { a, b, rank } of links) {
+    const [upper, lower] = rank < 0 ? [b, a] : [a, b];
+    if (rank) next[index.get(upper)].push(index.get(lower));
+  }
   const rank = ranks(next);
   boxes.forEach((box, i) => (box.rank = box.face.isLast ? Infinity : rank[i]));
   return [...boxes].sort((a, b) => (a.rank === b.rank ? index.get(a) - index.get(b) : a.rank - b.rank));
@@ -107,7 +110,10 @@ function ordered(boxes, links) {
  */
 function rowsOf(order, links, most, together) {
   const needs = new Map(order.map((box) => [box, []]));
-  for (const { a, b } of links) if (a.rank < b.rank) needs.get(b).push(a);
+  for (const { a, b, rank } of links) {
+    const [upper, lower] = rank < 0 ? [b, a] : [a, b];
+    if (rank && upper.rank < lower.rank) needs.get(lower).push(upper);
+  }
   const ends = most.map(() => ({ row: 0, used: 0, wide: 0, widest: 0, last: null }));
   const rows = [];
   const rowOf = new Map();

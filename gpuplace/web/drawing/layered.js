@@ -199,7 +199,7 @@ function chains(strips, wires) {
   const near = (wire) => wire.upper.strip === wire.lower.strip;
   const span = (wire) => wire.lower.layer - wire.upper.layer;
   for (const wire of wires) {
-    if (near(wire) && span(wire) < 2) continue;
+    if (near(wire) && span(wire) === 1) continue;
     for (const key of [ofUpper(wire), ofLower(wire)]) fan.set(key, (fan.get(key) ?? 0) + 1);
   }
   const bends = new Map();
@@ -216,7 +216,9 @@ function chains(strips, wires) {
   for (const wire of wires) {
     const [a, b] = [ofUpper(wire), ofLower(wire)];
     const owner = (fan.get(a) ?? 0) >= (fan.get(b) ?? 0) ? a : b;
-    if (!near(wire) || span(wire) > LONGEST || (span(wire) > 1 && bends.size + span(wire) > MOST_BENDS)) {
+    if (
+      !near(wire) || span(wire) < 1 || span(wire) > LONGEST || (span(wire) > 1 && bends.size + span(wire) > MOST_BENDS)
+    ) {
       routed.push({ wire, owner });
       continue;
     }

@@ -1,7 +1,8 @@
 // Where nested boxes and the lines between them go, so that any scope can be opened where there is no kernel.
 //
 // place(root, edges, wanted) sets x, y, w, h of every item, and gives the way of every edge. An item is {id, w, h} or
-// {id, items: [...], label}, a frame around items; edges are [source id, target id]. Every frame is laid out alone, as
+// {id, items: [...], label}, a frame around items; edges are [source id, target id, rank], where rank is 1 if the target
+// stands below the source, -1 if it stands above, and 0 if either may be. Every frame is laid out alone, as
 // parts that lines connect (layered.js) packed beside each other, and is one box for the frame around it. An edge from
 // inside a frame leaves it by a port, a place on its upper or lower edge, and enters another by one: it passes every
 // frame on its way and no box. Its way is a list of points, {id, x, y}; where edges go the same way the ids are the same,
@@ -23,7 +24,7 @@ const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
 /**
  * @param root the outermost frame.
- * @param edges `[source id, target id]`.
+ * @param edges `[source id, target id, rank]`.
  * @param wanted width and height to fill; `before`, what the last call gave, and `named(id)`, what stood for an item then.
  * @returns `{routes, places, shapes}`: a list of points for every edge (empty within one item), the place of every
  *   item's middle in its frame, and the shapes of frames.
@@ -40,8 +41,13 @@ export function place(root, edges, { width = 1200, height = 700, before = null, 
     if (item.items) Object.assign(item, { pairs: new Map(), ports: new Map(), wires: new Map() });
   };
   index(root);
-  const paths = edges.map(([src, dst]) => pathOf(above, byId, src, dst));
-  for (const path of paths) if (path) path.frame.pairs.set(`${path.a.id}\n${path.b.id}`, path);
+  const paths = edges.map(([src, dst, rank]) => pathOf(above, byId, src, dst, rank));
+  for (const path of paths) {
+    if (!path) continue;
+    const key = `${path.a.id}\n${path.b.id}`;
+    const known = path.frame.pairs.get(key);
+    if (!known || Math.abs(known.rank) < Math.abs(path.rank)) path.frame.pairs.set(key, path);
+  }
   for (const item of byId.values()) if (item.items) rankItems(item);
   for (const path of paths) if (path) choosePorts(path);
   const routes = paths.map((path) => (path ? wiresOf(path) : []));
@@ -67,7 +73,7 @@ function pointsOf({ frame, wire, isUp }) {
 }
 
 /** The way of an edge through frames: out of `out`, from a to b in the common frame, and into `into`. */
-function pathOf(above, byId, src, dst) {
+function pathOf(above, byId, src, dst, rank) {
   const up = (id) => {
     const found = [byId.get(id)];
     for (let frame = above.get(id); frame; frame = above.get(frame.id)) found.push(frame);
@@ -77,13 +83,16 @@ function pathOf(above, byId, src, dst) {
   let depth = 0;
   while (depth < a.length && depth < b.length && a[depth] === b[depth]) depth += 1;
   if (depth >= a.length || depth >= b.length) return null;
-  return { frame: a[depth - 1], a: a[depth], b: b[depth], out: a.slice(depth).reverse(), into: b.slice(depth) };
+  return { frame: a[depth - 1], a: a[depth], b: b[depth], out: a.slice(depth).reverse(), into: b.slice(depth), rank };
 }
 
 function rankItems(frame) {
   const position = new Map(frame.items.map((item, i) => [item.id, i]));
   const next = frame.items.map(() => []);
-  for (const { a, b } of frame.pairs.values()) next[position.get(a.id)].push(position.get(b.id));
+  for (const { a, b, rank } of frame.pairs.values()) {
+    const [upper, lower] = rank < 0 ? [b, a] : [a, b];
+    if (rank) next[position.get(upper.id)].push(position.get(lower.id));
+  }
   const rank = ranks(next);
   frame.items.forEach((item, i) => (item.rank = rank[i]));
 }

@@ -15,6 +15,7 @@ import {
   S,
   shelfOf,
   stripOf,
+  trains,
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
@@ -26,7 +27,7 @@ const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALI
  * and what is known of its nodes: how many, on which devices (`[device, nodes]`), what they ask for, and what went wrong.
  *
  * @typedef {{kind: string, id: string, key: string, scopes: number[], nodes: number[], parent: number, rest?: boolean,
- *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][], strips?: number[][][]}} Box
+ *   count?: number, trains?: boolean, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][], strips?: number[][][]}} Box
  */
 
 /**
@@ -113,11 +114,12 @@ export function boxesOf(opened, unbundled, before = []) {
   const slots = DATA.devices.length;
   const shares = boxes.map(() => new Int32Array(slots));
   const strips = boxes.map(() => [0, 1, 2].map(() => new Int32Array(slots)));
-  for (const box of boxes) Object.assign(box, { unmet: 0, guilty: 0, count: 0, requests: new Set() });
+  for (const box of boxes) Object.assign(box, { unmet: 0, guilty: 0, count: 0, trains: true, requests: new Set() });
   for (let n = 0; n < COUNT; n += 1) {
     if (boxOf[n] < 0) boxOf[n] = ofScope[shown[N.scope[n]]];
     const box = boxes[boxOf[n]];
     box.count += 1;
+    box.trains &&= trains(n);
     const device = N.device[n] < 0 ? slots - 1 : N.device[n];
     shares[boxOf[n]][device] += 1;
     strips[boxOf[n]][stripOf(n)][device] += 1;
@@ -137,27 +139,48 @@ const isLayer = (box) => box.kind === "scope" && layers.has(box.scopes[0]);
 /** Whether two boxes lie in one layer. */
 const isWithin = (a, b) => a.parent === b.parent && a.parent > 0 && !(isLayer(a) && isLayer(b));
 
-/** Edges between boxes, those of one pair together. */
-export function linksOf(boxes, boxOf) {
+/**
+ * 1 where the end of a line stands below its start, -1 where it stands above, 0 where either may be: gradients and updates
+ * stand below their layers, in one scope or at the top.
+ */
+function rankOf(a, b, isFlow) {
+  if (isFlow) return 1;
+  const isAtTop = (a.trains && !a.parent) || (b.trains && !b.parent);
+  if (!(a.trains || b.trains) || !(a.parent === b.parent || isAtTop)) return 0;
+  return a.trains && !b.trains ? -1 : 1;
+}
+
+/**
+ * Edges between boxes, those of one pair together.
+ *
+ * @param backward whether lines of gradients and updates are drawn between the layers of a model, too.
+ */
+export function linksOf(boxes, boxOf, backward) {
   const found = new Map();
   for (let e = 0; e < E.src.length; e += 1) {
     const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
     if (a === b || shelfOf[N.scope[E.src[e]]] !== shelfOf[N.scope[E.dst[e]]]) continue;
-    if (isAside(e) && !copyAt.has(e) && !isWithin(boxes[a], boxes[b])) continue;
+    const isFlow = !isAside(e);
+    if (!isFlow && !backward && !copyAt.has(e) && !isWithin(boxes[a], boxes[b])) continue;
     const key = a * boxes.length + b;
     let link = found.get(key);
     if (!link) {
       found.set(
         key,
-        link = { src: boxes[a].id, dst: boxes[b].id, tensors: 0, controls: 0, sent: new Set(), edges: [] },
+        link = { src: boxes[a].id, dst: boxes[b].id, tensors: 0, controls: 0, sent: new Set(), edges: [], isFlow },
       );
     }
+    link.isFlow ||= isFlow;
     if (E.output[e] < 0) link.controls += 1;
     else link.tensors += 1;
     if (copyAt.has(e)) link.sent.add(copyAt.get(e));
     if (link.edges.length < 2) link.edges.push(e);
   }
-  return [...found.values()];
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  return [...found.values()].map((link) => ({
+    ...link,
+    rank: rankOf(byId.get(link.src), byId.get(link.dst), link.isFlow),
+  }));
 }
 
 /** What several lines carry, as one line. */

@@ -22,6 +22,9 @@ export const isModel = layers.size > 0;
 export const stripOf = (n) => Number(N.strip[n] ?? 0);
 /** Gradients, what averages and clips them, updates and bookkeeping. */
 const aside = new Set(N.aside);
+export const trains = (n) => aside.has(n);
+/** Whether there are gradients or updates. */
+export const isTraining = N.strip.length > 0;
 /** Whether an edge is outside the flow between layers. */
 export const isAside = (e) => isModel && (E.output[e] < 0 || aside.has(E.src[e]) || aside.has(E.dst[e]));
 /** A text for each scope that no other has. */

@@ -78,7 +78,7 @@ function labelledByLane(links, byId) {
       const look = linkLook(link);
       const own = label && isFirst && look.kind === "copy";
       if (own) isFirst = false;
-      return { src: link.src, dst: link.dst, look: { ...look, label: own ? [label] : [] } };
+      return { src: link.src, dst: link.dst, rank: link.rank, look: { ...look, label: own ? [label] : [] } };
     });
   });
 }
@@ -89,7 +89,7 @@ export function lanesDrawing(opened, unbundled, wanted) {
   const { boxes, boxOf } = sharesOf(whole);
   const devices = DATA.devices.map((_, d) => d).filter((d) => DATA.devices[d].nodes || DATA.devices[d].name);
   const lane = new Map(devices.map((device, i) => [device, i]));
-  const links = labelledByLane(linksOf(boxes, boxOf), new Map(boxes.map((box) => [box.id, box])));
+  const links = labelledByLane(linksOf(boxes, boxOf, wanted.backward), new Map(boxes.map((box) => [box.id, box])));
   const faces = boxes.map((box) => ({ ...laneFaceOf(box), lane: lane.get(box.lane) }));
   const { svg, w, h } = lanesPicture({ lanes: devices.map(laneLook), boxes: faces, links }, wanted);
   const byId = new Map(whole.boxes.map((box) => [box.id, box]));

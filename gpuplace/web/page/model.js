@@ -2,7 +2,20 @@
 
 import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
-import { callsOf, children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
+import {
+  callsOf,
+  children,
+  COUNT,
+  DATA,
+  direct,
+  guilty,
+  isTraining,
+  N,
+  nameOf,
+  nodeAt,
+  S,
+  unmet,
+} from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { hasBody, open, trail } from "gpuplace/page/data.js";
 import { lanesDrawing } from "gpuplace/page/lanes.js";
@@ -44,6 +57,7 @@ export class Model {
     this.light = "";
     this.state.lights = lightChoices();
     this.state.view = "graph";
+    this.state.backward = isTraining ? "off" : "";
     this.start = new Set();
     this.room = canvasSize();
     this.telling = 0;
@@ -104,7 +118,7 @@ export class Model {
   }
 
   draw(opened, wanted) {
-    return DRAWN[this.state.view](opened, this.unbundled, wanted);
+    return DRAWN[this.state.view](opened, this.unbundled, { ...wanted, backward: this.state.backward === "on" });
   }
 
   /** Shows the graph or its lanes: what was opened stays open, and what opens by itself is what the other has room for. */
@@ -115,6 +129,13 @@ export class Model {
     this.set({ view });
     if (isFirst) this.begin(this.room);
     else this.paint();
+  }
+
+  /** Shows the lines of gradients and updates too, or hides them. */
+  showBackward(isOn) {
+    if (!isTraining) return;
+    this.set({ backward: isOn ? "on" : "off" });
+    this.paint(this.drawn.boxes);
   }
 
   /** Draws what is open; `stay` are boxes that are not to go. */
@@ -133,7 +154,8 @@ export class Model {
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", words("note_unmet", { requests: counted(unmet.size, "request") })]);
     if (guilty.size) notes.push(["alarm", words("note_guilty", { nodes: counted(guilty.size, "node") })]);
-    if (N.aside.length) notes.push(["plain", words("note_strips", { strips: STRIPS.join(", ") })]);
+    if (this.state.backward === "on") notes.push(["plain", words("note_backward")]);
+    if (isTraining) notes.push(["plain", words("note_strips", { strips: STRIPS.join(", ") })]);
     if (COUNT > boxes) {
       notes.push([
         "plain",
@@ -249,6 +271,8 @@ export class Model {
       if (sameSet(this.opened, this.start)) this.begin(message);
     } else if (message.type === "view") {
       this.look(message.name);
+    } else if (message.type === "backward") {
+      this.showBackward(message.on);
     } else if (message.type === "toggle") {
       this.toggle(message.id);
     } else if (message.type === "open") {

@@ -69,7 +69,8 @@ function firstIn(scope) {
  * The picture for the open scopes and bundles, and what is where in it. What it looks like, `svg()`, is only written
  * when it is asked for: many are tried for their size alone.
  *
- * @param wanted what `place` takes: the size to fill, and the drawing before; `stay`, boxes that are not to go.
+ * @param wanted what `place` takes: the size to fill, and the drawing before; `stay`, boxes that are not to go; `backward`,
+ *   as of `linksOf`.
  */
 export function drawing(opened, unbundled, wanted) {
   const { boxes, boxOf, open } = boxesOf(opened, unbundled, wanted.stay);
@@ -89,8 +90,8 @@ export function drawing(opened, unbundled, wanted) {
   const root = frames.get(0);
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);
-  const links = linksOf(boxes, boxOf);
-  const placed = place(root, links.map((link) => [link.src, link.dst]), wanted);
+  const links = linksOf(boxes, boxOf, wanted.backward);
+  const placed = place(root, links.map((link) => [link.src, link.dst, link.rank]), wanted);
   const [w, h] = [Math.max(root.w, 80), Math.max(root.h, 60)];
   const svg = once(() => {
     const parts = [];

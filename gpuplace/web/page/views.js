@@ -20,6 +20,7 @@ export function viewOf(model) {
     opened: [...model.opened].map((s) => keys[s]),
     bundles: [...model.unbundled],
     by: model.get("view"),
+    backward: model.get("backward") === "on",
     colour: model.get("colour"),
     light: model.light,
   };
@@ -31,6 +32,7 @@ export function showView(model, view) {
     throw new TypeError('this is no saved view, which begins with {"gpuplace": "page"');
   }
   model.look(view.by);
+  model.showBackward(view.backward === true);
   const list = (value) => (Array.isArray(value) ? value.map(String) : []);
   if (Array.isArray(view.opened)) {
     model.opened = new Set(list(view.opened).filter((path) => scopeAt.get(path) > 0).map((path) => scopeAt.get(path)));
@@ -61,7 +63,8 @@ export function viewIn(text) {
 export function keepInAddress(model) {
   const view = viewOf(model);
   const start = [...model.start].map((s) => keys[s]);
-  const isFirst = view.by === "graph" && String(view.opened) === String(start) && !view.bundles.length;
+  const isFirst = view.by === "graph" && !view.backward && String(view.opened) === String(start) &&
+    !view.bundles.length;
   if (isFirst && !view.colour && !view.light && !view.box) {
     const isBare = !model.selected && !trail.length;
     const name = isBare ? `${location.pathname}${location.search}` : addressOf(trail, model.selected);

@@ -1,7 +1,7 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg or scene, view, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
+//   svg or scene, view, backward, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
-// {type: "fold", how}, {type: "view", name}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}.
+// {type: "fold", how}, {type: "view", name}, {type: "backward", on}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}.
 // A scene is what lanes.js draws. Nothing is fetched from anywhere.
 
 import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
@@ -72,6 +72,13 @@ function render({ model, el }) {
   const byDevice = button("By device", "By device: a lane for each, with what is copied between them", () => {
     model.send({ type: "view", name: model.get("view") === "devices" ? "graph" : "devices" });
   });
+  const backward = button("Show backward", "Show backward: lines of gradients and updates between layers too", () => {
+    model.send({ type: "backward", on: model.get("backward") !== "on" });
+  });
+  const showBackward = () => {
+    backward.hidden = !model.get("backward"); // nothing is trained
+    backward.setAttribute("aria-pressed", String(model.get("backward") === "on"));
+  };
   const showView = () => byDevice.setAttribute("aria-pressed", String(model.get("view") === "devices"));
   const tools = element(
     "div",
@@ -81,6 +88,7 @@ function render({ model, el }) {
     button("›", "Next match (Enter)", () => search(false)),
     found,
     byDevice,
+    backward,
     button("−", "Zoom out", () => zoom(1.25)),
     button("+", "Zoom in", () => zoom(0.8)),
     button("Fit", "Fit the whole picture", () => fit()),
@@ -666,6 +674,7 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("change:scene", draw);
   model.on("change:view", showView);
+  model.on("change:backward", showBackward);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
   model.on("change:found", showFound);
@@ -679,6 +688,7 @@ function render({ model, el }) {
   });
   draw();
   showView();
+  showBackward();
   showLegend();
   showDetail();
   return () => {

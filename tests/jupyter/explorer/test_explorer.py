@@ -469,11 +469,20 @@ def test_settings_can_be_saved_and_opened(tmp_path):
     explorer.device_count = {"GPU": 1}
     explorer.opened = ("tower_0",)
     explorer.colour, explorer.selected, explorer.tab = "type", "tower_0/x", "Copies"
-    explorer.light = "consumers"
+    explorer.light, explorer.backward = "consumers", True
     path = explorer.save_settings(tmp_path / "two.json")
     other = explore(layered(3), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True))
     other.open_settings(path)
-    for name in ("machine", "soft_placement", "visible_devices", "device_count", "opened", "colour", "light"):
+    for name in (
+        "machine",
+        "soft_placement",
+        "visible_devices",
+        "device_count",
+        "opened",
+        "colour",
+        "light",
+        "backward",
+    ):
         assert getattr(other, name) == getattr(explorer, name)
     assert (other.selected, other.tab) == ("tower_0/x", "Copies")
     assert dict(other.placement) == dict(explorer.placement)

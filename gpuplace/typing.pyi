@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import gpuplace.subject.subject
     import gpuplace.tables.dependency_trace
     import gpuplace.timelines.step_timeline
+    from gpuplace.cost.step_estimate import StepEstimate
     from gpuplace.device.device_set import DeviceSet
     from gpuplace.device.machine import Machine
     from gpuplace.device.spec import DeviceSpec
@@ -149,6 +150,7 @@ class PictureOptions(TypedDict, total=False):
     open: Iterable[str] | None
     colour: str | None
     run_metadata: RunMetadata | None
+    estimate: StepEstimate | None
     against: Any
     critical_path: bool | str
     find: str | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from gpuplace.jupyter import render
+from gpuplace.picture.box_facts import NodeCosts
 from gpuplace.picture.drawing import HARD_CAP, draw
 from gpuplace.picture.lanes import by_device, lanes_size
 from gpuplace.picture.outline import Outline, outline
@@ -24,13 +25,18 @@ _FAILURES: int = RULES["folding"]["tries"]
 """Steps that do not fit after which no more are tried."""
 _FEW: int = RULES["folding"]["few"]
 """Boxes that are little to see."""
-_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool], tuple[str, ...]]] = (
+_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool, bool], tuple[str, ...]]] = (
     WeakKeyDictionary()
 )
 
 
 def first_view(
-    view: PlacementView, canvas: tuple[float, float], most: int, *, lanes: bool = False
+    view: PlacementView,
+    canvas: tuple[float, float],
+    most: int,
+    *,
+    lanes: bool = False,
+    costs: NodeCosts | None = None,
 ) -> tuple[str, ...]:
     """Paths of the scopes that are open.
 
@@ -39,17 +45,23 @@ def first_view(
         canvas: width and height in points.
         most: boxes at the most.
         lanes: whether the picture is by device.
+        costs: of a predicted step, which boxes show.
     """
     tree = outline(view)
     known = _KNOWN.setdefault(tree, {})
-    key = (*canvas, most, lanes)
+    key = (*canvas, most, lanes, costs is not None)
     if key not in known:
-        known[key] = _chosen(view, tree, canvas, most, lanes)
+        known[key] = _chosen(view, tree, canvas, most, lanes, costs)
     return known[key]
 
 
 def _chosen(
-    view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int, lanes: bool
+    view: PlacementView,
+    tree: Outline,
+    canvas: tuple[float, float],
+    most: int,
+    lanes: bool,
+    costs: NodeCosts | None,
 ) -> tuple[str, ...]:
     shown = len(draw(view, []).boxes)
 
@@ -58,10 +70,12 @@ def _chosen(
         drawing = draw(view, [tree.paths[scope] for scope in scopes])
         room = render.room_on(canvas)
         if lanes:
-            width, height = lanes_size(sheet_of(by_device(drawing)), room)
+            width, height = lanes_size(sheet_of(by_device(drawing), costs=costs), room)
         else:
             try:
-                found = render.sheet_layout(sheet_of(drawing), canvas=canvas, time_limit_s=_TIME_LIMIT_S)
+                found = render.sheet_layout(
+                    sheet_of(drawing, costs=costs), canvas=canvas, time_limit_s=_TIME_LIMIT_S
+                )
             except render.LayoutTimeout:
                 return False
             width, height = found.width, found.height

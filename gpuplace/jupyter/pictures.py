@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuplace.jupyter import render
 from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
+from gpuplace.picture.box_facts import node_costs
 from gpuplace.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.picture.dot import checked_direction, dot_text
 from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
@@ -26,6 +27,9 @@ from gpuplace.tables.palette import DARK, Theme, theme_named
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import placement_text, summary_text
 from gpuplace.writing import write_file
+
+if TYPE_CHECKING:
+    from gpuplace.cost.step_estimate import StepEstimate
 
 _ROWS = 12
 
@@ -160,6 +164,7 @@ def placement_picture(
     open: Iterable[str] | None = None,
     colour: str | None = None,
     run_metadata: Any = None,
+    estimate: StepEstimate | None = None,
     against: Any = None,
     critical_path: bool | str = False,
     find: str | None = None,
@@ -183,6 +188,8 @@ def placement_picture(
             (colocation), ``"memory"``, ``"time"`` (needs ``run_metadata``) or ``"cause"`` (the rule that settled it).
             By default the device, or what moved where ``against`` is given.
         run_metadata: ``RunMetadata`` of a step run with ``FULL_TRACE``.
+        estimate: a prediction of a step (`gpuplace.estimate`): folded boxes show their part of its kernel time, and the
+            bytes of their variables.
         against: an earlier placement: what has another device there is marked with both.
         critical_path: True marks the longest chain: by measured time where ``run_metadata`` is given, else by number of
             ops; ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"`` says by what.
@@ -201,8 +208,8 @@ def placement_picture(
         time_limit_s: seconds that the layout may take.
 
     Raises:
-        ValueError: an unknown theme, direction, colouring, trace or scope; or time is asked for without
-            ``run_metadata``.
+        ValueError: an unknown theme, direction, colouring, trace or scope; time is asked for without
+            ``run_metadata``; or the estimate is of another graph.
         KeyError: the trace is of an op that does not exist.
     """
     look = theme_named("light" if theme == "auto" else theme)
@@ -213,6 +220,7 @@ def placement_picture(
         open,
         colour=colour,
         run_metadata=run_metadata,
+        estimate=estimate,
         against=against,
         path=critical_path,
         pattern=find,
@@ -240,6 +248,7 @@ def picture_sheet(
     *,
     colour: str | None = None,
     run_metadata: Any = None,
+    estimate: StepEstimate | None = None,
     against: Any = None,
     path: bool | str = False,
     pattern: str | None = None,
@@ -263,13 +272,14 @@ def picture_sheet(
         raise ValueError(
             f"A trace needs a direction and an op: trace=({', '.join(map(repr, TRACES))}), of='name'"
         )
+    costs = None if estimate is None else node_costs(placement, estimate)
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
         tree = outline(view)
         around = {tree.paths[scope] for scope in tree.open_around(found, min(cap, HARD_CAP))} - {""}
         opened = sorted(around | set(opened or ()))
     elif opened is None:
-        opened = first_view(view, canvas, cap, lanes=lanes)
+        opened = first_view(view, canvas, cap, lanes=lanes, costs=costs)
     moves = None if against is None else compare(placement, against)
     weight = path if isinstance(path, str) else None
     marks = Marks(
@@ -284,7 +294,7 @@ def picture_sheet(
     else:
         colours = colouring(view, colour or "assigned", run_metadata=run_metadata)
     drawing = draw(view, opened, cap=cap, backward=backward)
-    return sheet_of(by_device(drawing) if lanes else drawing, colours, marks)
+    return sheet_of(by_device(drawing) if lanes else drawing, colours, marks, costs)
 
 
 def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.page.colours import colour_columns, path_columns
 from gpuplace.page.reasons import EXACT_NODES, reasons_of
+from gpuplace.picture.box_facts import node_costs
 from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
 from gpuplace.picture.outline import outline
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
@@ -50,6 +52,7 @@ def page_data(
     against_text: str = "the other placement",
     exact_nodes: int = EXACT_NODES,
     run_metadata: Any = None,
+    estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
     """Everything that the page of a placement shows.
 
@@ -61,6 +64,7 @@ def page_data(
         against_text: what the other was made with.
         exact_nodes: nodes up to which each is explained for itself.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
+        estimate: what a step costs, which folded boxes show.
 
     Raises:
         ValueError: the step holds none of the graph's nodes.
@@ -82,6 +86,7 @@ def page_data(
         "copyOf": copies["of"],
         "copyRows": copies["rows"],
         "copyText": printable(copies_text(view, view.copies)) if view.copies else "",
+        "costs": None if estimate is None else _costs(placement, estimate),
         "sources": _sources(view),
         "verdicts": _verdicts(view),
         "calls": [
@@ -193,6 +198,7 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
         "layers": [scope for scope, is_layer in enumerate(tree.is_layer) if is_layer],
         "contents": [[scope, list(map(printable, lines))] for scope, lines in tree.contents.items()],
         "towers": tree.towers,
+        "hasRoom": tree.has_room,
         "shelves": tree.shelves,
         "steps": tree.steps(MOST_OPENED),
     }
@@ -229,6 +235,16 @@ def _copies(view: PlacementView) -> dict[str, list[Any]]:
         for copy in view.copies
     ]
     return {"edges": edges.tolist(), "of": view.copy_of_edge[edges].tolist(), "rows": rows}
+
+
+def _costs(placement: Any, estimate: StepEstimate) -> dict[str, Any]:
+    """Predicted seconds of each node, and ``[node, bytes]`` of variables."""
+    costs = node_costs(placement, estimate)
+    held = np.flatnonzero(costs.variables)
+    return {
+        "seconds": [float(f"{seconds:.4g}") for seconds in costs.seconds.tolist()],
+        "variables": list(zip(held.tolist(), costs.variables[held].tolist(), strict=True)),
+    }
 
 
 def _sources(view: PlacementView) -> dict[str, Any]:

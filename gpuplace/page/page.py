@@ -73,7 +73,7 @@ def page_html(
     stats = run_metadata
     if stats is None and estimate is not None:
         stats = estimate.run_metadata()
-    data = page_data(placement, run_metadata=stats, **options)
+    data = page_data(placement, run_metadata=stats, estimate=estimate, **options)
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
     bodies = {name: page_data(body, **shared) for name, body in bodies_of(placement).items()}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)

@@ -111,6 +111,8 @@ class Link:
     """Control edges."""
     copies: int
     """Copies between devices: a tensor counts once for each device that it goes to."""
+    numbers: frozenset[int]
+    """Positions of these copies in ``view.copies``."""
     size: str
     """Size of the copies in words; ``""`` without copies."""
     tensor: TensorFact | None
@@ -428,6 +430,7 @@ def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray, rank: in
         tensors=len(data),
         controls=controls,
         copies=sum(copy.runs for copy in sent),
+        numbers=frozenset(view.copy_of_edge[edges].tolist()) - {-1},
         size=sizes_text(view, sent) if sent else "",
         tensor=view.tensor_of(*only) if only is not None else None,
         name=name,

@@ -12,6 +12,7 @@ Graphs of a few nodes, and logs, which name no edges, are drawn by their name sc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from heapq import heappop, heappush
@@ -238,8 +239,9 @@ class Outline(ScopeTree):
 
     @property
     def has_room(self) -> bool:
-        """Whether there are few towers, so that boxes may be wider than what they say."""
-        return len(self.towers) <= _FEW_TOWERS
+        """Whether few towers stand beside each other, so that boxes may be wider than what they say."""
+        beside = Counter(int(self.parent[tower]) for tower in self.towers)
+        return max(beside.values(), default=0) <= _FEW_TOWERS
 
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:

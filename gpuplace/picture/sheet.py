@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.picture.box_facts import BoxFacts, NodeCosts, box_facts, percent_text
 from gpuplace.picture.colouring import Category, Colouring, colouring
 from gpuplace.picture.drawing import Box, Drawing, Link
 from gpuplace.picture.marks import NO_MARKS, Marks
@@ -27,6 +28,8 @@ from gpuplace.picture.text_width import fitted, text_width
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import PAPER, Look, Theme, device_style
 from gpuplace.tables.placement_view import UNKNOWN
+from gpuplace.tables.scale import time_text
+from gpuplace.tables.size_text import bytes_text
 from gpuplace.tables.text import OF_UNKNOWN_SIZE, counted, shortened
 from gpuplace.web.rules import RULES, words
 
@@ -167,18 +170,23 @@ def fill_colour(look: Look | None, theme: Theme) -> str:
     return theme.background if look is None or look.fill == PAPER else look.fill
 
 
-def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = NO_MARKS) -> Sheet:
+def sheet_of(
+    drawing: Drawing,
+    colour: Colouring | None = None,
+    marks: Marks = NO_MARKS,
+    costs: NodeCosts | None = None,
+) -> Sheet:
     """What a picture of a drawing says.
 
     Args:
         drawing: what to show.
         colour: what the colours mean; the assigned device if None.
         marks: what to point out.
+        costs: what a predicted step takes, to be shown by folded boxes.
     """
     colour = colour or colouring(drawing.view, "assigned")
-    faces = _faces(drawing, colour, marks)
-    path = _path_links(drawing, marks)
-    wires = tuple(wire_of(link, (link.src, link.dst) in path) for link in drawing.links)
+    faces = _faces(drawing, colour, marks, costs)
+    wires = _wires(drawing, marks)
     if marks.trace is not None:
         faces, wires = _traced(drawing, marks.trace, faces, wires)
     return Sheet(
@@ -188,7 +196,7 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
         wires,
         f"{colour.title}: number of nodes",
         colour.categories,
-        tuple(_notes(drawing, marks)),
+        tuple(_notes(drawing, marks, costs)),
         marks,
     )
 
@@ -208,7 +216,23 @@ def legend_text(sheet: Sheet) -> str:
     return "\n".join([*lines, *(note for _, note in sheet.notes)])
 
 
-def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
+def _wires(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
+    """Folded boxes say what is copied; of lines from one op by which the same is copied one has a label."""
+    path = _path_links(drawing, marks)
+    is_op = {box.id: box.kind == "op" for box in drawing.boxes}
+    told: set[tuple[str, frozenset[int]]] = set()
+    wires = []
+    for link in drawing.links:
+        wire = wire_of(link, (link.src, link.dst) in path)
+        key = (link.src, link.numbers)
+        if key in told or not (is_op[link.src] or is_op[link.dst]):
+            wire = replace(wire, label=())
+        told.add(key)
+        wires.append(wire)
+    return tuple(wires)
+
+
+def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts | None) -> list[Face]:
     count = len(drawing.boxes)
     tree = outline(drawing.view)
     share = colour.strips(drawing.box_of, count, tree.strip)
@@ -216,6 +240,7 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
     found = _per_box(drawing, marks.found)
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
+    facts = box_facts(drawing, costs)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (found[i], moved[i], path[i])
@@ -237,8 +262,9 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
                     share[i],
                     total,
                     extra,
+                    facts[i],
                     contents,
-                    FOLDED_WIDTH if tree.has_room else FOLDED_WIDTH / 2,
+                    tree.has_room,
                 )
             )
     return faces
@@ -334,8 +360,9 @@ def _folded(
     share: np.ndarray,
     total: str | None,
     extra: tuple[int, int, int],
+    facts: BoxFacts,
     contents: Sequence[str],
-    least: float,
+    has_room: bool,
 ) -> Face:
     found, moved, path = extra
     is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
@@ -346,15 +373,28 @@ def _folded(
     bars = () if is_plain else tuple(filter(None, strips))
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
-    width = _rounded(max(least, title.width + 2 * _PAD_X))
+    first = (
+        f"{shares[0][0].label} ({shares[0][1]:,})" + (" · +9" if len(shares) > 1 else "") if shares else ""
+    )
+    least = FOLDED_WIDTH if has_room else FOLDED_WIDTH / 2
+    pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
+    width = _rounded(max(least, title.width + pad, min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)), step)
     if total is not None:
         told = words("in_all", total=total)
     else:
-        told = _share_text(box) if is_plain else _shares_text(shares, width - 2 * _PAD_X)
-    spans: list[tuple[str, str]] = [(told, "ink")]
+        told = _share_text(box) if is_plain else _shares_text(shares, width - pad)
+    unmet: tuple[tuple[str, str], ...] = ()
     if box.unmet:
-        spans.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
-    lines = [title, Line(tuple(spans)), *(Line(((text, "faint"),)) for text in contents)]
+        unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
+    # In one line with the devices, so that a switch that moves nodes leaves the layout.
+    beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
+    lines = [title, Line(((told, "ink"), *beside)), *(Line(((text, "faint"),)) for text in contents)]
+    if facts.cost_text:
+        lines.append(Line(((facts.cost_text, "ink"),)))
+    if box.share_of is None:  # lanes have labels at their lines
+        lines += (Line(((text, "copy"),)) for text in facts.copies_texts(has_room))
+    if unmet and not has_room:
+        lines.append(Line(unmet))
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:
@@ -379,8 +419,9 @@ def _folded(
         tip.append(words("coloured_by", title=colour.title, value=total))
     if box.unmet:
         tip.append(f"{counted(box.unmet, 'request')} not met")
+    tip += _facts_tip(facts)
     tip.append(words("unfold_tip"))
-    width = max(width, _rounded(max(line.width for line in lines) + 2 * _PAD_X))
+    width = max(width, _rounded(max(line.width for line in lines) + pad, step))
     return Face(
         box,
         tuple(lines),
@@ -396,6 +437,26 @@ def _folded(
         width,
         sum(line.height for line in lines) + (BAR_HEIGHT + 1) * len(bars) + 2 * _PAD_Y,
     )
+
+
+def _facts_tip(facts: BoxFacts) -> list[str]:
+    """What a box says of copies and of a predicted step, in sentences."""
+    found = []
+    if facts.cost_text:
+        found.append(
+            words(
+                "cost_tip",
+                share=percent_text(facts.share or 0.0),
+                time=time_text(1e6 * facts.seconds),
+                variables=bytes_text(facts.variables),
+            )
+        )
+    received, sent = (counted(number, "copy", "copies") for number, _ in (facts.received, facts.sent))
+    if facts.received[0]:
+        found.append(words("copies_in_tip", copies=received, size=facts.received[1]))
+    if facts.sent[0]:
+        found.append(words("copies_out_tip", copies=sent, size=facts.sent[1]))
+    return found
 
 
 def _ordered(colour: Colouring, share: np.ndarray) -> list[tuple[Category, int]]:
@@ -427,8 +488,8 @@ def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
     )
 
 
-def _rounded(width: float) -> float:
-    return math.ceil(width / _STEP) * _STEP
+def _rounded(width: float, step: float = _STEP) -> float:
+    return math.ceil(width / step) * step
 
 
 def wire_of(link: Link, on_path: bool = False) -> Wire:
@@ -503,7 +564,7 @@ def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
     return {(one, other) for one, other in zip(ids, ids[1:], strict=False) if one != other}
 
 
-def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
+def _notes(drawing: Drawing, marks: Marks, costs: NodeCosts | None) -> list[tuple[str, str]]:
     notes = []
     told: dict[str, str] = RULES["lights"]["told"]
     if drawing.copies:
@@ -525,6 +586,8 @@ def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
         notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
         notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
+    if costs is not None:
+        notes.append(("plain", words("note_costs")))
     if drawing.backward:
         notes.append(("plain", words("note_backward")))
     if outline(drawing.view).strip.any():

@@ -72,6 +72,13 @@ def tensor_bytes(placement: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return found
 
 
+def variable_bytes(placement: Any) -> np.ndarray:
+    """Return the bytes of each variable, [nodes]; 0 for other nodes, and where the size is unknown."""
+    kind, nbytes, _ = tensor_bytes(placement)
+    found: np.ndarray = np.where(kind == _VARIABLE, nbytes, 0)
+    return found
+
+
 def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     nbytes = np.zeros(len(view), dtype=np.int64)
     unknown = np.zeros(len(view), dtype=np.int64)

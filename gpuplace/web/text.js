@@ -64,6 +64,9 @@ export function sizesText(copies) {
   return sizes.reduce((first, second) => words("and", { first, second }));
 }
 
+/** A part of the whole in per cent. */
+export const percentText = (share) => share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+
 /** A time in microseconds. */
 export function timeText(us) {
   const units = RULES.units.times;

@@ -49,7 +49,7 @@ def test_a_folded_box_has_shares_in_the_same_categories():
     view = training(towers=2, layers=4, ops=3)
     sheet = sheet_of(draw(view, []), colouring(view, "type"))
     face = face_of(sheet, "tower_0")
-    assert texts(face) == ["▸ tower_0", "MatMul (16) · +2"]
+    assert texts(face) == ["▸ tower_0", "MatMul (16) · +2", "1 out"]
     looks = {category.label: category.look for category in sheet.legend}
     forward, backward = face.bars
     assert forward == ((looks["MatMul"], 4), (looks["Add"], 4), (looks["Relu"], 4))

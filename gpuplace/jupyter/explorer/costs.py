@@ -96,6 +96,12 @@ class Costs:
         return found
 
     @property
+    def known(self) -> StepEstimate | None:
+        """The step of the current settings where it was predicted already; None otherwise."""
+        state = self.what_if
+        return self._step if state.error is None and self._asked == state.settings else None
+
+    @property
     def before(self) -> float | None:
         """Seconds of the same step before the last change; None where there was none."""
         return self._before

@@ -93,6 +93,8 @@ class Views:
         self.timeline = TimelineView(on_select=on_select)
         self.is_beside = False  # whether the timeline shows the foretold step beside the measured one
         self._timed: tuple[Any, ...] = ()
+        self._look: tuple[Any, str, str, bool] | None = None  # of the picture
+        self._predicted: StepEstimate | None = None  # whose costs the picture shows
         for view in (
             self.graph,
             self.status,
@@ -142,6 +144,7 @@ class Views:
             backward: whether lines of gradients and updates are drawn between layers too.
         """
         placement, graph = self.what_if.placement, self.graph
+        self._look = (opened, colour, view, backward)
         if placement is None:
             self.drawing = self.drawn = None
             with graph.hold_sync():
@@ -150,12 +153,15 @@ class Views:
             return
         is_by_device = view == "devices"
         colour, stats = self.colouring(colour)
+        # A switch predicts the step anew only where somebody looks at what it costs.
+        self._predicted = self._foretold() if self.front == "Cost" else self.costs.known
         sheet = picture_sheet(
             placement,
             opened,
             colour=colour,
             against=self.comparison.before,
             run_metadata=stats,
+            estimate=self._predicted,
             canvas=self.canvas,
             lanes=is_by_device,
             backward=backward,
@@ -273,6 +279,7 @@ class Views:
             table.front(name == front)
         if front == "Cost":
             self.show_cost()
+            self._show_predicted()
         elif front == "Advice":
             self.show_advice()
         elif front == "Memory":
@@ -324,6 +331,12 @@ class Views:
         except (OpError, ValueError) as error:
             blocks += cost_error_blocks(error)
         self.cost.blocks = blocks
+
+    def _show_predicted(self) -> None:
+        """Draws the picture anew with what the step costs, where it does not show that yet."""
+        known = self.costs.known
+        if self._look is not None and known is not None and known is not self._predicted:
+            self.show_picture(*self._look)
 
     def show_advice(self) -> None:
         """Shows the search for a better placement, or what it found, if that is in front."""

@@ -55,7 +55,7 @@ export function lanesPicture(scene, { width, height }) {
     const parts = [
       ...layout.lanes.map(laneSvg),
       ...tasksSvg(layout.lanes),
-      wiresSvg(wires, [...boxes, ...heads]),
+      wiresSvg(wires, [...boxes, ...heads], { w, h }),
       ...boxes.map((box) => faceSvg(box.face, box)),
     ];
     return (

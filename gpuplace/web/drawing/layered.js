@@ -19,10 +19,11 @@ const MOST_BENDS = 2500;
 const LONGEST = 40; // layers that bends lead through; a longer line takes the channel
 
 /**
- * An item or a port: where it was drawn before, if it was, and where it is in the layers.
+ * An item or a port: where it was drawn before, if it was (`prior` from the left, `before` its row), and where it is in the
+ * layers.
  *
  * @typedef {{id: string, w: number, h: number, rank: number, side?: string, item?: any, prior?: number,
- *   up?: boolean, down?: boolean, strip?: number, layer?: number, cell?: any, x?: number, y?: number}} End
+ *   up?: boolean, down?: boolean, before?: number, row?: number, strip?: number, layer?: number, cell?: any, x?: number, y?: number}} End
  *
  * A line from one end down to another; `at` is how far from the middle of the end it meets it, and `stations` are the
  * places that it passes, each with its points downwards.
@@ -39,6 +40,12 @@ function rowsOf(ends, most) {
   }
   const rows = [];
   for (const [, all] of [...byRank].sort((a, b) => a[0] - b[0])) {
+    if (all.every((end) => end.before !== undefined)) { // as they were drawn before
+      const drawn = new Map();
+      for (const end of all) drawn.set(end.before, [...(drawn.get(end.before) ?? []), end]);
+      rows.push(...[...drawn].sort((a, b) => a[0] - b[0]).map(([, row]) => row));
+      continue;
+    }
     const total = all.reduce((sum, end) => sum + end.w + GAP_X, 0);
     const number = Math.ceil(total / most);
     if (number < 2 || all.some((end) => end.item?.isTower)) {
@@ -130,6 +137,7 @@ export function shapes(ends, fit) {
 /** Gives all ends their x and y, and all wires their stations; returns the size. */
 export function layered(ends, wires, { most, strips: number, stripOf = null }, isGiven) {
   const rows = rowsOf(ends, most);
+  rows.forEach((row, r) => row.forEach((end) => (end.row = r)));
   const cut = stripOf ? cutsAsBefore(rows, stripOf) : cuts(rows, wires, Math.min(number, rows.length));
   const strips = stripsOf(ends, wires, rows, [0, ...cut, rows.length]);
   const { chained, routed } = chains(strips, wires);

@@ -1,7 +1,7 @@
 // Where nested boxes and the lines between them go, so that any scope can be opened where there is no kernel.
 //
 // place(root, edges, wanted) sets x, y, w, h of every item, and gives the way of every edge. An item is {id, w, h} or
-// {id, items: [...], label}, a frame around items; edges are [source id, target id, rank], where rank is 1 if the target
+// {id, items: [...], least}, a frame around items, so wide at least; edges are [source id, target id, rank], where rank is 1 if the target
 // stands below the source, -1 if it stands above, and 0 if either may be. Every frame is laid out alone, as
 // parts that lines connect (layered.js) packed beside each other, and is one box for the frame around it. An edge from
 // inside a frame leaves it by a port, a place on its upper or lower edge, and enters another by one: it passes every
@@ -9,17 +9,17 @@
 // so that it can be drawn once.
 //
 // Shapes are chosen so that the whole fills the wanted width and height at a large scale. What was drawn before gives
-// the orders to begin with, and the shape of a frame stays while it is nearly as good as another.
+// the orders to begin with and the shapes of frames, so that what is shown stays where it was.
 
 import { GAP_X, layered, shapes } from "gpuplace/drawing/layered.js";
 import { ranks } from "gpuplace/drawing/ranks.js";
 
 const PAD = 12;
 const HEAD = 20;
+const ASIDE = 12; // of the middle of a box, lines that go both ways
 const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines share one
 const TRIED = 3; // shapes of a part that are laid out
 const PER_STRIP = 0.88;
-const STAYS = 0.5; // of the best score: a frame's former shape is kept
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
 /**
@@ -125,8 +125,9 @@ function wiresOf(path) {
   const turned = isTurned(path);
   const passed = [];
   const add = (frame, upper, upperPort, lower, lowerPort, isUp) => {
-    const key = `${upper.id}\n${upperPort?.id ?? ""}\n${lower.id}\n${lowerPort?.id ?? ""}`;
-    if (!frame.wires.has(key)) frame.wires.set(key, { upper, upperPort, lower, lowerPort, stations: [] });
+    const ends = `${upper.id}\n${upperPort?.id ?? ""}\n${lower.id}\n${lowerPort?.id ?? ""}`;
+    const key = `${ends}\n${isUp}`;
+    if (!frame.wires.has(key)) frame.wires.set(key, { upper, upperPort, lower, lowerPort, stations: [], ends, isUp });
     return { frame, wire: frame.wires.get(key), isUp };
   };
   const walk = (items, way, side, other) => {
@@ -162,15 +163,21 @@ function arrange(frame, state, depth) {
   for (const item of frame.items) if (item.items) arrange(item, state, depth + 1);
   const head = depth ? HEAD : 0;
   const wires = [...frame.wires.values()];
+  const numbers = new Map();
+  for (const { ends } of wires) numbers.set(ends, (numbers.get(ends) ?? 0) + 1);
   for (const wire of wires) {
-    wire.upperAt = wire.upperPort ? wire.upperPort.x - wire.upper.w / 2 : 0;
-    wire.lowerAt = wire.lowerPort ? wire.lowerPort.x - wire.lower.w / 2 : 0;
+    // What goes both ways are two lines beside each other.
+    const aside = numbers.get(wire.ends) > 1 ? (wire.isUp ? ASIDE : -ASIDE) : 0;
+    wire.upperAt = wire.upperPort ? wire.upperPort.x - wire.upper.w / 2 : aside;
+    wire.lowerAt = wire.lowerPort ? wire.lowerPort.x - wire.lower.w / 2 : aside;
   }
   const shapes = new Map();
   state.shapes.set(frame.id, shapes);
   const parts = partsOf(frame, wires, state);
   for (const part of parts) arrangePart(part, state, depth, formerOf(part, frame, state), shapes);
   const size = pack(parts, scaleOf(state, depth === 0));
+  const spare = depth ? Math.max(0, frame.least - size.w - 2 * PAD) : 0; // its name is wider than what is in it
+  for (const part of parts) part.x += spare / 2;
   for (const part of parts) {
     for (const end of part.ends) {
       end.x += PAD + part.x;
@@ -186,7 +193,7 @@ function arrange(frame, state, depth) {
       }
     }
   }
-  frame.w = Math.max(size.w + 2 * PAD, depth ? 60 + 7 * (frame.label?.length ?? 0) : 0);
+  frame.w = size.w + 2 * PAD + spare;
   frame.h = size.h + 2 * PAD + head;
   for (const part of parts) {
     for (const { wire, upper, lower } of part.wires) {
@@ -257,9 +264,11 @@ function formerOf(part, frame, { before, named }) {
   const shapes = before?.shapes.get(frame.id);
   if (!shapes) return null;
   const known = new Map();
-  for (const { id, item } of part.ends) {
-    const found = item && (shapes.get(id) ?? shapes.get(named(id)));
-    if (found) known.set(id, found);
+  for (const end of part.ends) {
+    const found = end.item && (shapes.get(end.id) ?? shapes.get(named(end.id)));
+    if (!found) continue;
+    known.set(end.id, found);
+    end.before = found.row;
   }
   const [first] = known.values();
   if (!first) return null;
@@ -278,21 +287,20 @@ function arrangePart(part, state, depth, former, shapesOf) {
   }
   const fit = scaleOf(state, depth === 0);
   const score = (w, h, { most, strips }) => fit(w, h) * PER_STRIP ** (strips - 1) * (most === Infinity ? 1 : 0.97);
-  const tried = shapes(part.ends, score).slice(0, TRIED);
-  if (former) tried.unshift(former);
+  const tried = former ? [former] : shapes(part.ends, score).slice(0, TRIED);
   const isGiven = part.ends.every((end) => end.side || end.prior !== undefined);
   let best = null;
   let last = null;
   for (const shape of tried) {
     const { w, h, head } = layered(part.ends, part.wires, shape, isGiven);
-    last = { shape, w, h: h + head, head, score: score(w, h + head, shape) / (shape === former ? STAYS : 1) };
+    last = { shape, w, h: h + head, head, score: score(w, h + head, shape) };
     if (!best || last.score > best.score) best = last;
     if (best.score >= (depth ? 1 : LARGEST)) break;
   }
   if (last !== best) layered(part.ends, part.wires, best.shape, isGiven);
   for (const { wire, ...line } of part.wires) wire.stations = line.stations;
   Object.assign(part, { w: best.w, h: best.h, head: best.head });
-  for (const { id, item, strip } of part.ends) if (item) shapesOf.set(id, { shape: best.shape, strip });
+  for (const { id, item, strip, row } of part.ends) if (item) shapesOf.set(id, { shape: best.shape, strip, row });
 }
 
 /** Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it. */

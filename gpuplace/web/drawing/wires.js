@@ -9,24 +9,26 @@ const LINE = RULES.line;
 const TURN = 6; // radius of a corner
 const ARROW = 5;
 
-/** Lines that go one way have one label, on the longest of them. */
+/** Lines that go one way, or tell the same, have one label, on the longest of them. */
 export function labelled(wires) {
   const longest = new Map();
   for (const wire of wires) {
-    const key = wire.title;
+    const key = keyOf(wire);
     if (wire.look.label.length && wire.samples.length > (longest.get(key)?.samples.length ?? 0)) longest.set(key, wire);
   }
-  for (const wire of wires) wire.label = longest.get(wire.title) === wire ? wire.look.label : [];
+  for (const wire of wires) wire.label = longest.get(keyOf(wire)) === wire ? wire.look.label : [];
   return wires;
 }
+
+const keyOf = (wire) => wire.tells || wire.title;
 
 /**
  * A line through points: straight where they are above or beside each other, else a curve that is upright at both.
  *
- * @param title `a->b` of all that goes along it.
+ * @param title `a->b` of all that goes along it; `tells`, what its label says, where other lines say it too.
  * @param isEnd whether it ends at a box, with an arrow.
  */
-export function wireOf({ title, look, points, isEnd }) {
+export function wireOf({ title, tells = "", look, points, isEnd }) {
   const colour = look.kind === "copy" ? COPY : EDGE;
   const end = points.at(-1);
   const last = points.at(-2);
@@ -57,7 +59,7 @@ export function wireOf({ title, look, points, isEnd }) {
   const head = isEnd ? `<polygon ${hollow} points="${arrow}"/>` : "";
   const width = look.width.toFixed(2);
   const shape = `<path fill="none" stroke="${colour}" stroke-width="${width}"${dash} d="${curve}"/>${head}`;
-  return { title, look, colour, shape, label: [], samples: segments.flatMap(sampled) };
+  return { title, tells, look, colour, shape, label: [], samples: segments.flatMap(sampled) };
 }
 
 const near = ({ x, y }) => `${Math.round(10 * x) / 10},${Math.round(10 * y) / 10}`;
@@ -90,15 +92,21 @@ function sampled([from, p, q, to]) {
   });
 }
 
-/** Wires as SVG, with labels where there is neither a box nor a label, and the fewest lines. */
-export function wiresSvg(wires, boxes) {
+/**
+ * Wires as SVG, with labels inside the picture where there is neither a box nor a label, and the fewest lines.
+ *
+ * @param boxes what no label may cover.
+ * @param room width and height of the picture.
+ */
+export function wiresSvg(wires, boxes, room) {
   const labels = boxes.map(({ x, y, w, h }) => ({ x, y, w, h }));
   const rows = bandsOf(wires);
-  return wires.map((wire) => wireSvg(wire, labels, rows)).join("");
+  const last = [...wires].sort((a, b) => a.label.length - b.label.length); // no line passes above a label
+  return last.map((wire) => wireSvg(wire, labels, rows, room)).join("");
 }
 
-function wireSvg({ title, look, label, colour, shape, samples }, labels, rows) {
-  const at = label.length ? freePlace(label, samples, labels, rows) : null;
+function wireSvg({ title, look, label, colour, shape, samples }, labels, rows, room) {
+  const at = label.length ? freePlace(label, samples, labels, rows, room) : null;
   const written = (line, i) => {
     const where = `text-anchor="start" x="${at.x}" y="${at.y + LINE.label + LINE.label_leading * i}"`;
     return `<text ${where} font-size="${LINE.label}" fill="${colour}" class="gp-halo">${escaped(line)}</text>`;
@@ -111,7 +119,7 @@ function wireSvg({ title, look, label, colour, shape, samples }, labels, rows) {
 }
 
 /** A place beside the curve for a label; null where each has a box or a label already. */
-function freePlace(lines, samples, taken, rows) {
+function freePlace(lines, samples, taken, rows, room) {
   const w = Math.max(...lines.map((line) => widthOf(line, LINE.label)));
   const h = LINE.label_leading * lines.length + 2;
   let best = null;
@@ -124,7 +132,8 @@ function freePlace(lines, samples, taken, rows) {
         beside,
         on.y + aside,
       ]];
-      for (const [x, y] of four) {
+      for (const [left, top] of four) {
+        const [x, y] = [within(left, room.w - w - 2), within(top, room.h - h)];
         const place = { x, y, w, h };
         const hits = (other) => x < other.x + other.w && other.x < x + w && y < other.y + other.h && other.y < y + h;
         if (taken.some(hits)) continue;
@@ -139,6 +148,8 @@ function freePlace(lines, samples, taken, rows) {
   if (best) taken.push(best);
   return best;
 }
+
+const within = (at, most) => Math.max(2, Math.min(at, most));
 
 const BAND = 16;
 

@@ -27,7 +27,7 @@ const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALI
  * and what is known of its nodes: how many, on which devices (`[device, nodes]`), what they ask for, and what went wrong.
  *
  * @typedef {{kind: string, id: string, key: string, scopes: number[], nodes: number[], parent: number, rest?: boolean,
- *   count?: number, trains?: boolean, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][], strips?: number[][][]}} Box
+ *   copies?: {received: Set<number>, sent: Set<number>}, count?: number, trains?: boolean, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][], strips?: number[][][]}} Box
  */
 
 /**
@@ -127,12 +127,26 @@ export function boxesOf(opened, unbundled, before = []) {
     if (guilty.has(n)) box.guilty += 1;
     if (requestOf(n) && box.requests.size < 6) box.requests.add(requestOf(n));
   }
+  const told = copiesOf(boxes, boxOf);
   boxes.forEach((box, b) => {
+    box.copies = told[b];
     const sorted = (counts) => [...counts].map((n, d) => [d, n]).filter(([, n]) => n).sort((x, y) => y[1] - x[1]);
     box.shares = sorted(shares[b]);
     box.strips = strips[b].map(sorted).filter((strip) => strip.length);
   });
   return { boxes, boxOf, open };
+}
+
+/** [boxes] the copies that come from other boxes, and those that go to others, as sets of numbers. */
+function copiesOf(boxes, boxOf) {
+  const found = boxes.map(() => ({ received: new Set(), sent: new Set() }));
+  for (const [e, copy] of copyAt) {
+    const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
+    if (a === b) continue;
+    found[a].sent.add(copy);
+    found[b].received.add(copy);
+  }
+  return found;
 }
 
 const isLayer = (box) => box.kind === "scope" && layers.has(box.scopes[0]);

@@ -5,12 +5,14 @@ import { linkLook } from "gpuplace/page/words.js";
 import { labelled, wireOf } from "gpuplace/drawing/wires.js";
 
 /**
- * The lines of some links, each with what all that go along it carry.
+ * The lines of some links, each with what all that go along it carry. Folded boxes say what is copied: labels are at lines
+ * of ops, and the same copies have one.
  *
  * @param links from one box to another.
+ * @param isOp whether a box with some id is an op.
  * @param routes the points of each, `{id, x, y}`; see layout.js.
  */
-export function wiresOf(links, routes) {
+export function wiresOf(links, routes, isOp) {
   const along = new Map();
   routes.forEach((points, l) => {
     for (let i = 1; i < points.length; i += 1) {
@@ -30,9 +32,12 @@ export function wiresOf(links, routes) {
       const key = `${points[first].id}|${here}`;
       if (!wires.has(key)) {
         const of = along.get(here).map((l) => links[l]);
+        const all = of.length > 1 ? together(of) : of[0];
+        const look = linkLook(all);
         wires.set(key, {
           title: titleOf(of),
-          look: linkLook(of.length > 1 ? together(of) : of[0]),
+          tells: [...all.sent].sort((a, b) => a - b).join(" "),
+          look: of.some(({ src, dst }) => isOp(src) || isOp(dst)) ? look : { ...look, label: [] },
           points: points.slice(first, i + 1),
           isEnd: i === points.length - 1,
         });

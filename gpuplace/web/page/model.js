@@ -154,6 +154,7 @@ export class Model {
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", words("note_unmet", { requests: counted(unmet.size, "request") })]);
     if (guilty.size) notes.push(["alarm", words("note_guilty", { nodes: counted(guilty.size, "node") })]);
+    if (DATA.costs) notes.push(["plain", words("note_costs")]);
     if (this.state.backward === "on") notes.push(["plain", words("note_backward")]);
     if (isTraining) notes.push(["plain", words("note_strips", { strips: STRIPS.join(", ") })]);
     if (COUNT > boxes) {

@@ -5,11 +5,11 @@ import { BAR, faceSvg, sizeOf } from "gpuplace/drawing/faces.js";
 import { place } from "gpuplace/drawing/layout.js";
 import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
 import { stripsOf, tintOf } from "gpuplace/page/colours.js";
-import { children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
+import { added, children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
 import { wiresOf } from "gpuplace/page/lines.js";
 import { linesOf, tipOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
-import { escaped, rounded } from "gpuplace/drawing/svg.js";
+import { escaped, rounded, widthOf } from "gpuplace/drawing/svg.js";
 import { counted, once, shortened, words } from "gpuplace/text.js";
 import { wiresSvg } from "gpuplace/drawing/wires.js";
 
@@ -50,14 +50,21 @@ export function faceOf(box) {
 }
 
 function frameSvg({ scope, x, y, w, h }) {
-  const tip = words("scope_tip", { scope: paths[scope], nodes: counted(inside[scope], "node") });
-  const name = escaped(shortened(S.name[scope], SCOPE_LETTERS));
-  const where = `x="${x + 10}" y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"`;
+  const name = added.has(scope) ? S.name[scope] : paths[scope];
+  const tip = words("scope_tip", { scope: name, nodes: counted(inside[scope], "node") });
   return (
     `<g id="c${scope}" class="cluster open"><title>cluster_${scope}</title><g><a xlink:title="${escaped(tip)}">` +
-    `<path fill="${SCOPE_FILL}" stroke="${FRAME}" stroke-width="0.8" d="${rounded(x, y, w, h, BOX.radius)}"/>` +
-    `<text ${where} fill="${FAINT}">${name}</text></a></g></g>`
+    `<path fill="${SCOPE_FILL}" stroke="${FRAME}" stroke-width="0.8" d="${
+      rounded(x, y, w, h, BOX.radius)
+    }"/></a></g></g>`
   );
+}
+
+/** Above the lines that go into the scope. */
+function frameLabelSvg({ label, x, y }) {
+  const where = `x="${x + 10}" y="${y + 15}" font-size="${SCOPE_SIZE}" font-weight="bold"` +
+    ` class="halo" paint-order="stroke" stroke="${SCOPE_FILL}" stroke-width="3" stroke-linejoin="round"`;
+  return `<g class="cluster-label" pointer-events="none"><text ${where} fill="${FAINT}">${escaped(label)}</text></g>`;
 }
 
 /** The first node inside a scope, at any depth. */
@@ -75,7 +82,10 @@ function firstIn(scope) {
 export function drawing(opened, unbundled, wanted) {
   const { boxes, boxOf, open } = boxesOf(opened, unbundled, wanted.stay);
   const byId = new Map(boxes.map((box) => [box.id, box]));
-  const frames = new Map(open.map((s) => [s, { id: `c${s}`, scope: s, label: S.name[s], items: [] }]));
+  const frames = new Map(open.map((s) => {
+    const label = shortened(S.name[s], SCOPE_LETTERS);
+    return [s, { id: `c${s}`, scope: s, label, least: widthOf(label, SCOPE_SIZE, true) + 20, items: [] }];
+  }));
   const items = new Map();
   for (const box of boxes) {
     const face = faceOf(box);
@@ -96,7 +106,9 @@ export function drawing(opened, unbundled, wanted) {
   const svg = once(() => {
     const parts = [];
     for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
-    parts.push(wiresSvg(wiresOf(links, placed.routes), [...items.values()]));
+    const wires = wiresOf(links, placed.routes, (id) => byId.get(id).kind === "op");
+    parts.push(wiresSvg(wires, [...items.values()], { w, h }));
+    for (const s of open) if (s && frames.get(s).items.length) parts.push(frameLabelSvg(frames.get(s)));
     for (const item of items.values()) parts.push(faceSvg(item.face, item));
     return (
       `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +

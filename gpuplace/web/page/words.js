@@ -1,7 +1,7 @@
 // What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
 
 import { BAR } from "gpuplace/drawing/faces.js";
-import { colour, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
+import { colour, nodesOf, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
   added,
   DATA,
@@ -17,9 +17,12 @@ import {
   unmet,
 } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
-import { counted, grouped, shortened, sizesText, words } from "gpuplace/text.js";
+import { bytesText, counted, grouped, percentText, shortened, sizesText, timeText, words } from "gpuplace/text.js";
 
-const { ink: INK, alarm: ALARM, faint: FAINT } = RULES.colours.themes.light;
+const { ink: INK, alarm: ALARM, faint: FAINT, copy: COPY } = RULES.colours.themes.light;
+const { costs } = DATA;
+const stepSeconds = costs ? costs.seconds.reduce((sum, seconds) => sum + seconds, 0) : 0;
+const variableBytes = new Map(costs?.variables);
 const contents = new Map(S.contents); // of a tower its layers
 const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
 
@@ -53,9 +56,58 @@ export function linesOf(box) {
   if (box.kind === "scope" && box.lane === undefined) {
     for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]);
   }
+  const cost = costText(box);
+  if (cost) lines.push([cost, SMALL, INK]);
+  if (box.lane === undefined) { for (const [text] of copyTexts(box)) lines.push([text, SMALL, COPY]); }
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
   if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
   return lines;
+}
+
+/** `[text of a box, sentence]` for copies in and copies out, each where there are any. */
+function copyTexts({ copies }) {
+  const found = [];
+  for (const [set, isIn] of [[copies.received, true], [copies.sent, false]]) {
+    if (!set.size) continue;
+    const rows = [...set].map((copy) => DATA.copyRows[copy]);
+    const copied = rows.reduce((sum, row) => sum + row[4], 0);
+    const all = { copies: counted(copied, "copy", "copies"), size: sizesText(rows) };
+    const [first, more] = all.size.split(" and "); // a box is narrow
+    const short = { number: grouped(copied), size: `${first}${more ? " …" : ""}` };
+    let text = isIn ? words("copies_in", short) : words("copies_out", short);
+    if (all.size !== RULES.words.of_unknown_size) {
+      const bytes = isIn ? words("bytes_in", short) : words("bytes_out", short);
+      text = S.hasRoom ? `${text}, ${short.size}` : bytes;
+    }
+    found.push([text, isIn ? words("copies_in_tip", all) : words("copies_out_tip", all)]);
+  }
+  return found;
+}
+
+/** What a box takes of the predicted step: seconds, its part of those of all nodes, and bytes of variables. */
+function costOf(box) {
+  const found = { seconds: 0, share: 0, variables: 0 };
+  for (const n of nodesOf(box)) {
+    found.seconds += costs.seconds[n];
+    found.variables += variableBytes.get(n) ?? 0;
+  }
+  found.share = stepSeconds ? found.seconds / stepSeconds : 0;
+  return found;
+}
+
+function costText(box) {
+  if (!costs) return "";
+  const { share, variables } = costOf(box);
+  return [
+    share ? words("step_share", { share: percentText(share) }) : "",
+    variables ? words("variable_bytes", { size: bytesText(variables) }) : "",
+  ].filter(Boolean).join(" · ");
+}
+
+function costTip(box) {
+  const { seconds, share, variables } = costOf(box);
+  const told = { share: percentText(share), time: timeText(1e6 * seconds), variables: bytesText(variables) };
+  return words("cost_tip", told);
 }
 
 function shareText({ of, count }) {
@@ -86,8 +138,11 @@ export function tipOf(box) {
   }
   const name = fullNameOf(box);
   const shares = tintText(box.shares.map(([d, n]) => [DATA.devices[d], n]), 99);
-  const more = box.rest ? "" : `\n${words("unfold_tip")}`;
-  return `${name}\n${counted(box.count, "node")}: ${shares}${more}`;
+  const told = [name, `${counted(box.count, "node")}: ${shares}`];
+  if (costText(box)) told.push(costTip(box));
+  told.push(...copyTexts(box).map(([, sentence]) => sentence));
+  if (!box.rest) told.push(words("unfold_tip"));
+  return told.join("\n");
 }
 
 const { copy_pen: COPY_PEN, tensor_pen: TENSOR_PEN, control_pen: CONTROL_PEN, most_wider: MOST_WIDER } = RULES.line;

@@ -184,3 +184,19 @@ def test_a_log_has_no_cost(explorer):
     seen.tab = "Cost"
     assert "explore its graph" in said(seen)[0]["text"]
     assert "foretold time" not in seen.colours
+
+
+def test_boxes_show_what_they_cost_once_the_step_is_predicted(graph):
+    explorer = tf.explore(graph, machine="2x Tesla K40c", soft_placement=True)
+    explorer.opened = ()
+    assert "of step" not in explorer.svg
+    explorer.tab = "Cost"
+    assert "of step" in explorer.svg
+    explorer.visible_devices = (0,)  # the tab in front predicts the step anew
+    assert "of step" in explorer.svg
+    explorer.tab = "Table"
+    assert "of step" in explorer.svg
+    explorer.visible_devices = (0, 1)  # nobody looks at costs: no prediction, no costs
+    assert "of step" not in explorer.svg
+    explorer.undo()
+    assert "of step" in explorer.svg

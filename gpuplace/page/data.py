@@ -15,6 +15,7 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.page.colours import colour_columns, path_columns
 from gpuplace.page.reasons import EXACT_NODES, reasons_of
 from gpuplace.picture.box_facts import node_costs
+from gpuplace.picture.differences import differences
 from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
 from gpuplace.picture.outline import outline
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
@@ -199,6 +200,7 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
         "contents": [[scope, list(map(printable, lines))] for scope, lines in tree.contents.items()],
         "towers": tree.towers,
         "hasRoom": tree.has_room,
+        "differs": [[scope, printable(text)] for scope, text in differences(view).items()],
         "shelves": tree.shelves,
         "steps": tree.steps(MOST_OPENED),
     }

@@ -29,12 +29,12 @@ from gpuplace.picture.sheet import (
     Face,
     Line,
     Sheet,
-    Wire,
     fill_colour,
     role_colour,
     sheet_of,
 )
 from gpuplace.picture.strips import ranks
+from gpuplace.picture.wires import Wire
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened

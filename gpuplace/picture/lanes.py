@@ -26,9 +26,10 @@ import numpy as np
 
 from gpuplace.picture.drawing import Box, Drawing, link_of, links_of
 from gpuplace.picture.outline import outline
-from gpuplace.picture.sheet import Face, Sheet, Wire, fill_colour, role_colour, wire_of
+from gpuplace.picture.sheet import Face, Sheet, fill_colour, role_colour
 from gpuplace.picture.strips import ranks
 from gpuplace.picture.text_width import text_width
+from gpuplace.picture.wires import Wire, wire_of
 from gpuplace.tables.palette import LIGHT, chip_look, device_style
 from gpuplace.tables.rows import device_rows
 from gpuplace.tables.text import counted, shortened

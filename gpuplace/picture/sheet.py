@@ -21,32 +21,31 @@ import numpy as np
 
 from gpuplace.picture.box_facts import BoxFacts, NodeCosts, box_facts, percent_text
 from gpuplace.picture.colouring import Category, Colouring, colouring
-from gpuplace.picture.drawing import Box, Drawing, Link
+from gpuplace.picture.differences import differences
+from gpuplace.picture.drawing import Box, Drawing
 from gpuplace.picture.marks import NO_MARKS, Marks
 from gpuplace.picture.outline import STRIPS, outline
 from gpuplace.picture.text_width import fitted, text_width
+from gpuplace.picture.wires import Wire, wires_of
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import PAPER, Look, Theme, device_style
-from gpuplace.tables.placement_view import UNKNOWN
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.size_text import bytes_text
-from gpuplace.tables.text import OF_UNKNOWN_SIZE, counted, shortened
+from gpuplace.tables.text import counted, shortened
 from gpuplace.web.rules import RULES, words
 
 __all__ = [
     "Face",
     "Line",
     "Sheet",
-    "Wire",
     "fill_colour",
     "legend_text",
     "lit_links",
     "role_colour",
     "sheet_of",
-    "wire_of",
 ]
 
-_TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
+_TEXT, _BOX = RULES["text"], RULES["box"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
 FOLDED_WIDTH = 128.0
@@ -116,22 +115,6 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """What is seen of a link."""
-
-    link: Link
-    kind: str
-    """``"copy"``, ``"control"`` or ``"tensor"``."""
-    label: tuple[str, ...]
-    """Lines of its label."""
-    tip: str
-    pen: float
-    on_path: bool = False
-    is_dim: bool = False
-    """Whether the trace that is shown goes elsewhere."""
-
-
-@dataclass(frozen=True, slots=True)
 class Sheet:
     """Everything that a picture says."""
 
@@ -186,7 +169,7 @@ def sheet_of(
     """
     colour = colour or colouring(drawing.view, "assigned")
     faces = _faces(drawing, colour, marks, costs)
-    wires = _wires(drawing, marks)
+    wires = wires_of(drawing, marks)
     if marks.trace is not None:
         faces, wires = _traced(drawing, marks.trace, faces, wires)
     return Sheet(
@@ -216,22 +199,6 @@ def legend_text(sheet: Sheet) -> str:
     return "\n".join([*lines, *(note for _, note in sheet.notes)])
 
 
-def _wires(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
-    """Folded boxes say what is copied; of lines from one op by which the same is copied one has a label."""
-    path = _path_links(drawing, marks)
-    is_op = {box.id: box.kind == "op" for box in drawing.boxes}
-    told: set[tuple[str, frozenset[int]]] = set()
-    wires = []
-    for link in drawing.links:
-        wire = wire_of(link, (link.src, link.dst) in path)
-        key = (link.src, link.numbers)
-        if key in told or not (is_op[link.src] or is_op[link.dst]):
-            wire = replace(wire, label=())
-        told.add(key)
-        wires.append(wire)
-    return tuple(wires)
-
-
 def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts | None) -> list[Face]:
     count = len(drawing.boxes)
     tree = outline(drawing.view)
@@ -241,6 +208,7 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
     facts = box_facts(drawing, costs)
+    differs = differences(drawing.view)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (found[i], moved[i], path[i])
@@ -264,6 +232,7 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks, costs: NodeCosts |
                     extra,
                     facts[i],
                     contents,
+                    differs.get(tree.index.get(box.name, -1), "") if box.kind == "scope" else "",
                     tree.has_room,
                 )
             )
@@ -362,6 +331,7 @@ def _folded(
     extra: tuple[int, int, int],
     facts: BoxFacts,
     contents: Sequence[str],
+    differs: str,
     has_room: bool,
 ) -> Face:
     found, moved, path = extra
@@ -395,6 +365,9 @@ def _folded(
         lines += (Line(((text, "copy"),)) for text in facts.copies_texts(has_room))
     if unmet and not has_room:
         lines.append(Line(unmet))
+    if differs:
+        told = words("differs_text", text=differs) if has_room else words("differs")
+        lines.append(Line(((told, "alarm"),)))
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:
@@ -419,6 +392,8 @@ def _folded(
         tip.append(words("coloured_by", title=colour.title, value=total))
     if box.unmet:
         tip.append(f"{counted(box.unmet, 'request')} not met")
+    if differs:
+        tip.append(words("differs_tip", text=differs))
     tip += _facts_tip(facts)
     tip.append(words("unfold_tip"))
     width = max(width, _rounded(max(line.width for line in lines) + pad, step))
@@ -492,32 +467,6 @@ def _rounded(width: float, step: float = _STEP) -> float:
     return math.ceil(width / step) * step
 
 
-def wire_of(link: Link, on_path: bool = False) -> Wire:
-    """What is seen of a link."""
-    label: tuple[str, ...] = ()
-    if link.copies:
-        is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
-        what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
-        size = "" if link.size == OF_UNKNOWN_SIZE else link.size
-        label = (what, size) if size else (what,)
-        told = words("copied_tip", what=what) + (f", {size}" if size else "")
-        kind, pen = "copy", _wider(_LINE["copy_pen"], link.copies)
-    elif link.tensors:
-        is_known = link.tensor is not None and link.tensor != UNKNOWN
-        told = str(link.tensor) if is_known else counted(link.tensors, "tensor")
-        kind, pen = "tensor", _wider(_LINE["tensor_pen"], link.tensors)
-    else:
-        told = counted(link.controls, "control edge")
-        kind, pen = "control", float(_LINE["control_pen"])
-    tip = f"{link.name}\n{told}" + ("\non the critical path" if on_path else "")
-    return Wire(link, kind, label, tip, max(pen, 3.0) if on_path else pen, on_path)
-
-
-def _wider(pen: float, number: int) -> float:
-    """The pen of a line that stands for some tensors."""
-    return pen + min(float(_LINE["most_wider"]), math.log10(number))
-
-
 def _traced(
     drawing: Drawing, trace: Trace, faces: Sequence[Face], wires: Sequence[Wire]
 ) -> tuple[list[Face], tuple[Wire, ...]]:
@@ -553,15 +502,6 @@ def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
     count = len(drawing.boxes)
     codes = np.unique(src[src != dst] * count + dst[src != dst]).tolist()
     return {(drawing.boxes[code // count].id, drawing.boxes[code % count].id) for code in codes}
-
-
-def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
-    """Boxes between which the critical path goes."""
-    if marks.path is None:
-        return set()
-    boxes = drawing.box_of[np.array(marks.path.nodes, dtype=np.int64)].tolist()
-    ids = [drawing.boxes[box].id for box in boxes]
-    return {(one, other) for one, other in zip(ids, ids[1:], strict=False) if one != other}
 
 
 def _notes(drawing: Drawing, marks: Marks, costs: NodeCosts | None) -> list[tuple[str, str]]:

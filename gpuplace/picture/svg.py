@@ -22,11 +22,11 @@ from gpuplace.picture.sheet import (
     Face,
     Line,
     Sheet,
-    Wire,
     fill_colour,
     role_colour,
 )
 from gpuplace.picture.text_width import text_width
+from gpuplace.picture.wires import Wire
 from gpuplace.tables.palette import INK, LIGHT, PATTERNS, Look, Theme
 from gpuplace.tables.text import printable, shortened
 from gpuplace.web.rules import RULES

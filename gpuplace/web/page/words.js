@@ -23,6 +23,7 @@ const { ink: INK, alarm: ALARM, faint: FAINT, copy: COPY } = RULES.colours.theme
 const { costs } = DATA;
 const stepSeconds = costs ? costs.seconds.reduce((sum, seconds) => sum + seconds, 0) : 0;
 const variableBytes = new Map(costs?.variables);
+const differs = new Map(S.differs);
 const contents = new Map(S.contents); // of a tower its layers
 const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
 
@@ -60,6 +61,9 @@ export function linesOf(box) {
   if (cost) lines.push([cost, SMALL, INK]);
   if (box.lane === undefined) { for (const [text] of copyTexts(box)) lines.push([text, SMALL, COPY]); }
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
+  if (differsText(box)) {
+    lines.push([S.hasRoom ? words("differs_text", { text: differsText(box) }) : words("differs"), SMALL, ALARM]);
+  }
   if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
   return lines;
 }
@@ -83,6 +87,9 @@ function copyTexts({ copies }) {
   }
   return found;
 }
+
+/** How a layer differs from its copies. */
+const differsText = (box) => (box.kind === "scope" ? differs.get(box.scopes[0]) ?? "" : "");
 
 /** What a box takes of the predicted step: seconds, its part of those of all nodes, and bytes of variables. */
 function costOf(box) {
@@ -139,6 +146,7 @@ export function tipOf(box) {
   const name = fullNameOf(box);
   const shares = tintText(box.shares.map(([d, n]) => [DATA.devices[d], n]), 99);
   const told = [name, `${counted(box.count, "node")}: ${shares}`];
+  if (differsText(box)) told.push(words("differs_tip", { text: differsText(box) }));
   if (costText(box)) told.push(costTip(box));
   told.push(...copyTexts(box).map(([, sentence]) => sentence));
   if (!box.rest) told.push(words("unfold_tip"));

@@ -35,7 +35,7 @@ class Wire:
 def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     """Return what is seen of the lines of a drawing.
 
-    Folded boxes say what is copied; of lines from one op by which the same is copied one has a label.
+    Folded boxes say what is copied, and lines between ops; of lines by which the same is copied one has a label.
 
     Args:
         drawing: boxes and lines.
@@ -48,9 +48,10 @@ def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
     for link in drawing.links:
         wire = wire_of(link, (link.src, link.dst) in path)
         key = (link.src, link.numbers)
-        if key in told or not (is_op[link.src] or is_op[link.dst]):
+        if key in told or not (is_op[link.src] and is_op[link.dst]):
             wire = replace(wire, label=())
-        told.add(key)
+        else:
+            told.add(key)
         wires.append(wire)
     return tuple(wires)
 

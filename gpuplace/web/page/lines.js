@@ -5,8 +5,8 @@ import { linkLook } from "gpuplace/page/words.js";
 import { labelled, wireOf } from "gpuplace/drawing/wires.js";
 
 /**
- * The lines of some links, each with what all that go along it carry. Folded boxes say what is copied: labels are at lines
- * of ops, and the same copies have one.
+ * The lines of some links, each with what all that go along it carry. Folded boxes say what is copied, and lines between ops,
+ * of which those with the same copies have one label.
  *
  * @param links from one box to another.
  * @param isOp whether a box with some id is an op.
@@ -37,7 +37,7 @@ export function wiresOf(links, routes, isOp) {
         wires.set(key, {
           title: titleOf(of),
           tells: [...all.sent].sort((a, b) => a - b).join(" "),
-          look: of.some(({ src, dst }) => isOp(src) || isOp(dst)) ? look : { ...look, label: [] },
+          look: of.some(({ src, dst }) => isOp(src) && isOp(dst)) ? look : { ...look, label: [] },
           points: points.slice(first, i + 1),
           isEnd: i === points.length - 1,
         });

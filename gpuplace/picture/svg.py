@@ -253,10 +253,11 @@ class _Writer:
             if hatch:
                 parts.append(f'<rect {place} fill="url(#gp-{hatch})"/>')
             at += share
-        parts.append(
-            f'<rect x="{left:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR_HEIGHT:g}" fill="none"'
-            f' stroke="{self.theme.frame}" stroke-width="0.6"/>\n'
-        )
+        if any(fill_colour(look, self.theme) == self.theme.background for look, _ in bar):
+            parts.append(
+                f'<rect x="{left:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR_HEIGHT:g}" fill="none"'
+                f' stroke="{self.theme.frame}" stroke-width="0.6"/>\n'
+            )
         return "".join(parts)
 
     # ------------------------------------------------------------------------------------------------------------ lines

@@ -21,10 +21,11 @@ Beside TensorFlow's names there are:
 ``Machine``                           machines, real or imagined: ``parse``, ``simulated``, ``local``, ``from_devices``
 ``sweep(graphs, machines, configs)``    many graphs on many machines, on all cores or a dask cluster: a row each
 ``CostModel.fit(metadata, graph)``      times of kernels, fitted to measured steps; ``save`` and ``load``
+``capture_log()``                     a block that keeps what a TensorFlow of this process logs
 ``cluster(client)``                     the workers of a dask cluster as the tasks of a TensorFlow cluster
 ``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
 ``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
-``%load_ext gpuplace``                the magics ``%%placement`` and ``%placement``
+``%load_ext gpuplace``                the magics ``%%placement``, ``%placement`` and ``%%watch_placement``
 ``placement.explain("x")``            why a node is where it is, and what would move it
 ``placement.blame("GPU")``            what keeps nodes off the GPUs, ranked
 ``placement.diff(other)``             what moves, and which difference moves it
@@ -60,7 +61,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     # Tools
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
-    "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
+    "capture_log", "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
     "get_release", "cluster", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
     "add_check_numerics_ops",
@@ -88,7 +89,7 @@ __all__ = [
     # Messages of the runtime
     "get_logger",
     # Namespaces
-    "app", "audio", "bitwise", "compat", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
+    "app", "audio", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
     "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "profiler", "python_io", "quantization", "queue", "random", "raw_ops",
@@ -211,7 +212,7 @@ if TYPE_CHECKING:
     from gpuplace import tf_logging as logging
     from gpuplace.advisor.steps.advise import Advice, advise
     from gpuplace.advisor.towers import tower_choices
-    from gpuplace.api import app, contrib, flags, profiler
+    from gpuplace.api import app, config, contrib, flags, profiler
     from gpuplace.api.arithmetic import (
         debugging,
         distributions,
@@ -230,6 +231,7 @@ if TYPE_CHECKING:
     from gpuplace.api.nets import image, layers, metrics, nn
     from gpuplace.api.testing import test
     from gpuplace.api.tools import (
+        capture_log,
         explore,
         load_ipython_extension,
         parse_log,
@@ -319,7 +321,7 @@ else:
             "gpuplace": "tf_logging as logging",
             "gpuplace.advisor.steps.advise": "Advice advise",
             "gpuplace.advisor.towers": "tower_choices",
-            "gpuplace.api": "app contrib flags profiler",
+            "gpuplace.api": "app config contrib flags profiler",
             "gpuplace.api.arithmetic": """
                 debugging distributions linalg math quantization sets signal sparse spectral strings
             """,
@@ -328,7 +330,7 @@ else:
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
             "gpuplace.api.tools": """
-                explore load_ipython_extension parse_log timeline unload_ipython_extension
+                capture_log explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
             "gpuplace.clusters.dask_client": "cluster",

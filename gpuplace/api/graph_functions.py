@@ -13,7 +13,7 @@ from gpuplace.api.printing import print_v2 as print
 from gpuplace.graph.constant_value import static_value
 from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesScope, DeviceBlock, make_device_scope
+from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesBlock, DeviceBlock, make_device_scope
 from gpuplace.graph.traced_graph import init_scope
 from gpuplace.ops.array.reshaping import check_numerics
 from gpuplace.ops.flow.control import group
@@ -102,7 +102,7 @@ def device(device_name_or_function: DeviceLike) -> DeviceBlock:
     return get_default_graph()._with_device_scope(make_device_scope(device_name_or_function, 2))
 
 
-def control_dependencies(control_inputs: Iterable[OperationLike] | None) -> ControlDependenciesScope:
+def control_dependencies(control_inputs: Iterable[OperationLike] | None) -> ControlDependenciesBlock:
     """Operations made in the ``with`` block run after others; see ``Graph.control_dependencies``.
 
     Args:

@@ -26,7 +26,6 @@ _WRITE = (
     "gpuplace.explore('graph.pb')"
 )
 _GRAPHS = "gpuplace runs graphs: build one and give it to tf.Session().run(...)"
-_LISTING = "ask gpuplace: tf.Machine.local(), or for a session's devices session.list_devices()"
 
 RENAMED = {
     "batch_cholesky": "cholesky",
@@ -54,8 +53,6 @@ RENAMED = {
 ADVICE: Mapping[str, str] = {
     "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; of a program for TensorFlow 2, "
     + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
-    "config": _LISTING
-    + "; memory and visible GPUs are set with tf.ConfigProto(gpu_options=tf.GPUOptions(...))",
     "contrib": "gpuplace has contrib.layers, framework, rnn, seq2seq and slim, as far as they are used most: build the "
     "rest with tf.layers, tf.nn and tf.losses, or " + _WRITE,
     "contrib.eager": _GRAPHS,
@@ -94,6 +91,10 @@ SPACES = (
         "audio",
         "bitwise",
         "compat",
+        "config",
+        "config.experimental",
+        "config.optimizer",
+        "config.threading",
         "contrib",
         "data",
         "data.experimental",

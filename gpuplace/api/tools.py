@@ -26,15 +26,38 @@ from gpuplace.typing import (
 from gpuplace.why.placement import Placement
 
 if TYPE_CHECKING:
+    from gpuplace.logs.capture import LogCapture
     from gpuplace.logs.logged_placement import LoggedPlacement
 
 __all__ = [
+    "capture_log",
     "explore",
     "load_ipython_extension",
     "parse_log",
     "timeline",
     "unload_ipython_extension",
 ]
+
+
+def capture_log(*, quiet: bool = False) -> LogCapture:
+    """Returns a ``with`` block that keeps what is written to standard output and error.
+
+    It keeps what Python, C++ and child processes write to file descriptors 1 and 2, and prints it as well. A
+    TensorFlow 2 that is imported logs placement within the block.
+
+    Args:
+        quiet: whether lines about placement are kept but not printed.
+
+    Returns:
+        A `gpuplace.logs.capture.LogCapture`. After the block ``.placement`` is what `parse_log` reads in it, and
+        ``.stdout`` and ``.stderr`` are the texts. A notebook shows it as tables and a picture.
+
+    Raises:
+        UnimplementedError: the block begins on a system that is not a POSIX one.
+    """
+    from gpuplace.logs.capture import LogCapture
+
+    return LogCapture(quiet=quiet)
 
 
 def parse_log(log: Any) -> LoggedPlacement:
@@ -137,7 +160,7 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: adds the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+    """``%load_ext gpuplace``: adds the magics ``%%placement``, ``%placement`` and ``%%watch_placement``.
 
     Args:
         shell: IPython's shell.

@@ -1,8 +1,7 @@
 """Real GPUs: tensors are CuPy arrays; each device has a stream.
 
 CuPy is imported when the first real GPU is used, and only here. Kernels and copies are queued on the device's stream
-(``gpu_streams``), and the host waits for every copy. Copies that run beside kernels are in ``queued_copies``, where
-they are asked for.
+(``gpu_streams``), and the host waits for every copy.
 
 The memory options of the process's first session go to CuPy's pool: a limit, and without ``allow_growth`` all of it
 taken at once.
@@ -21,13 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.backends.copy_streams import retrying_allocator
 from gpuplace.backends.gpu_streams import compute_stream
 from gpuplace.backends.host_memory import address_of
-from gpuplace.backends.pending_copy import copy_error
-from gpuplace.backends.queued_copies import QueuedCopies
 from gpuplace.device.device_set import DeviceAttributes
-from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import InternalError, OpError, UnimplementedError
 from gpuplace.memory.gpu_options import allow_growth_value
@@ -94,8 +89,6 @@ class CupyBackend:
         try:
             self.compute = compute_stream(self.xp, device.visible_id)
             self.stream = self.compute.stream
-            has_streams = "copy_streams" in gpu_experiments()
-            self.queued = QueuedCopies(device.name, self.compute) if has_streams else None
             with self.compute.current():
                 self._set_memory(device, settings)
         except OpError:
@@ -128,7 +121,7 @@ class CupyBackend:
         """
         former = _thread.former
         if former is None:
-            former = _thread.former = _Former(self.xp, self.queued is not None)
+            former = _thread.former = _Former(self.xp)
         self.compute.device.use()
         former.note_stream(self.compute.number)
         self.stream.use()
@@ -190,7 +183,10 @@ class CupyBackend:
             try:
                 yield
             except self._driver_error as error:
-                raise copy_error(what, error) from error
+                raise InternalError.of(
+                    f"{what} failed: {error}",
+                    hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
+                ) from error
 
     def on_device(self, value: Any) -> Any:
         """What a kernel returned, in the GPU's memory also where the kernel made a NumPy array."""
@@ -206,7 +202,7 @@ class CupyBackend:
 
 @contextlib.contextmanager
 def gpu_step() -> Iterator[None]:
-    """A block in which backends may be entered; at its end the thread has its device, streams and allocator back.
+    """A block in which backends may be entered; at its end the thread has its device and streams back.
 
     Blocks nest: what a step calls may run another one.
     """
@@ -220,21 +216,16 @@ def gpu_step() -> Iterator[None]:
 
 
 class _Former:
-    """What a thread's current device, streams and allocator were before a step.
+    """What a thread's current device and streams were before a step.
 
     Args:
         xp: the ``cupy`` module.
-        keeps_copies: whether memory may be kept for copies, which are waited for where it runs out.
     """
 
-    def __init__(self, xp: Any, keeps_copies: bool) -> None:
+    def __init__(self, xp: Any) -> None:
         cuda = self._cuda = xp.cuda
         self._device = cuda.Device()
         self._streams: dict[int, Any] = {}
-        self._allocator = contextlib.ExitStack()
-        if keeps_copies:
-            taken = retrying_allocator(cuda.get_allocator(), cuda.memory.OutOfMemoryError)
-            self._allocator.enter_context(cuda.using_allocator(taken))
 
     def note_stream(self, number: int) -> None:
         """Notes the current stream of the current device, whose number is given, before it is changed."""
@@ -243,7 +234,6 @@ class _Former:
 
     def restore(self) -> None:
         """Puts all back."""
-        self._allocator.close()
         for number, stream in self._streams.items():
             self._cuda.Device(number).use()
             stream.use()

@@ -113,8 +113,11 @@ def _numbers(text: str | None) -> list[int]:
     """``16,32,64``."""
     if not text:
         return []
-    if not all(one.strip().isdecimal() and int(one) for one in text.split(",")):
-        raise UsageError(f"--batch {text!r} is not a list of numbers, such as 16,32,64")
+    for one in text.split(","):
+        if not one.strip().isdecimal() or not int(one):
+            raise UsageError(
+                f"--batch takes whole numbers from 1 on, such as 32 or 16,32,64; got {one.strip()!r}"
+            )
     return [int(one) for one in text.split(",")]
 
 

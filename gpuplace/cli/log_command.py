@@ -19,8 +19,10 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
+    OverriddenRequest,
     Unparsed,
 )
+from gpuplace.logs.op_rows import OpRow, op_rows
 from gpuplace.logs.parser import parse_log
 from gpuplace.logs.statements import LogNote
 
@@ -70,7 +72,9 @@ def _read(path: str, show: str) -> LoggedPlacement:
     if kind_of(name, data) is not None:
         raise no_log(name, data)
     found = parse_log(data)
-    if show != "unparsed" and not (found.rows or found.devices or found.events or found.gpus):
+    if show != "unparsed" and not (
+        found.rows or found.devices or found.events or found.gpus or found.overridden
+    ):
         raise no_log(name, decompressed(data, name, "log") if data.startswith(GZIP) else data)
     return found
 
@@ -82,6 +86,8 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
         "devices": (found.devices, LoggedDevice),
         "gpus": (found.gpus, LoggedGPU),
         "events": (found.events, LoggedEvent),
+        "overridden": (found.overridden, OverriddenRequest),
+        "ops": (op_rows(found) if table == "ops" else (), OpRow),
         "unparsed": (found.unparsed, Unparsed),
         "notes": (found.notes, LogNote),
     }

@@ -23,6 +23,7 @@ _MODULES = {
     "run": "run_command",
     "sweep": "sweep_command",
     "timeline": "timeline_command",
+    "watch": "watch_command",
 }
 """Command -> the module of its function, where that is not ``commands``. A module is loaded for its command alone."""
 

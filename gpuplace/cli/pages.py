@@ -84,7 +84,7 @@ def explore(arguments: argparse.Namespace) -> int:
 def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, str]:
     log = _log(arguments)
     if log is not None:
-        return log, _log_page(log, arguments)
+        return log, log_page(log, _title(arguments))
     machine = machine_of(arguments.machine)
     placement = placement_of(arguments, machine, on_error="keep")
     release = placement.release
@@ -147,13 +147,19 @@ def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
     return found
 
 
-def _log_page(log: LoggedPlacement, arguments: argparse.Namespace) -> str:
+def log_page(log: LoggedPlacement, title: str) -> str:
+    """The page of a log.
+
+    Args:
+        log: the log.
+        title: heading of the page.
+    """
     settings = [("from", "a log of TensorFlow")]
     if len(log.numbers) > 1:
         settings.append(("sessions", f"{len(log.numbers)}; if a node is in several, the last line counts"))
     if log.unparsed:
         settings.append(("not understood", f"{counted(len(log.unparsed), 'piece')} of text, below"))
-    return page_html(log, title=_title(arguments), settings=settings)
+    return page_html(log, title=title, settings=settings)
 
 
 def _title(arguments: argparse.Namespace) -> str:

@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "say why a node is where it is",
     "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
+    "watch": "run any program and say where TensorFlow's log puts its ops",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
     "timeline": "show a measured step: what ran where and when, copies, the critical path and what to move",
     "advise": "search a better placement of a graph, or split of a workload, and say why and how good it is",
@@ -38,7 +39,7 @@ SHOWN_WITH = ("lab", "voila", "page")
 
 FORMATS = ("table", "json", "csv", "log")
 
-LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "unparsed", "notes")
+LOG_TABLES = ("nodes", "devices", "gpus", "events", "ops", "sessions", "overridden", "unparsed", "notes")
 
 MACHINE_HELP = (
     'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
@@ -82,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
         _explain,
         _blame,
         _diff,
+        _watch,
         _log,
         _timeline,
         _advise,
@@ -156,6 +158,18 @@ def _diff(commands: _Commands) -> None:
     )
     parser.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
     _add_rows(parser)
+
+
+def _watch(commands: _Commands) -> None:
+    parser = _command(commands, "watch")
+    parser.usage = "gpuplace watch [-o FILE] [--title TITLE] [--] COMMAND [ARGUMENT ...]"
+    parser.epilog = (
+        "COMMAND prints as without gpuplace, to a pipe, and its exit status is kept. The program switches its log on "
+        "itself: tf.debugging.set_log_device_placement(True), or tf.ConfigProto(log_device_placement=True)."
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write an HTML page in place of the summary")
+    parser.add_argument("--title", help="heading of the page; default: the command")
+    parser.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program to run")
 
 
 def _log(commands: _Commands) -> None:

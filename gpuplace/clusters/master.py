@@ -113,7 +113,8 @@ class ClusterSession:
                 " for the workers of a dask scheduler, or the target of a gpuplace.cluster(client)",
             )
         self._graph, self._release = graph, release
-        self._config = config
+        self.config = config
+        """The session's ``ConfigProto``; what the target's server was given is merged into it."""
         self._handle = secrets.token_hex(8)
         self.backends: dict[str, Any] = {}
         """None here: they are the tasks'."""
@@ -139,7 +140,7 @@ class ClusterSession:
         except BaseException:
             self.close()
             raise
-        self.devices = devices_of(described, self.addresses, config)
+        self.devices = devices_of(described, self.addresses, self.config)
 
     # Opening and closing
 
@@ -149,12 +150,13 @@ class ClusterSession:
             cluster = self._local.described()
         else:
             cluster = await self._asked(full_address(address), address, deadline, op="cluster")
+        self.config = _merged(self.config, cluster["config"])
         self._all_listen = cluster["all_listen"]
         self.limit_ms = self.limit_ms or cluster["limit_ms"]
         jobs = cluster["jobs"]
         self._own = own = cluster["task"]
-        given = getattr(self._config, "cluster_def", None)
-        if given is not None and self._config.HasField("cluster_def"):
+        given = getattr(self.config, "cluster_def", None)
+        if given is not None and self.config.HasField("cluster_def"):
             spec = ClusterSpec(given)
             jobs = {job: spec.job_tasks(job) for job in spec.jobs}
             self._own = own = master_in(given, jobs, target)
@@ -165,7 +167,7 @@ class ClusterSession:
             for index, address in enumerate(addresses)
             if address is not None
         }
-        filters = list(getattr(self._config, "device_filters", ()) or ())
+        filters = list(getattr(self.config, "device_filters", ()) or ())
         seen = [name for name in tasks if name == own or passes(name, filters)]
         self.addresses = {name: full_address(tasks[name]) for name in seen}
         seen.sort(key=lambda name: name != own)
@@ -207,11 +209,11 @@ class ClusterSession:
 
     async def _open_on(self, name: str, deadline: float | None) -> dict[str, Any]:
         """Opens the session on a task, and sees to it that its end is noticed."""
-        isolated = bool(getattr(self._config, "isolate_session_state", False))
+        isolated = bool(getattr(self.config, "isolate_session_state", False))
         if self._is_renamed:
-            isolated |= not self._config.experimental.share_session_state_in_clusterspec_propagation
+            isolated |= not self.config.experimental.share_session_state_in_clusterspec_propagation
         new_name = name if self._is_renamed else ""
-        config = b"" if self._config is None else _serialised(self._config)
+        config = b"" if self.config is None else _serialised(self.config)
         if self.is_local(name):
             assert self._local is not None
             task = self._local.task
@@ -298,7 +300,7 @@ class ClusterSession:
             UnimplementedError: a part cannot be computed.
             UnavailableError: a task is gone.
         """
-        drops = drops_unused(self._config) and not done and not options.is_traced
+        drops = drops_unused(self.config) and not done and not options.is_traced
         parts = divided(signature, device_of, done, drops)
         plan = ClusterPlan(self, signature, next(self._parts), parts, options.is_traced)
         self._wait_for(self._register(plan, parts.values()))
@@ -549,6 +551,15 @@ def _gone(task: str, error: BaseException) -> UnavailableError:
         hint="it does not come back: gpuplace.cluster(client) makes tasks of the workers that there are, and a new"
         " session with its target goes on from a checkpoint",
     )
+
+
+def _merged(config: Any, of_server: bytes) -> Any:
+    """A session's config with all that its target's server was given; a server's settings win, as in TensorFlow."""
+    if not of_server:
+        return config
+    merged = _parsed(b"" if config is None else _serialised(config))
+    merged.MergeFromString(of_server)
+    return merged
 
 
 def _serialised(config: Any) -> bytes:

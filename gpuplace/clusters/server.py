@@ -39,6 +39,7 @@ class RunningTask:
         self.connections = Connections()
         self.task = Task(job, index, config, self.connections)
         self.cluster = cluster
+        self.config = config.SerializeToString()
         self.limit_ms = limit_ms_of(config)
         self.all_listen = False
         """Whether all tasks have begun to listen; then one that does not is gone."""
@@ -62,7 +63,7 @@ class RunningTask:
         self.task.close()
 
     def described(self) -> dict[str, Any]:
-        """What a session asks first: the cluster, which task this is, and how long a step may take by default."""
+        """What a session asks first: the cluster, which task this is, its config, and how long a step may take."""
         jobs = {job: self.cluster.job_tasks(job) for job in self.cluster.jobs}
         jobs[self.task.job][self.task.index] = self.address
         return {
@@ -71,6 +72,7 @@ class RunningTask:
             "task": self.task.name,
             "all_listen": self.all_listen,
             "limit_ms": self.limit_ms,
+            "config": self.config,
         }
 
 
@@ -102,8 +104,9 @@ class Server:
         job_name: name of this task's job; None: the only one there is, or that of the ``ServerDef``.
         task_index: number of this task; None: the only one of its job, or that of the ``ServerDef``.
         protocol: ``"grpc"``, as TensorFlow calls it. None: that of the ``ServerDef``, or ``"grpc"``.
-        config: a ``ConfigProto`` for the task's devices; its ``operation_timeout_in_ms`` is the limit of steps of which
-            neither the session nor ``RunOptions`` names one. None: its defaults.
+        config: a ``ConfigProto`` for the task's devices, and for the sessions that connect to it: what it sets is
+            merged into theirs, and wins. Its ``operation_timeout_in_ms`` is the limit of steps of which neither the
+            session nor ``RunOptions`` names one. None: its defaults.
         start: whether it begins to listen at once.
 
     Raises:

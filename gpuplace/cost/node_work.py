@@ -8,7 +8,7 @@
 ...     rows = placeholder("float32", [None, 10], name="rows")
 ...     _ = apply_op("MatMul", "product", a=rows, b=rows, transpose_b=True)
 >>> shapes = step_shapes(graph, {"rows": (64, 10)})
->>> node_work(shapes, shapes.graph.index["product"]).flops
+>>> step_work(shapes)[shapes.graph.index["product"]].flops
 81920.0
 """
 
@@ -55,22 +55,6 @@ def step_work(shapes: StepShapes) -> list[Work]:
             made = given
         found.append(made)
     return found
-
-
-def node_work(shapes: StepShapes, node: int) -> Work:
-    """What one execution of one node's kernel has to do.
-
-    Args:
-        shapes: of a graph.
-        node: its position there.
-    """
-    kind = shapes.kinds[node]
-    given = tuple([_of(shapes.sizes[source], output) for source, output in shapes.inputs[node]])
-    made = _work(shapes.engine, node, kind, given, shapes.sizes[node])
-    because = shapes.rests_on.get(node)
-    if because is None or not (made.nbytes or made.flops):
-        return made
-    return replace(made, assumed=(*made.assumed, because))
 
 
 def guessed(shapes: StepShapes) -> dict[str, str]:

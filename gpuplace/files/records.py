@@ -22,6 +22,7 @@ release 1.15.
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Iterator
@@ -200,14 +201,15 @@ class RecordReader:
     Args:
         path: of the file.
         kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        data: what is in it, if it has been read; it is not opened then.
 
     Raises:
         OpError: it cannot be opened.
     """
 
-    def __init__(self, path: Path, kind: str = "") -> None:
+    def __init__(self, path: Path, kind: str = "", data: bytes | None = None) -> None:
         self._path = path
-        self._file = _unpacked(path, kind)
+        self._file = _unpacked(path, kind) if data is None else io.BytesIO(data)
         self.offset = 0
         """Where the next record begins, in what is not compressed."""
 

@@ -28,7 +28,7 @@ from gpuplace.graph.scopes import (
     VALID_OP_NAME,
     VALID_SCOPE_NAME,
     ColocationBlock,
-    ControlDependenciesScope,
+    ControlDependenciesBlock,
     DeviceBlock,
     DeviceScope,
     NameScope,
@@ -113,6 +113,9 @@ class Graph(Collections):
         """Library functions: name to the name of the gradient."""
         self.function_op_defs: dict[str, OpDef] = {}
         """Signatures of the library functions, for nodes that call one by name."""
+        self.attached: dict[Any, Any] = {}
+        """What other modules keep of the graph as long as it lives, by keys of theirs. Not in dictionaries with weak
+        keys, whose callbacks would drop the exception of a signal handler."""
         self._read_as: Any = None
         """What a placer has read it as, and when: `gpuplace.placer.from_graph`'s."""
 
@@ -555,7 +558,7 @@ class Graph(Collections):
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None
-    ) -> ControlDependenciesScope:
+    ) -> ControlDependenciesBlock:
         """Operations made in the ``with`` block run after others.
 
         Args:
@@ -566,8 +569,8 @@ class Graph(Collections):
             ValueError: one is of another graph.
         """
         if control_inputs is None:
-            return ControlDependenciesScope(self, None)
-        current = {op for scope in self._stacks().controls for op in scope.control_inputs}
+            return ControlDependenciesBlock(self, None)
+        current = {op for scope in self._stacks().controls for op in scope.operations}
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
@@ -575,7 +578,7 @@ class Graph(Collections):
             op = self._operation_of(item)
             if op not in current:
                 controls[op] = None
-        return ControlDependenciesScope(self, list(controls))
+        return ControlDependenciesBlock(self, list(controls))
 
     def _operation_of(self, item: Any) -> Operation:
         """The operation that something stands for; of several tensors that belong together, that of the first."""

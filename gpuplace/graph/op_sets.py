@@ -197,6 +197,27 @@ RANDOM_OPS = frozenset(
 )
 """Ops that are stateful for their random numbers alone."""
 
+WEIGHTS_OF = {
+    "BatchMatMul": (0, 1),
+    "BatchMatMulV2": (0, 1),
+    "BatchMatMulV3": (0, 1),
+    "BiasAdd": (1,),
+    "Conv1D": (1,),
+    "Conv2D": (1,),
+    "Conv2DBackpropInput": (1,),
+    "Conv3D": (1,),
+    "DepthwiseConv2dNative": (1,),
+    "Einsum": (0, 1),
+    "FusedBatchNorm": (1, 2, 3, 4),
+    "FusedBatchNormV2": (1, 2, 3, 4),
+    "FusedBatchNormV3": (1, 2, 3, 4),
+    "Gather": (0,),
+    "GatherV2": (0,),
+    "MatMul": (0, 1),
+    "ResourceGather": (0,),
+}
+"""Inputs that are weights of a model if they are constants, as in a frozen graph."""
+
 CUT_OFF_BELOW_ZERO = frozenset({"Relu", "Softplus", "Relu6"})
 """Activations of whose inputs a summary says what share is below zero."""
 

@@ -14,7 +14,6 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import re
 import sys
@@ -118,7 +117,7 @@ class Stacks:
         """Those that a ``colocate_with`` block hides; None outside of one."""
         self.colocations: list[TraceableObject] = []
         """The operations of ``colocate_with`` blocks, the innermost last, with the lines of the blocks."""
-        self.controls: list[ControlDependenciesScope] = []
+        self.controls: list[ControlInputs] = []
         """``control_dependencies`` blocks, the innermost last."""
 
     def copy(self) -> Stacks:
@@ -234,7 +233,7 @@ def _end_device(
             break
 
 
-class ColocationBlock(contextlib.ContextDecorator):
+class ColocationBlock(Block):
     """A block in which operations are placed where others are, and outer device scopes do not apply.
 
     Args:
@@ -247,29 +246,41 @@ class ColocationBlock(contextlib.ContextDecorator):
         self._graph = graph
         self._operations = operations
         self._ignores = ignore_existing
-        self._outer: tuple[tuple[DeviceScope, ...], list[TraceableObject]] = ((), [])
-        self._outer_hidden: tuple[DeviceScope, ...] | None = None
+        self._outer: tuple[Any, Any, list[TraceableObject]] = ((), None, [])
 
     def _recreate_cm(self) -> ColocationBlock:
         return ColocationBlock(self._graph, self._operations, self._ignores)
 
     def __enter__(self) -> None:
         stacks = self._graph._stacks()
-        self._outer = stacks.devices, stacks.colocations
-        self._outer_hidden = stacks.hidden_devices
+        self._outer = outer = stacks.devices, stacks.hidden_devices, stacks.colocations
+        kept = [] if self._ignores else stacks.colocations
+        inner = [*kept, *map(program_line, self._operations)]
+        self._ending = partial(_end_colocation, stacks, outer, inner)
+        stacks.colocations = inner
         if stacks.hidden_devices is None:
             stacks.hidden_devices = stacks.devices
         stacks.devices = ()
-        kept = [] if self._ignores else stacks.colocations
-        stacks.colocations = [*kept, *map(program_line, self._operations)]
 
     def __exit__(self, *exc: object) -> None:
         stacks = self._graph._stacks()
-        stacks.devices, stacks.colocations = self._outer
-        stacks.hidden_devices = self._outer_hidden
+        stacks.devices, stacks.hidden_devices, stacks.colocations = self._outer
+        self._ending = bool
 
 
-class OuterDevices(contextlib.ContextDecorator):
+def _end_colocation(
+    stacks: Stacks, outer: tuple[Any, Any, list[TraceableObject]], inner: list[TraceableObject]
+) -> None:
+    """Ends a colocation block, if it is still there; ``tf.device`` blocks around it may have ended before."""
+    if stacks.colocations is inner:
+        devices, hidden, colocations = outer
+        opened = {id(block._scope) for reference in _open.blocks if (block := reference()) is not None}
+        stacks.devices = tuple([scope for scope in devices if id(scope) in opened])
+        stacks.hidden_devices = hidden and tuple([scope for scope in hidden if id(scope) in opened])
+        stacks.colocations = colocations
+
+
+class OuterDevices(Block):
     """A block in which the device scopes that a colocation hides apply, unless it is with an op that has a device.
 
     So TensorFlow 1.15 makes variables.
@@ -280,49 +291,35 @@ class OuterDevices(contextlib.ContextDecorator):
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._stack: tuple[DeviceScope, ...] = ()
+        self._outer: tuple[DeviceScope, ...] = ()
 
     def __enter__(self) -> None:
         stacks = self._graph._stacks()
-        self._stack = stacks.devices
-        if not self._stack and not any(one.obj.device for one in stacks.colocations):
-            stacks.devices = stacks.hidden_devices or ()
+        self._outer = outer = stacks.devices
+        if not outer and stacks.hidden_devices and not any(one.obj.device for one in stacks.colocations):
+            inner = (*stacks.hidden_devices,)  # one that is nowhere else: it says whether the block is there
+            self._ending = partial(_end_outer_devices, stacks, outer, inner)
+            stacks.devices = inner
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._stacks().devices = self._stack
+        self._graph._stacks().devices = self._outer
+        self._ending = bool
 
 
-class ControlDependenciesScope:
-    """A ``control_dependencies`` block; ``new_stack`` marks ``control_dependencies(None)``, which hides outer ones.
+def _end_outer_devices(
+    stacks: Stacks, outer: tuple[DeviceScope, ...], inner: tuple[DeviceScope, ...]
+) -> None:
+    """Ends a block with the outer devices, if it is still there."""
+    if stacks.devices is inner:
+        stacks.devices = outer
 
-    What it hides too is the branch or loop that is being built: operations made inside are not part of it.
-    """
 
-    def __init__(self, graph: Graph, control_inputs: Sequence[Operation] | None) -> None:
-        self._graph = graph
-        self.new_stack = control_inputs is None
-        self.control_inputs: list[Operation] = list(control_inputs or ())
+class ControlInputs:
+    """What operations made in a ``control_dependencies`` block wait for, and which of them were made there."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = list(operations)
         self._seen: set[Operation] = set()
-        self._outer: list[ControlDependenciesScope] = []
-        self._outer_context: Any = None
-
-    def __enter__(self) -> None:
-        stacks = self._graph._stacks()
-        if self.new_stack:
-            self._outer = stacks.controls
-            stacks.controls = []
-            self._outer_context, self._graph._of_thread.context = self._graph._of_thread.context, None
-        else:
-            stacks.controls.append(self)
-
-    def __exit__(self, *exc: object) -> None:
-        stacks = self._graph._stacks()
-        if self.new_stack:
-            stacks.controls = self._outer
-            self._graph._of_thread.context = self._outer_context
-        else:
-            assert stacks.controls[-1] is self, "control_dependencies blocks are not nested"
-            stacks.controls.pop()
 
     def add_op(self, op: Operation) -> None:
         """Notes an operation made inside."""
@@ -333,15 +330,62 @@ class ControlDependenciesScope:
         return self._seen.isdisjoint(operations)
 
 
-def control_inputs_for(
-    stack: Sequence[ControlDependenciesScope], inputs: Sequence[Tensor]
-) -> list[Operation]:
+class ControlDependenciesBlock(Block):
+    """A ``control_dependencies`` block; ``control_dependencies(None)`` hides outer ones.
+
+    What it hides too is the branch or loop that is being built: operations made inside are not part of it.
+    """
+
+    def __init__(self, graph: Graph, control_inputs: Sequence[Operation] | None) -> None:
+        self._graph = graph
+        self._inputs = None if control_inputs is None else ControlInputs(control_inputs)
+        self._outer: tuple[list[ControlInputs], Any] = ([], None)
+        self._inner: list[ControlInputs] = []
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """What operations made inside wait for."""
+        return [] if self._inputs is None else self._inputs.operations
+
+    def __enter__(self) -> None:
+        stacks, of_thread = self._graph._stacks(), self._graph._of_thread
+        self._outer = outer = stacks.controls, of_thread.context
+        self._inner = inner = [] if self._inputs is None else [*stacks.controls, self._inputs]
+        self._ending = partial(_end_controls, get_ident(), stacks, of_thread, outer, inner)
+        stacks.controls = inner
+        if self._inputs is None:
+            of_thread.context = None
+
+    def __exit__(self, kind: Any = None, *exc: object) -> None:
+        stacks, of_thread = self._graph._stacks(), self._graph._of_thread
+        is_innermost = stacks.controls is self._inner
+        if self._inputs is None or kind is not None:  # a block within this one may have been interrupted
+            of_thread.context = self._outer[1]
+        stacks.controls = self._outer[0]
+        self._ending = bool
+        assert is_innermost or kind is not None, "control_dependencies blocks are not nested"
+
+
+def _end_controls(
+    thread: int,
+    stacks: Stacks,
+    of_thread: OfThread,
+    outer: tuple[list[ControlInputs], Any],
+    inner: list[ControlInputs],
+) -> None:
+    """Ends a ``control_dependencies`` block, if it is still there."""
+    if thread == get_ident() and stacks.controls is inner:
+        of_thread.context = outer[1]
+        stacks.controls = outer[0]
+
+
+def control_inputs_for(stack: Sequence[ControlInputs], inputs: Sequence[Tensor]) -> list[Operation]:
     """The control inputs of an operation with these inputs; none from scopes that an input is already subject to."""
     producers = {tensor.op for tensor in inputs}
     found: dict[Operation, None] = {}
     for scope in stack:
         if scope.has_none_of(producers):
-            for op in scope.control_inputs:
+            for op in scope.operations:
                 if op not in producers:
                     found[op] = None
     return list(found)

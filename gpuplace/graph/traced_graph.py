@@ -25,7 +25,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
-from gpuplace.graph.scopes import ControlDependenciesScope
+from gpuplace.graph.scopes import ControlDependenciesBlock
 from gpuplace.graph.stacks import global_graph, graph_stack
 from gpuplace.shapes import TensorShape
 
@@ -199,7 +199,7 @@ class TracedGraph(Graph):
         inputs = tuple([self.capture(tensor) for tensor in inputs])
         return super()._add_op(name, op_type, op_def, inputs, attrs, dtypes, compute_shapes, compute_device)
 
-    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesScope:
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesBlock:
         """As ``Graph.control_dependencies``: what is of a graph around this one runs before the call."""
         if control_inputs is None or not self.is_func_graph:
             return super().control_dependencies(control_inputs)

@@ -60,6 +60,24 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
         Kind("an ONNX model", "convert it to a SavedModel, with onnx2tf for instance, and give the folder"),
     ),
     (
+        (
+            ".xplane.pb",
+            ".overview_page.pb",
+            ".input_pipeline.pb",
+            ".input_pipeline_analyzer.pb",
+            ".kernel_stats.pb",
+            ".tensorflow_stats.pb",
+            ".op_profile.pb",
+            ".pod_viewer.pb",
+            ".memory_profile.pb",
+            ".hlo_proto.pb",
+        ),
+        Kind(
+            "a file of TensorFlow's profiler",
+            "TensorBoard's profiler reads it; here a graph, a RunMetadata or a log of device placement is read",
+        ),
+    ),
+    (
         (".index", ".data-00000-of-00001", ".ckpt"),
         Kind("a part of a checkpoint", "it holds values and no graph: give the .meta file beside it"),
     ),

@@ -1,6 +1,7 @@
 """Graphs from files and messages: what ``gpuplace.place``, the command line and the explorer accept.
 
-A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaGraphDef, or a SavedModel folder.
+A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaGraphDef, a SavedModel folder, or a
+TensorBoard event file with a graph in it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from gpuplace.files.file_system import with_op_errors
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
+from gpuplace.graphdef.event_contents import graph_in_events, is_event_file
 from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, read_message, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
@@ -35,6 +37,12 @@ SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
 _SAVED_MODEL = b"\x08\x01\x12"
 """How a SavedModel begins: its schema version, 1, and a MetaGraphDef."""
+
+_GRAPH_DEF = (b"\x0a", b"\x22", b"node", b"versions")
+"""How a GraphDef begins, in a file that is named like a SavedModel."""
+
+_SAMPLE = 100
+"""Nodes that are looked at to see whether a message is a GraphDef."""
 
 _MOST_NEARBY = 5
 """Folders that are named."""
@@ -153,15 +161,35 @@ def model_of_file(data: bytes, names: str, path: Path, given: str) -> Model:
         raise DataLossError.of(
             f"{path} {nothing}: there is no graph in it", hint="was the program that wrote it stopped?"
         )
+    if is_event_file(data):
+        return Model(graph_in_events(data, path), path.name, given)
     kind: Any = GraphDef
-    if names in SAVED_MODEL_FILES:
+    text = data.lstrip() if names.endswith(".pbtxt") else data
+    if names in SAVED_MODEL_FILES and not text.startswith(_GRAPH_DEF):
         kind = SavedModel
     elif names.endswith(".meta"):
         kind = MetaGraphDef
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
     if as_text:
         return Model(_parse_text(kind, data, str(path)), path.name, given)
-    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, given, data)
+    message = _parse(_binary_kind(data, kind), data, str(path))
+    if kind is GraphDef:
+        _check_has_nodes(message, path, data)
+    return Model(message, path.name, given, data)
+
+
+def _check_has_nodes(message: Any, path: Path, data: bytes) -> None:
+    """DataLossError for a message of another kind, whose bytes happen to be a GraphDef's too."""
+    if not isinstance(message, GraphDef):
+        return
+    nodes = message.node[:_SAMPLE]
+    is_other = not any(node.name and node.op for node in nodes)
+    if is_other and (nodes or not (message.HasField("versions") or message.library.function)):
+        raise DataLossError.of(
+            f"{path} is a protobuf message, but not of a graph: it has no nodes with a name and an op",
+            facts={"size": f"{len(data)} bytes"},
+            hint="a graph is what graph.as_graph_def().SerializeToString() or tf.io.write_graph writes",
+        )
 
 
 def _binary_kind(data: bytes, kind: Any) -> Any:

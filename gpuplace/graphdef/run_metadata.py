@@ -19,6 +19,7 @@ from typing import Any
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
+from gpuplace.graphdef.event_contents import is_event_file, step_in_events
 from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
@@ -35,7 +36,7 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
 
     Args:
         path: a binary file, text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``, or a Chrome trace
-            (``.json``); each may be compressed (``.gz``).
+            (``.json``); each may be compressed (``.gz``). Or a TensorBoard event file: the step that was added last.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
@@ -48,6 +49,8 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
         raise DataLossError.of(
             f"{path} is {other.what}, not a measured step", hint=f"{other.advice}; or {_HINT}"
         )
+    if is_event_file(data):
+        return step_in_events(data, path)
     if name.endswith(".json"):
         return _traced(path, data)
     because = []

@@ -8,7 +8,7 @@
 
 runs the cell in a fresh default graph, on that machine, and shows where everything goes: picture, table and log. The
 process is afterwards as before, and the names that the cell defines stay. ``%placement x`` shows the same of a graph,
-session, placement or file that is there already.
+session, placement or file that is there already. `watch_magic` has ``%%watch_placement``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graphdef.load import open_model
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
+from gpuplace.jupyter.watch_magic import WatchMagics
 from gpuplace.memory.process_state import current_machine
 from gpuplace.release import RELEASES
 from gpuplace.session.fresh_process import fresh_process
@@ -290,15 +291,16 @@ def _machines() -> list[str]:
 
 def load(shell: Any) -> None:
     """What ``%load_ext gpuplace`` does."""
-    shell.register_magics(PlacementMagics)
+    shell.register_magics(PlacementMagics, WatchMagics)
     for name in ("%placement", "%%placement"):
         shell.set_hook("complete_command", complete, str_key=name)
 
 
 def unload(shell: Any) -> None:
     """What ``%unload_ext gpuplace`` does."""
-    for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("placement", None)
-    shell.magics_manager.registry.pop("PlacementMagics", None)
+    for kind, name in (("line", "placement"), ("cell", "placement"), ("cell", "watch_placement")):
+        shell.magics_manager.magics[kind].pop(name, None)
+    for name in ("PlacementMagics", "WatchMagics"):
+        shell.magics_manager.registry.pop(name, None)
     for name in ("%placement", "%%placement"):
         shell.strdispatchers["complete_command"].strs.pop(name, None)

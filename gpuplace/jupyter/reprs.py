@@ -25,8 +25,10 @@ from gpuplace.findings.finding import Findings
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.logs.capture import LogCapture
 from gpuplace.logs.log_diff import LogDiff
 from gpuplace.logs.logged_placement import LoggedNote, LoggedPlacement
+from gpuplace.logs.op_rows import OP_COLUMNS, op_cells, op_rows
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.process_state import current_machine
 from gpuplace.picture.memory_map import chunks_text, memory_html, memory_text
@@ -229,13 +231,26 @@ def _logged(log: LoggedPlacement) -> tuple[str, str]:
     drawn = html.scrolling(picture._repr_mimebundle_()["text/html"])
     left = [(left.line, left.text) for left in log.unparsed]
     shown = f"<p>{html.escape(repr(log)[1:-1])}</p>{html.summary(log)}"
+    cells = op_cells(log)
+    ops = [(html.chip(row.device), *told[1:]) for row, told in zip(op_rows(log), cells, strict=True)]
+    shown += html.table(OP_COLUMNS, ops, limit=_ROWS_OF_LOG) if ops else ""
     if len(log):
-        shown += html.node_table(log, limit=_ROWS_OF_LOG)
+        nodes = html.node_table(log, limit=_ROWS_OF_LOG)
+        shown += f"<details><summary>Nodes</summary>{nodes}</details>"
         shown += f"<details{' open' if is_small else ''}><summary>Picture</summary>{drawn}</details>"
     if left:
         title = f"{counted(len(left), 'piece')} of text not understood"
         shown += f"<details><summary>{title}</summary>{html.table(('line', 'text'), left, limit=_MOST_LEFT)}</details>"
-    return shown, f"{log!r}\n{placement_text(log)}"
+    plain = [repr(log), *([table_text(OP_COLUMNS, cells, _ROWS_OF_LOG)] if ops else []), placement_text(log)]
+    return shown, "\n\n".join(plain)
+
+
+@_shown.register
+def _capture(log: LogCapture) -> tuple[str, str]:
+    """The placement that was logged, or why there is none."""
+    if log.missing:
+        return f"<p>{html.escape(log.missing)}</p>", log.missing
+    return _logged(log.placement)
 
 
 @_shown.register

@@ -78,8 +78,7 @@ class OpTraits:
     fresh: bool = False
     """Its results are new arrays, and no input is kept."""
     elementwise: bool = False
-    """It looks at one element of each input for one of the result, which is ``fresh``; a GPU may compute it in one
-    kernel with its neighbours."""
+    """It looks at one element of each input for one of the result, which is ``fresh``."""
     forwards: bool = False
     """Its result is its input."""
     shares: bool = False

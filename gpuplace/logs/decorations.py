@@ -25,7 +25,8 @@ _MOST = 16
 """Different decorations of one log."""
 _FIRM = re.compile(
     r"Device mapping:|Found device \d|Executing op |Creat(?:ed|ing) (?:TensorFlow )?device"
-    r"|Ignoring (?:visible )?gpu device|/job:\w++/replica:\d++/task:\d++/(?:device:)?+\w++:\d++[ \t]*+->"
+    r"|Ignoring (?:(?:visible )?gpu device|device specification|request to colocate)|Failed to place the graph without"
+    r"|/job:\w++/replica:\d++/task:\d++/(?:device:)?+\w++:\d++[ \t]*+->"
 )
 """Sentences of which no other begins so."""
 _TOKENS = (
@@ -33,6 +34,7 @@ _TOKENS = (
     r"(?:INFO|WARNING|WARN|ERROR|DEBUG|NOTICE|FATAL|Z)\b:?+",
     r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b",
     r"std(?:out|err)(?:[ \t]++[FP]\b)?+",
+    r"[A-Za-z_][\w.]*+(?=[ \t]++(?:INFO|WARNING|WARN|ERROR|DEBUG)\b)",
     r"[\[(<][^\[\](){}<>\n]{0,80}+[\])>]:?+",
     r"\d[\d:.,TZ+/-]*+(?!\w)[.):|]?+",
     r"[A-Za-z_][\w.@-]*+(?:/[\w.@-]++)*+(?:\[\d++\])?+[ \t]*+[:|>]",
@@ -40,19 +42,27 @@ _TOKENS = (
     r"(?://|[#>*;|%$+=~!-]){1,8}+",
     r"[\"'`]{1,3}+",
 )
-_DECORATION = re.compile(f"(?>{'|'.join(_TOKENS)}){{1,24}}+")
+DECORATION = re.compile(f"(?>{'|'.join(_TOKENS)}){{1,24}}+")
+"""What may stand before a line; not longer than `_LONGEST`."""
+_MARKS = re.compile(r"[ \t]*+(?://|[#>*;|%]){1,8}+[ \t]++")
+"""Marks of quotes and comments before lines about nodes."""
+FENCE = re.compile(r"[ \t]*+(?:/\*++|\*++/|/|[\"'`]{3}\w*+|<!--|-->|(?://|[#*;|%]){1,8}+|>{1,2}+)[ \t]*+")
+"""A line of nothing but marks: a quote, a comment or a block of code begins or ends, or goes on."""
 _AFTER = re.compile(r"[ \t]*+(?:`{1,3}+|\*\*|\||\\n[\"'],?+|[\"'](?:,[\w.:+/ -]{0,80}+)?+)")
 """What a line may be closed with."""
 _RUN = re.compile(r"\d+|[ \t]+|[^\d \t]+")
 _TAG = r"</?(?:a|b|br|code|div|em|font|i|li|p|pre|samp|span|strong|td|tr|tt|ul)(?:[ \t][^<>\n]{0,200}+)?+/?>"
 _ENTITY = r"&(?:gt|lt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9A-Fa-f]{1,4});"
 _LOST_ESCAPE = r"(?:(?:\^\[|\\u001b|\\x1b|\\033|\\e)\[\d{0,2}|\[\d{1,2})(?:;\d{1,3}){0,4}m"
-MARKUP = re.compile(f"{_TAG}|{_ENTITY}|{_LOST_ESCAPE}")
-"""HTML, and colours of a terminal that lost their first character."""
+_ESCAPED = r"(?<![:\\])\\[_*]"
+MARKUP = re.compile(f"{_TAG}|{_ENTITY}|{_LOST_ESCAPE}|{_ESCAPED}")
+"""HTML, Markdown's escapes, and colours of a terminal that lost their first character."""
 
 
 def replacement(found: str) -> str:
     """What a piece of markup stands for."""
+    if found[0] == "\\" and len(found) == 2:
+        return found[1]
     return html.unescape(found).replace("\xa0", " ") if found.startswith("&") else ""
 
 
@@ -81,12 +91,14 @@ class Decorations:
         begin = grammar.PROMPT.match(line)
         start = begin.end() if begin is not None else 0
         found = _FIRM.search(line, start, start + _LONGEST + 80)
+        if found is None and (marks := _MARKS.match(line, start)) is not None:
+            found = grammar.PREFIX.match(line, marks.end()) or grammar.PLACED.match(line, marks.end())
         if found is None or found.start() == start:
             return
         before = line[: found.start()]
         if before in self.told or len(self._before) == _MOST or grammar.PREFIX.search(before):
             return
-        if len(before) > _LONGEST or _DECORATION.fullmatch(before) is None:
+        if len(before) > _LONGEST or DECORATION.fullmatch(before) is None:
             return
         shape = _shape(before)
         if shape not in self._before:

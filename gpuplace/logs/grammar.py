@@ -167,6 +167,25 @@ IGNORED = re.compile(
     rf"Ignoring (?:visible )?gpu device \((?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)"
     r" with (?P<reason>[^\n]*\S)"
 )
+OVERRIDDEN = re.compile(
+    r"Ignoring device specification (?P<requested>\S*+) for node '(?P<name>[^'\n]++)' because the input edge from"
+    r" '[^'\n]++' is a reference connection and already has a device field set to (?P<device>/\S++)"
+)
+NOT_COLOCATED = re.compile(
+    r"Ignoring request to colocate node '(?P<name>[^'\n]++)' with nodes in colocation group '[^\n]*\S"
+)
+RESOURCES_MOVED = re.compile(
+    r"Failed to place the graph without changing the devices of some resources\.[^\n]*\S"
+)
+"""Since 1.14; what follows says which nodes belong together."""
+MEMBER = re.compile(
+    rf"(?P<name>{_NAME_CHARACTERS}++)[ \t]++\((?P<type>[^\s():]++)\)(?:[ \t]++(?P<device>/\S++))?"
+    r"(?:[ \t]++framework assigned device=\S*+)?[ \t]*+\Z"
+)
+GROUP = re.compile(
+    r"/job:[^\s\]]++[\],]|See below for details of this colocation group|Colocation (?:Debug Info|group had|members,)"
+    r"|Root Member\(|\w++:(?:[ \t]++[A-Z_]++)++[ \t]*+\Z"
+)
 PROPERTIES = re.compile(
     r"(?P<key>name|major|minor|memoryClockRate[ ]?\(GHz\)|pciBusID|[Tt]otal[ ]?[Mm]emory|[Ff]ree[ ]?[Mm]emory"
     r"|computeCapability|coreClock|coreCount|deviceMemorySize|deviceMemoryBandwidth)(?P<colon>:?)[ ]"

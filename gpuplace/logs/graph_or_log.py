@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
+from gpuplace.graphdef.event_contents import is_event_file
 from gpuplace.graphdef.file_kinds import Kind, empty_text, kind_of
 from gpuplace.graphdef.files import GZIP, decompressed, read_message
 from gpuplace.logs.logged_placement import LoggedPlacement
@@ -48,6 +49,8 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
     other = kind_of(place, data)
     if other is not None:
         raise _other_file(path, other)
+    if is_event_file(data):
+        return None
     looks_like_log = is_log(data)
     if not looks_like_log and b"/job:" not in data:
         return None
@@ -55,7 +58,7 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
         log = parse_log(data)
     except DataLossError:
         return None
-    if log.rows or log.devices or log.events or log.gpus:
+    if log.rows or log.devices or log.events or log.gpus or log.overridden:
         return log if looks_like_log or len(log.rows) > len(log.unparsed) else None
     if not looks_like_log:
         return None

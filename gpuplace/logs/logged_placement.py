@@ -101,6 +101,23 @@ class LoggedGPU(NamedTuple):
     line: int
 
 
+class OverriddenRequest(NamedTuple):
+    """A request for a device, or to be where another node is, that TensorFlow says it overrode."""
+
+    node: str
+    """Name of the node; of a colocation group the first that asks for a device."""
+    requested: str
+    """The device it asks for, as printed; "" where none is named."""
+    device: str
+    """The device it gets instead, as printed; "" where none is named."""
+    reason: str
+    """``"reference"``: the variable that it takes is there; ``"colocation"``: its group cannot be as asked."""
+    nodes: int
+    """How many nodes have to follow."""
+    line: int
+    """Line of the log, counted from 1."""
+
+
 class Unparsed(NamedTuple):
     """Text that says nothing of placement, or not certainly."""
 
@@ -128,7 +145,10 @@ class LoggedPlacement(Mapping[str, str]):
     numbers: tuple[int, ...] = (0,)
     """Numbers of the sessions."""
     notes: tuple[LogNote, ...] = ()
-    """What was undone before reading, what breaks off, is ambiguous or was ignored; of a session alone nothing."""
+    """What was undone before reading, what breaks off, is ambiguous, overridden or was ignored; of a session alone
+    nothing."""
+    overridden: tuple[OverriddenRequest, ...] = ()
+    """Requests that TensorFlow says it overrode; of a session alone nothing."""
 
     @cached_property
     def _device_of(self) -> dict[str, str]:
@@ -151,6 +171,8 @@ class LoggedPlacement(Mapping[str, str]):
             told.append(counted(len(self.numbers), "session"))
         if self.events:
             told.append(counted(len(self.events), "eager op"))
+        if self.overridden:
+            told.append(counted(len(self.overridden), "overridden request"))
         if self.unparsed:
             told.append(f"{counted(len(self.unparsed), 'piece')} of text not understood")
         return f"<LoggedPlacement of {'; '.join(told)}>"

@@ -30,6 +30,7 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
+    OverriddenRequest,
     Unparsed,
 )
 from gpuplace.logs.reader import read_log
@@ -81,7 +82,14 @@ def parse_log(log: Any) -> LoggedPlacement:
     if text is not log and not statements:
         check_is_text(text)
     unparsed.sort()
-    sessions, hardware = sessions_of(statements)
+    overridden = [
+        (request._replace(line=line_of(request.line)), text) for request, text in _overridden(statements)
+    ]
+    notes += [
+        LogNote(request.line, "colocation" if request.reason == "colocation" else "overridden", text)
+        for request, text in overridden
+    ]
+    sessions, hardware = sessions_of(one for one in statements if one.kind not in _NOT_AS_ASKED)
     rows: list[LoggedNode] = []
     devices: list[LoggedDevice] = []
     events: list[LoggedEvent] = []
@@ -105,7 +113,54 @@ def parse_log(log: Any) -> LoggedPlacement:
         tuple(unparsed),
         tuple(range(len(sessions))) or (0,),
         (*sorted(notes), *_ignored(unparsed)),
+        tuple([request for request, _ in overridden]),
     )
+
+
+_NOT_AS_ASKED = frozenset({Kind.OVERRIDDEN, Kind.COLOCATION, Kind.MEMBER, Kind.GROUP})
+
+
+def _overridden(statements: Iterable[Statement]) -> list[tuple[OverriddenRequest, str]]:
+    """The requests that TensorFlow says it overrode, each with a sentence."""
+    found: list[tuple[OverriddenRequest, str]] = []
+    group: list[Statement] = []
+
+    def close() -> None:
+        if group:
+            found.append(_of_group(group))
+            group.clear()
+
+    for one in sorted(statements, key=lambda one: one.line):
+        if one.kind is Kind.OVERRIDDEN:
+            request = OverriddenRequest(one.name, one.detail, one.device, "reference", 1, one.line)
+            asked = one.detail or "no device"
+            found.append(
+                (request, f"{one.name} asks for {asked} and is on {one.device}, where its variable is")
+            )
+        elif one.kind is Kind.COLOCATION:
+            close()
+            group.append(one)
+        elif one.kind in _NOT_AS_ASKED and group:
+            group.append(one)
+    close()
+    return found
+
+
+def _of_group(group: list[Statement]) -> tuple[OverriddenRequest, str]:
+    """What the statements about one colocation group say, the sentence first."""
+    head = group[0]
+    members = [one for one in group if one.kind is Kind.MEMBER]
+    devices = [
+        one.detail.rstrip("].") for one in group if one.detail.startswith("/job:") and one.kind is Kind.GROUP
+    ]
+    first = next((one for one in members if one.detail), members[0] if members else head)
+    device = devices[0] if devices else ""
+    asked = first.detail if first.kind is Kind.MEMBER else ""
+    text = head.detail
+    if members:
+        text = f"{counted(len(members), 'node')} with {first.name} cannot be on {asked or 'the requested device'}"
+        text += f" and are on {device}" if device else ""
+    return OverriddenRequest(first.name, asked, device, "colocation", len(members) or 1, head.line), text
 
 
 def _ignored(unparsed: list[Unparsed]) -> list[LogNote]:

@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 
 from gpuplace.logs import grammar
-from gpuplace.logs.decorations import MARKUP, Decorations
+from gpuplace.logs.decorations import DECORATION, FENCE, MARKUP, Decorations
 from gpuplace.logs.statements import Doubt, Kind, LogNote, LogText, Piece, Statement, line_of
 from gpuplace.logs.wrapped_lines import WrappedLines
 
@@ -37,7 +37,11 @@ _TELLING = re.compile(r":|evice|Executing|[\x00\x1b\r]")
 """What a line must have to be a sentence, or the beginning of one."""
 
 
-_BELOW = {Kind.MAPPING: Kind.ROW, Kind.FOUND: Kind.PROPERTY}
+_BELOW = {
+    Kind.MAPPING: {Kind.ROW},
+    Kind.FOUND: {Kind.PROPERTY},
+    Kind.COLOCATION: {Kind.GROUP, Kind.MEMBER},
+}
 """Header -> its rows."""
 
 
@@ -97,7 +101,7 @@ class _Reader:
     def note_undone(self, decorations: Decorations, has_markup: bool) -> None:
         """Notes what is undone of every line."""
         if has_markup:
-            self.notes.append(LogNote(1, "undone", "HTML, or colours of a terminal"))
+            self.notes.append(LogNote(1, "undone", "HTML, Markdown escapes, or colours of a terminal"))
         for before, line in decorations.told.items():
             self.notes.append(LogNote(line, "undone", f"{before!r} before lines"))
 
@@ -120,13 +124,19 @@ class _Reader:
             ):
                 self.pending = before
             else:  # no sentence goes on behind it: a prompt, or what a container puts before every line
-                yield from before.pieces(0, len(before.text), None, False)
+                is_prefix = len(before.text) < _SHOWN and DECORATION.fullmatch(before.text) is not None
+                yield from before.pieces(0, len(before.text), None, is_prefix)
         else:
             yield from line.pieces(0, head, None, True)
         ends = [prefix.start() for prefix in prefixes[1:]] + [len(text)]
         for prefix, end in zip(prefixes, ends, strict=True):
             file = prefix["file"] or prefix["file2"] or ""
             part = line.cut(prefix.start(), end)
+            if (
+                end < len(text) and not text[prefix.end() : end].strip()
+            ):  # another logger's, before the next prefix
+                yield from part.pieces(0, len(part.text), None, True)
+                continue
             yield from self._drop_held()
             yield from self._consume(part, prefix.end() - prefix.start(), True, file)
 
@@ -136,7 +146,9 @@ class _Reader:
             return None
         is_stderr, start = False, 0
         if self.block is None and _TELLING.search(text) is None:
-            return Piece(number, 0, text, None, not text or text.isspace())
+            return Piece(
+                number, 0, text, None, not text or FENCE.fullmatch(text) is not None or text.isspace()
+            )
         if (prefix := grammar.PREFIX.match(text)) is not None:
             is_stderr, start = True, prefix.end()
         found = grammar.PLACED.regex.fullmatch(text, start)
@@ -153,7 +165,8 @@ class _Reader:
         text = line.text
         if not text.strip():
             if self.block is not None and self.block[1]:
-                self.block = None
+                if self.block[0] is not Kind.COLOCATION:  # whose lines are apart
+                    self.block = None
             elif self.pending is not None and not self._is_begun(self.pending.text, 0, ""):
                 yield from self._consume(self._take_pending(), 0, False, "")
             yield from line.pieces(0, len(text), None, True)
@@ -177,8 +190,8 @@ class _Reader:
         """Whether a line without a prefix is a row of what stderr began; all else without one is of stdout."""
         if self.block is None or not self.block[1]:
             return False
-        found = self._sentence(line, 0, True, "")
-        return found is not None and found[1].kind is _BELOW[self.block[0]]
+        found = self._sentence(line, _begin(line.text, 0), True, "")
+        return found is not None and found[1].kind in _BELOW[self.block[0]]
 
     def _take_pending(self) -> LogText:
         assert self.pending is not None
@@ -281,7 +294,7 @@ class _Reader:
                 position = blanks.end()
         if is_first:
             self.block = None
-        yield from line.pieces(done, len(text), None, False)
+        yield from line.pieces(done, len(text), None, is_first and FENCE.fullmatch(text) is not None)
 
     def _wrapped_number(
         self, part: LogText, start: int, statement: Statement, breaks: set[int], before: int
@@ -307,9 +320,9 @@ class _Reader:
 
     def _note(self, statement: Statement) -> None:
         """Remembers what a statement says for the doubtful ones, and whose rows may follow."""
-        if statement.kind in (Kind.MAPPING, Kind.FOUND):
+        if statement.kind in _BELOW:
             self.block = (statement.kind, statement.is_stderr)
-        elif statement.kind not in (Kind.ROW, Kind.PROPERTY):
+        elif self.block is not None and statement.kind not in _BELOW[self.block[0]]:
             self.block = None
         if statement.kind is Kind.NODE:
             self.sure.add((statement.name, statement.device))
@@ -323,6 +336,14 @@ class _Reader:
         text = line.text
         number = line.line_at(position)
         head = text[position : position + 16]
+        if self.block is not None and self.block[0] is Kind.COLOCATION and self.block[1] == is_stderr:
+            if (row := grammar.MEMBER.match(text, position)) is not None:
+                asked = row["device"] or ""
+                return len(text), Statement(
+                    Kind.MEMBER, is_stderr, number, row["name"], row["type"], detail=asked
+                )
+            if grammar.GROUP.match(text, position) is not None:
+                return len(text), Statement(Kind.GROUP, is_stderr, number, detail=text[position:].rstrip())
         if head.startswith("/job:"):
             row = grammar.ROW.match(text, position)
             if row is None:
@@ -369,13 +390,8 @@ class _Reader:
                 detail=found["description"],
                 memory_mb=memory,
             )
-        if head.startswith("Ignoring "):
-            found = grammar.IGNORED.match(text, position)
-            if found is None:
-                return None
-            return found.end(), Statement(
-                Kind.IGNORED, is_stderr, number, detail=found["description"], name=found["reason"]
-            )
+        if head.startswith(("Ignoring ", "Failed to place")):
+            return self._not_as_asked(text, position, is_stderr, number)
         if head.startswith("Found device"):
             found = grammar.FOUND.match(text, position)
             if found is None:
@@ -392,6 +408,28 @@ class _Reader:
             return None
         op_type = found["type"] if "type" in found.re.groupindex else ""
         return found.end(), Statement(Kind.NODE, is_stderr, number, found["name"], op_type, found["device"])
+
+    @staticmethod
+    def _not_as_asked(text: str, position: int, is_stderr: bool, number: int) -> tuple[int, Statement] | None:
+        """The sentence about a GPU, a device or a colocation that TensorFlow ignores."""
+        if (found := grammar.IGNORED.match(text, position)) is not None:
+            made = Statement(Kind.IGNORED, is_stderr, number, found["reason"], detail=found["description"])
+        elif (found := grammar.OVERRIDDEN.match(text, position)) is not None:
+            made = Statement(
+                Kind.OVERRIDDEN,
+                is_stderr,
+                number,
+                found["name"],
+                device=found["device"],
+                detail=found["requested"],
+            )
+        elif (found := grammar.NOT_COLOCATED.match(text, position)) is not None:
+            made = Statement(Kind.COLOCATION, is_stderr, number, found["name"], detail=found[0])
+        elif (found := grammar.RESOURCES_MOVED.match(text, position)) is not None:
+            made = Statement(Kind.COLOCATION, is_stderr, number, detail=found[0])
+        else:
+            return None
+        return found.end(), made
 
     @staticmethod
     def _is_end(line: LogText, end: int) -> bool:

@@ -17,6 +17,8 @@ from gpuplace.logs.decorations import MARKUP, Decorations, replacement
 
 _ANSI = re.compile(r"\A\x00+|\x00+\Z|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _ANSI_OR_MARKUP = re.compile(f"{_ANSI.pattern}|{MARKUP.pattern}")
+_MARKS_OF_MARKUP = frozenset("<&[\\")
+"""One of these is in all markup."""
 
 
 class Kind(Enum):
@@ -38,6 +40,14 @@ class Kind(Enum):
     """A line below that."""
     IGNORED = "ignored"
     """A GPU that TensorFlow does not use."""
+    OVERRIDDEN = "overridden"
+    """A device that was asked for, and gives way to that of a variable."""
+    COLOCATION = "colocation"
+    """Nodes that cannot be where, or with whom, they were asked to be."""
+    MEMBER = "member"
+    """A node of a colocation group below that, with the device that it asks for."""
+    GROUP = "group"
+    """Another line below that."""
 
 
 class Statement(NamedTuple):
@@ -65,7 +75,8 @@ class LogNote(NamedTuple):
     """Counted from 1."""
     kind: str
     """`"undone"`: taken off before reading; `"cut"`: a sentence that breaks off; `"ambiguous"`: readable in two ways;
-    `"ignored"`: text that says nothing of placement."""
+    `"overridden"`: a requested device that gave way to that of a variable; `"colocation"`: nodes that could not be
+    where, or with whom, they were asked to be; `"ignored"`: text that says nothing of placement."""
     text: str
     """What it is about; of text its beginning."""
 
@@ -174,7 +185,7 @@ def line_of(
         blanks.append(Piece(line, len(text) - 1, "\r", None, True))
         text = text[:-1]
     made = LogText(text, [(0, line, 0)])
-    if has_markup and ("<" in text or "&" in text or "[" in text):
+    if has_markup and not _MARKS_OF_MARKUP.isdisjoint(text):
         made = _without(_ANSI_OR_MARKUP, text, line, blanks)
     elif "\x1b" in text or "\0" in text:
         made = _without(_ANSI, text, line, blanks)

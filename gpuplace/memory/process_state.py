@@ -40,6 +40,7 @@ from gpuplace.device.mapping import MappingRow, VirtualGPU, ignored_by
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError, InvalidArgumentError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
+from gpuplace.memory.default_config import DefaultConfig, PhysicalDevice
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.numerics import blas_threads, threads
 
@@ -117,6 +118,27 @@ class ProcessState:
         self._visibility: tuple[Visibility, str | None] | None = None
         """What CUDA shows, and the order of devices then."""
         self._gpus = _Gpus()
+        self.defaults = DefaultConfig()
+        """What ``tf.config`` set for sessions without a config."""
+
+    def physical_devices(self) -> list[PhysicalDevice]:
+        """The machine's CPU and the GPUs that CUDA shows, by TensorFlow's names."""
+        gpus = range(len(self.visibility().visible))
+        return [
+            PhysicalDevice("/physical_device:CPU:0", "CPU"),
+            *(PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in gpus),
+        ]
+
+    def default_config(self) -> Any:
+        """The ``ConfigProto`` of sessions that are given none; None where nothing was set.
+
+        Raises:
+            ValueError: some GPUs' memory grows, and that of others does not.
+        """
+        with self._lock:
+            defaults = self.defaults
+            has_devices = defaults.visible is not None or defaults.growth or defaults.virtual
+            return defaults.config(self.physical_devices() if has_devices else ())
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
         """Chooses the machine of the sessions made from now on; forgets the GPU state of the one before.

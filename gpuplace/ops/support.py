@@ -5,7 +5,6 @@ Source: tensorflow/core/framework/common_shape_fns.cc and tensorflow/python/ops/
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
@@ -143,9 +141,6 @@ def broadcast_gradients(
     return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
 
 
-_broadcasts_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
-
-
 def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
     """The axes of the broadcast shape along which a gradient is summed back to ``mine``."""
     rank = max(len(mine), len(other))
@@ -168,7 +163,7 @@ def reduced_gradients(
         axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
         first = sum_to(of_x(), axes_x, shape_x)
         return first, sum_to(of_y(), axes_y, shape_y)
-    known = _broadcasts_seen.setdefault(op.graph, set())
+    known: set[tuple[Any, Any]] = op.graph.attached.setdefault("broadcasts seen", set())
     if (a, b) not in known:
         known.add((a, b))
         apply_op("BroadcastGradientArgs", s0=np.array(a, np.int32), s1=np.array(b, np.int32))

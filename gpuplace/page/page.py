@@ -27,6 +27,8 @@ from typing import Any
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.findings.finding import Findings
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.logs.op_rows import OP_COLUMNS, op_cells
 from gpuplace.page.bodies import bodies_of
 from gpuplace.page.cost_blocks import cost_blocks
 from gpuplace.page.data import page_data
@@ -58,6 +60,7 @@ def page_html(
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
     findings: Findings | None = None,
+    has_bodies: bool = True,
     **options: Any,
 ) -> str:
     """The page as text.
@@ -68,6 +71,7 @@ def page_html(
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
         estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
         findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
+        has_bodies: whether functions that the graph calls can be opened.
         **options: for `gpuplace.page.data.page_data`.
     """
     stats = run_metadata
@@ -75,7 +79,8 @@ def page_html(
         stats = estimate.run_metadata()
     data = page_data(placement, run_metadata=stats, estimate=estimate, **options)
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
-    bodies = {name: page_data(body, **shared) for name, body in bodies_of(placement).items()}
+    called = bodies_of(placement) if has_bodies else {}
+    bodies = {name: page_data(body, **shared) for name, body in called.items()}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     heading = "Measured step"
     if estimate is not None:
@@ -89,10 +94,11 @@ def page_html(
         findings = estimate.findings if findings is None else findings
     if findings is not None:
         data["findings"] = finding_blocks(findings)
+    sections = _ops_section(placement) + _cost_section(estimate) + _timeline_section(timeline, heading)
     body = f"""{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
-{_cost_section(estimate)}{_timeline_section(timeline, heading)}<section id="tables" aria-labelledby="tables-title">
+{sections}<section id="tables" aria-labelledby="tables-title">
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
@@ -124,6 +130,17 @@ def _findings_section(findings: Findings | None) -> str:
 <h2 id="findings-title">{HEADING}</h2>
 <div id="finding-blocks"></div>
 <noscript><pre>{escape_lines(str(findings))}</pre></noscript>
+</section>
+"""
+
+
+def _ops_section(placement: Any) -> str:
+    """The ops of a log by device."""
+    if not isinstance(placement, LoggedPlacement):
+        return ""
+    return f"""<section id="ops" aria-labelledby="ops-title">
+<h2 id="ops-title">Ops by device</h2>
+<div class="gp-step-tables">{table(OP_COLUMNS, op_cells(placement), limit=_PLAIN_ROWS)}</div>
 </section>
 """
 

@@ -32,6 +32,8 @@ from gpuplace.web.rules import RULES
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
 """Letters of a line that lists layers, and lines."""
+_FEW_LINES = 2
+"""Lines that list what a group of layers consists of."""
 _FEW_TOWERS = 4
 """Towers that have room for the names of their layers beside each other."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
@@ -191,8 +193,8 @@ class Outline(ScopeTree):
         while ready:
             _, _, alike = heappop(ready)
             more = sum(self.width(scope) - 1 for scope in alike)
-            if self.has_layers and boxes >= _FEW and not self._has_parts(alike[0]):
-                continue  # names of layers say more than those of their ops
+            if boxes >= _FEW and not self._says_more(alike[0]):
+                continue
             if boxes + more <= most:
                 boxes += more
                 found.append(alike)
@@ -206,7 +208,7 @@ class Outline(ScopeTree):
         for scope in range(1, len(self)):
             if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
                 found[scope] = 0.0
-            elif self.has_layers and not self._has_parts(scope):
+            elif not self._says_more(scope):
                 found[scope] *= _OPS
         return found
 
@@ -219,6 +221,13 @@ class Outline(ScopeTree):
             and part.kind != "shared"
             and not (part.is_loop and not self._has_parts(scope))
         )
+
+    def _says_more(self, scope: int) -> bool:
+        """Whether a scope says more when it is open: names of layers do, those of their ops and of the loss do not."""
+        if self.model is None:
+            return True
+        parts = self.model.parts
+        return self._has_parts(scope) and parts[scope].has_variables in (True, parts[ROOT].has_variables)
 
     def _has_parts(self, scope: int) -> bool:
         """Whether a part consists of layers rather than of ops, or is most of the model."""
@@ -245,16 +254,28 @@ class Outline(ScopeTree):
 
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:
-        """Towers, or if they are many the part with their variables, to the names of their layers in lines."""
+        """Towers (if they are many, the part with their variables) and groups, to lines of layer names."""
         if self.model is None:
             return {}
         towers = self.towers
         if not self.has_room:
             towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
-        return {
-            scope: _lines([self.name(child) for child in self.children[scope] if self.is_layer[child]])
-            for scope in towers
-        }
+        found = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
+        for scope, part in enumerate(self.model.parts):
+            layers = (
+                self._layer_names(scope, _FEW_LINES) if part.kind == "group" and self.is_layer[scope] else []
+            )
+            if len(layers) > 1:
+                found[scope] = _lines(layers, _FEW_LINES)
+        return found
+
+    def _layer_names(self, scope: int, lines: int) -> list[str]:
+        """Names of the layers of a scope; where they take more than some lines, of those alone that have variables."""
+        assert self.model is not None
+        layers = [child for child in self.children[scope] if self.is_layer[child]]
+        if len(_lines(list(map(self.name, layers)), 99)) > lines:
+            layers = [child for child in layers if self.model.parts[child].has_variables] or layers
+        return list(map(self.name, layers))
 
     @cached_property
     def is_layer(self) -> list[bool]:
@@ -267,10 +288,10 @@ class Outline(ScopeTree):
         ]
 
 
-def _lines(names: Sequence[str]) -> tuple[str, ...]:
+def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
     """Names in a few lines, the middle left out where there are many.
 
-    >>> _lines(["conv1", "conv2", "local3", "softmax"])
+    >>> _lines(["conv1", "conv2", "local3", "softmax"], 6)
     ('conv1 → conv2 →', 'local3 → softmax')
     """
     lines = [""]
@@ -279,8 +300,12 @@ def _lines(names: Sequence[str]) -> tuple[str, ...]:
         if lines[-1] and len(lines[-1]) + 1 + len(text) > _LETTERS:
             lines.append("")
         lines[-1] = f"{lines[-1]} {text}".lstrip()
-    half = _MOST_LINES // 2
-    return tuple(lines if len(lines) <= _MOST_LINES else [*lines[:half], "…", *lines[-half:]])
+    half = most // 2
+    if len(lines) <= most:
+        return tuple(lines)
+    if most <= 2:
+        return (lines[0], f"… → {shortened(names[-1], _LETTERS - 4)}")
+    return (*lines[:half], "…", *lines[-half:])
 
 
 _OUTLINES: list[tuple[PlacementView, Outline]] = []

@@ -3,8 +3,8 @@
 A plan runs in lanes where at least two devices have work that takes much longer than it takes to wake a thread,
 which is judged by shapes when the plan is made. Where shapes are unknown it starts as a single line that looks
 at the clock; when a run was slow enough the next one measures every step, and from then on the measured times
-decide. Everything else is one straight line in the calling thread, with nothing added. So is a plan with real GPUs;
-where copies are queued beside kernels it queues work for all GPUs before it waits for any (``queue_order``, ``waits``).
+decide. Everything else is one straight line in the calling thread, with nothing added. So is a plan
+with real GPUs.
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
 0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
@@ -27,10 +27,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.select import make_backend
 from gpuplace.backends.workers import Workers, process_workers
-from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
@@ -41,13 +39,10 @@ from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
 from gpuplace.plan.codegen.kernel_calls import Environment
-from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, device_part
 from gpuplace.plan.executor import ConstantPlan, Plan
-from gpuplace.plan.fused_elementwise import fusion_is_on
 from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.parallel_plan import ParallelPlan
 from gpuplace.plan.schedule.constant_folding import Folder
-from gpuplace.plan.schedule.elementwise_groups import fused
 from gpuplace.plan.schedule.lanes import (
     Arrangement,
     arrange,
@@ -57,7 +52,6 @@ from gpuplace.plan.schedule.lanes import (
 )
 from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
-from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.plan.schedule.transfers import count_transfers
 from gpuplace.plan.schedule.unused import drops_unused, without_unused
 
@@ -118,7 +112,6 @@ class PlanMaker:
         self._lock = lock
         self._other_plans = other_plans
         self._folder = Folder(config, resources)
-        self._fuses = fusion_is_on(config)
         self._drops_unused = drops_unused(config)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
@@ -180,9 +173,9 @@ class PlanMaker:
         if options == PLAIN and not done and not schedule.loops:
             schedule = self.trimmed(schedule, signature, backends)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
-        gpus = [backend for backend in backends.values() if backend.owns_arrays]
-        if gpus:
-            return self._on_gpus(schedule, backends, gpus, first, options)
+        if any(backend.owns_arrays for backend in backends.values()):
+            code = self._code(schedule, backends, PlanForm(options.is_timed, options.is_traced))
+            return PlanOnGPU(schedule, code, self._release, first)
         waiting = self.arranged_for_waits(schedule)
         if waiting is not None:
             return self._parallel(schedule, backends, waiting, first, options)
@@ -237,42 +230,6 @@ class PlanMaker:
                 schedule, self._backends_of(schedule), PlanForm(stays_on_device=True), resources
             )
         return Plan(schedule, code, self._release)
-
-    def _on_gpus(
-        self,
-        schedule: Schedule,
-        backends: Mapping[str, Any],
-        gpus: Sequence[CupyBackend],
-        first: int,
-        options: PlanOptions,
-    ) -> Plan:
-        """The plan of a schedule with real GPUs.
-
-        One that is traced, or has loops, keeps the order of the graph and waits for each copy.
-        """
-        is_straight = not options.is_traced and not schedule.loops
-        if is_straight and options == PLAIN and self._fuses:
-            schedule = fused(schedule, backends)
-        queues_copies = is_straight and all(gpu.queued is not None for gpu in gpus)
-        if queues_copies:
-            schedule = in_queue_order(schedule, backends)
-        code = self._code(
-            schedule, backends, PlanForm(options.is_timed, options.is_traced, None, queues_copies)
-        )
-        captures = is_straight and options == PLAIN and "graphs" in gpu_experiments()
-        part = device_part(schedule, backends) if captures else None
-        if part is None:
-            return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
-        return CapturingPlan(
-            schedule,
-            code,
-            self._release,
-            first,
-            gpus=gpus,
-            backend=backends[part.device],
-            part=part,
-            compile_part=self._compiled_part,
-        )
 
     def _code(
         self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm, resources: Any = None
@@ -354,12 +311,6 @@ class PlanMaker:
                 value = backend.memory.note(tensor.op.name, backend.device, value)
         self._constants[key] = value
         return value
-
-    def _compiled_part(self, part: DevicePart) -> PlanCode:
-        """The function of what can be captured."""
-        with self._lock:
-            backends = self._backends_of(part.schedule)
-            return self._code(part.schedule, backends, PlanForm(stays_on_device=True))
 
     def measuring_code(self, schedule: Schedule) -> PlanCode:
         """A function that notes when each step began and ended."""

@@ -17,7 +17,6 @@ from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.numerics.float_state import enter, errors_now, has_denormals, keep_denormals, put_errors
 from gpuplace.plan.codegen.functions import PlanCode
-from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import failed_step_error
 
@@ -85,9 +84,6 @@ class Plan:
         names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
-        if isinstance(error, FailedStep) and isinstance(error.__cause__, Exception):
-            traceback.clear_frames(error.__traceback__)
-            step, values, error = error.step, list(error.values), error.__cause__
         op = step.op or step.inputs[0].tensor.op
         feeds = [slot.tensor.name for slot in self.schedule.feeds]
         failure = failed_step_error(error, op, step.device, values, self.release, blamed, feeds)

@@ -42,7 +42,7 @@ from gpuplace.kernels.cancellation import limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.process_state import session_devices
+from gpuplace.memory.process_state import process_state, session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
 from gpuplace.plan.compile import PLAIN, PlanMaker, PlanOptions, Signature
@@ -129,6 +129,8 @@ class BaseSession:
         self._release = releases.get_release()
         self._rules = releases.rules(self._release)
         self._check_arguments(target, graph, config)
+        if config is None:
+            config = process_state.default_config()
         self._graph = get_default_graph() if graph is None else graph
         self._target = target.decode() if isinstance(target, bytes) else target or ""
         self._catalogue = session_catalogue(self._release)
@@ -148,6 +150,7 @@ class BaseSession:
                 self._maker = open_session(self._target, config, self._graph, self._release)
                 self._devices = self._maker.devices
                 self._timeout_ms = self._maker.limit_ms
+                self._config = config = self._maker.config
             else:
                 self._devices = session_devices(config)
                 self._resources.allocators = self._devices.allocators

@@ -31,15 +31,22 @@ _LEAST_SERIES = 4
 """Parts of a series, at the least."""
 _ALONE = 8
 """Parts up to which equal ones are no series."""
-_TOKENS = re.compile(r"[^_]+")
+_TOKENS = re.compile(r"\d+(?=[a-z](?:_|$))|[^_]+")
+"""Pieces of a name: ``Mixed 5 b``, ``block1 conv1``."""
 _PLUMBING = re.compile(
-    r"(add|sub|mul|truediv|concat|mean|reshape|identity|expanddims|cast)(_\d+)?", re.IGNORECASE
+    r"((re)?add|sub|mul|truediv|concat|mean|reshape|identity|expanddims|cast|(leaky_?)?relu6?|elu|tanh|sigmoid|max_?pool\w*"
+    r"|average_?pool\w*|dropout|activation)(_\d+)?",
+    re.IGNORECASE,
 )
 """Names of ops that say nothing of the layer that they end."""
+_NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
+"""Layers after which no part is named if it has another."""
 _DOMINANT = 0.5
 """The part of all items that is divided further by the next piece of its names."""
 _LEAST_SCOPES = 3
 """Scopes that make up a scope with ops between them."""
+_FEW_OPS = 3
+"""Ops of a scope that is no more than an op, as a function opens it."""
 _LARGEST = 0.7
 """The part of all items that one group holds, at the most."""
 _PURE = 0.5
@@ -73,7 +80,11 @@ class Item:
     is_alone: bool = False
     """Whether it stays outside a series, as a tower does."""
     guests: list[Item] = field(default_factory=list)
-    """Ops beside a scope that work for it."""
+    """Ops and scopes without variables beside a layer that work for it."""
+    size: int = 1
+    """Ops in it."""
+    result: str = ""
+    """The name that an identity behind it gives its result."""
 
 
 Links = set[tuple[int, int]]
@@ -88,8 +99,12 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
         links: the flow of data between them.
     """
     found = list(items)
-    if _LEAST_SCOPES <= sum(item.key > 0 for item in found) <= MOST:
-        found, links = _glued(found, links, with_layers=len(found) > MOST)
+    if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in found) <= MOST:
+        found, links = _glued(found, links, with_layers=False)
+        if len(found) > MOST:
+            found, links = _series(found, links)
+        if len(found) > MOST and any(item.key > 0 for item in found):
+            found, links = _glued(found, links, with_layers=True)
         found, links = _grouped(found, links, _copies(found) if len(found) > MOST else [])
     if len(found) > MOST:
         for divide in (_by_names, _by_flow):
@@ -146,6 +161,15 @@ def _grouped(
     return made, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
 
 
+def _beginning(name: str, pieces: int) -> str:
+    """A name up to the end of one of its pieces.
+
+    >>> _beginning("Mixed_5b", 2)
+    'Mixed_5'
+    """
+    return name[: [piece.end() for piece in _TOKENS.finditer(name)][pieces - 1]] if pieces else ""
+
+
 def _group(members: list[Item], links: Links, label: str) -> Item:
     signature = hash(tuple(member.signature for member in members))
     heavy = any(member.is_heavy for member in members)
@@ -153,7 +177,7 @@ def _group(members: list[Item], links: Links, label: str) -> Item:
 
 
 def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[Item], Links]:
-    """Scopes with the ops between them: an op goes to the only scope that takes its result, else to one that it is for.
+    """Layers with what is between them: it goes to the only layer that takes its result, else to one that it is for.
 
     Args:
         items: scopes and ops.
@@ -165,11 +189,15 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
     for a, b in sorted(links):
         befores[b].append(a)
         afters[a].append(b)
-    home = [position if item.key > 0 else -1 for position, item in enumerate(items)]
+    home = [
+        position if item.is_heavy and (item.key > 0 or (item.key < 0 and not with_layers)) else -1
+        for position, item in enumerate(items)
+    ]
     for near in (afters, befores):
         for position in reversed(range(len(items))) if near is afters else range(len(items)):
             homes = {home[other] for other in near[position]}
-            is_glue = with_layers or not items[position].is_heavy
+            item = items[position]
+            is_glue = item.key < 0 or (item.key > 0 and not item.is_heavy and item.size <= _FEW_OPS)
             if (
                 home[position] < 0
                 and is_glue
@@ -256,9 +284,9 @@ def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
     tokens = [_TOKENS.findall(item.label) for item in items]
     common = _common_beginning(tokens)
     groups = [
-        group
-        for group in _beginnings(tokens, list(range(len(items))), common)
-        if len(group[0]) > 1 and len(group[0]) >= _PURE * (group[0][-1] - group[0][0] + 1)
+        (group, _beginning(items[group[0]].label, pieces))
+        for group, pieces in _beginnings(tokens, list(range(len(items))), common)
+        if len(group) > 1 and len(group) >= _PURE * (group[-1] - group[0] + 1)
     ]
     group_of = {position: number for number, (members, _) in enumerate(groups) for position in members}
     if len(groups) < 2 or len(group_of) < _COVERED * len(items):
@@ -285,13 +313,13 @@ def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
 
 def _beginnings(
     tokens: Sequence[Sequence[str]], chosen: Sequence[int], depth: int
-) -> list[tuple[list[int], str]]:
-    """Groups by the next piece of names, where one holds most of all by the one after that."""
+) -> list[tuple[list[int], int]]:
+    """Groups by the next piece of names, where one holds most of all by the one after that; and how many they share."""
     by_piece: dict[str, list[int]] = {}
     for position in chosen:
         if len(tokens[position]) > depth:
             by_piece.setdefault(tokens[position][depth], []).append(position)
-    found: list[tuple[list[int], str]] = []
+    found: list[tuple[list[int], int]] = []
     for members in by_piece.values():
         if len(members) > _DOMINANT * len(tokens) and len(members) > 1:
             deeper = _beginnings(tokens, members, depth + 1)
@@ -301,14 +329,14 @@ def _beginnings(
             if max(pieces.values(), default=0) > _DOMINANT * len(tokens):
                 found += deeper  # divided by a later piece still
                 continue
-            numbered = [group for group in deeper if group[1][-1:].isdigit()]
+            numbered = [group for group in deeper if tokens[group[0][0]][group[1] - 1][-1:].isdigit()]
             # What goes on without a number belongs to the first of them: ``expanded_conv`` before ``expanded_conv_1``.
             rest = sorted({*members} - {position for group in numbered for position in group[0]})
             found += numbered if numbered else deeper
             if numbered and rest:
-                found.append((rest, "_".join(tokens[rest[0]][: depth + 1])))
+                found.append((rest, depth + 1))
         else:
-            found.append((members, "_".join(tokens[members[0]][: depth + 1])))
+            found.append((members, depth + 1))
     return found
 
 
@@ -367,7 +395,7 @@ def _chain_label(items: Sequence[Item]) -> str:
     while all(len(name) > shared and name[shared] == tokens[0][shared] for name in tokens):
         shared += 1
     heavy = [item.label for item in items if item.is_heavy]
-    return "_".join(tokens[0][:shared]) or (heavy or [items[-1].label])[-1]
+    return _beginning(items[0].label, shared) or (heavy or [items[-1].label])[-1]
 
 
 def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
@@ -386,9 +414,23 @@ def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
     if covered < 0.5 * len(items):
         return []
     return [
-        (list(range(start, start + period)), items[start + period - 1].label)
+        (list(range(start, start + period)), _period_label(items, begin, start, period))
         for start in range(begin, begin + covered, period)
     ]
+
+
+def _period_label(items: Sequence[Item], begin: int, start: int, period: int) -> str:
+    """Of what recurs: the name that the other times do not have, else that at the end."""
+    other = begin if start > begin else begin + period
+    own = [
+        item
+        for item, same in zip(items[start : start + period], items[other : other + period], strict=False)
+        if item.label != same.label and not _NORM.search(item.label) and not _PLUMBING.fullmatch(item.label)
+    ]
+    numbered = [item.label for item in own if item.key > 0 or item.members] or [
+        item.label for item in own if item.is_heavy
+    ]
+    return (numbered or [items[start + period - 1].label])[-1]
 
 
 # -------------------------------------------------------------------------------------------------------------- by flow
@@ -438,9 +480,16 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
     parts: list[tuple[list[int], str]] = []
     for is_chain, positions in runs:
         if not is_chain:
-            region = [items[position] for position in positions]
-            heavy = [item.label for item in region if item.is_heavy]
-            parts.append((positions, heavy[0] if len(heavy) == 1 else _end_label(region)))
+            pieces = [positions]
+            if (
+                3 * len(positions) > count
+            ):  # such as a U-Net, where results of each level pass by all below it
+                cut = _pooled(items, positions, level.merges)
+                pieces = cut if len(cut) <= MOST else pieces
+            for piece in pieces:
+                region = [items[position] for position in piece]
+                heavy = [item.label for item in region if item.is_heavy]
+                parts.append((piece, heavy[0] if len(heavy) == 1 else _end_label(region)))
             continue
         light = (i for i, position in enumerate(positions) if items[position].is_heavy)
         kept = next(light, len(positions))
@@ -453,18 +502,28 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 
 
 def _end_label(items: Sequence[Item]) -> str:
-    """The name of the op at the end, of an addition or another op that says nothing of a layer the last layer's."""
+    """The name of the result or of the op at the end; of an op that says nothing of a layer the last layer's."""
+    last = items[-1]
+    if last.result or not (_PLUMBING.fullmatch(last.label) or (last.is_heavy and _NORM.search(last.label))):
+        return last.result or last.label
     heavy = [item.label for item in items if item.is_heavy]
-    return heavy[-1] if heavy and _PLUMBING.fullmatch(items[-1].label) else items[-1].label
+    named = [label for label in heavy if not (_NORM.search(label) or _PLUMBING.fullmatch(label))]
+    return (named or heavy or [last.label])[-1]
 
 
 def _chain_pieces(items: list[Item], positions: list[int]) -> list[list[int]]:
     """A chain of layers, cut behind each that pools if it is long."""
     if len(positions) <= MOST:
         return [positions] if positions else []
+    return _pooled(items, positions)
+
+
+def _pooled(items: list[Item], positions: list[int], merges: Sequence[bool] | None = None) -> list[list[int]]:
+    """Positions, cut behind each item that pools, and before each that merges."""
     pieces: list[list[int]] = []
     for number, position in enumerate(positions):
-        if not number or "pool" in items[positions[number - 1]].label.lower():
+        is_begin = merges is not None and merges[position]
+        if not number or is_begin or "pool" in items[positions[number - 1]].label.lower():
             pieces.append([])
         pieces[-1].append(position)
     return pieces

@@ -25,6 +25,7 @@ from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
     ENTERS,
     IDENTITY_OPS,
+    MERGES,
     METADATA_OPS,
     NEXT_ITERATIONS,
     PLUMBING,
@@ -32,6 +33,7 @@ from gpuplace.graph.op_sets import (
     SWITCHES,
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
+    WEIGHTS_OF,
 )
 from gpuplace.structure.flow import flow_order
 from gpuplace.subject.bookkeeping import SHELVES, NodeColumns, neighbours
@@ -52,6 +54,9 @@ _GRADIENT_TYPE = re.compile(
 """Op types that only gradients have; ``Conv2DBackpropInput`` is a transposed convolution as well."""
 _GRADIENT_NAME = re.compile(r"(?:^|/)(?:gradients(?:_\d+)?|gradient_tape)/|_grad(?:_\d+)?(?:/|$)")
 _CLIPPING_NAME = re.compile(r"clip|global_norm|average|all_?reduce|accum", re.IGNORECASE)
+_UPDATE_NAME = re.compile(r"(?:^|/)update_")
+"""The scope that an optimizer opens for each variable that it updates."""
+_ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
@@ -93,7 +98,10 @@ class Roles:
         self.is_variable = self._of_types(VARIABLE_OPS.__contains__).tolist()
         self.is_constant = self._of_types(CONSTANT_OPS.__contains__).tolist()
         self.is_passing = self._of_types(PLUMBING.__contains__).tolist()
+        if not any(self.is_variable):
+            self._find_frozen_weights()
         self.variable_of = self._variables()
+        self.is_pivot = self._pivots()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
         self._found = [FORWARD] * count
@@ -107,14 +115,47 @@ class Roles:
         ]
         return passed
 
+    def _find_frozen_weights(self) -> None:
+        """Counts the constants that layers take as weights as variables: a frozen graph has no other."""
+        view, inputs = self.view, self.inputs
+        is_read = self._of_types(READS.__contains__).tolist()
+        for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():
+            for place in WEIGHTS_OF[view.op_types[view.op_type[node]]]:
+                if place < len(inputs[node]):
+                    weight = inputs[node][place]
+                    while is_read[weight] and inputs[weight]:
+                        weight = inputs[weight][0]
+                    self.is_variable[weight] = self.is_variable[weight] or self.is_constant[weight]
+        self.is_constant = [
+            constant and not variable
+            for constant, variable in zip(self.is_constant, self.is_variable, strict=True)
+        ]
+
+    def _pivots(self) -> list[bool]:
+        """[nodes] whether a node only tells what branch of a conditional runs, by control edges."""
+        is_switch = self._of_types(SWITCHES.__contains__).tolist()
+        found = [
+            self.is_passing[node] and not after and any(is_switch[before] for before in self.inputs[node])
+            for node, after in enumerate(self.consumers)
+        ]
+        return [
+            found[node] or (is_switch[node] and all(found[after] for after in self.consumers[node]))
+            for node in range(len(found))
+        ]
+
     def _variables(self) -> list[int]:
         is_alias = self._of_types(_ALIASES.__contains__).tolist()
+        is_merge = self._of_types(MERGES.__contains__).tolist()
         found = [-1] * len(self.view)
         for node in self.order:
             if self.is_variable[node]:
                 found[node] = node
             elif is_alias[node] and self.inputs[node]:
                 found[node] = found[self.inputs[node][0]]
+            elif is_merge[node] and len(self.inputs[node]) > 1:
+                # A variable or, where it is not initialised yet, its first value.
+                if all(is_alias[before] for before in self.inputs[node]):
+                    found[node] = max(found[before] for before in self.inputs[node])
         return found
 
     def _decide(self) -> None:
@@ -122,6 +163,8 @@ class Roles:
         found, view = self._found, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
+        is_assertion = self._of_types("Assert".__eq__).tolist()
+        names = view.names
         for node in range(len(view)):
             if shelf[node] >= 0:
                 found[node] = VARIABLE if shelf[node] == _INITIALISERS else BOOKKEEPING
@@ -131,6 +174,8 @@ class Roles:
                 found[node] = INPUT
             elif self.is_update[node]:
                 found[node] = UPDATE
+            elif is_assertion[node] or ("AssertGuard" in names[node] and _ASSERTION_NAME.search(names[node])):
+                found[node] = BOOKKEEPING
         named = self._named_gradients()
         backward = self._backward(named)
         if backward is not None:
@@ -138,6 +183,11 @@ class Roles:
         self._what_updates_need()
         if BACKWARD in found:
             self._losses(named)
+        for node in self.order:  # a conditional of what only updates need is part of it
+            if self.is_pivot[node] and found[node] == FORWARD and self.inputs[node]:
+                condition = self.inputs[node][0]
+                beside = {found[after] for after in self.consumers[condition] if not self.is_pivot[after]}
+                found[node] = max({found[condition], *beside}) if FORWARD not in beside else FORWARD
         self._groups()
 
     def _groups(self) -> None:
@@ -185,11 +235,17 @@ class Roles:
             and not depends[node]
             and not self.is_passing[node]
             and not self.is_constant[node]
+            and not self.is_pivot[node]
             and all(found[after] == BOOKKEEPING for after in consumers[node])
             for node in nodes
         ]
         for node in nodes:  # a result may be passed on before it ends
-            if self.is_passing[node] and found[node] == FORWARD and not consumers[node]:
+            if (
+                self.is_passing[node]
+                and not self.is_pivot[node]
+                and found[node] == FORWARD
+                and not consumers[node]
+            ):
                 for before in self.inputs[node]:
                     is_end[before] = is_end[before] or not depends[before]
         for_results = self._leading_to(is_end)
@@ -228,8 +284,15 @@ class Roles:
         source = [-1] * len(found)  # the gradient behind a node after the gradients, or _MANY
         combines, reads = [False] * len(found), [False] * len(found)
         later = []
+        behind = list(named)  # a gradient
         for node in self.order:
+            behind[node] = behind[node] or any(behind[before] for before in inputs[node])
             if not backward[node]:
+                continue
+            # Such as a moving average of what a layer computes, and gradients of the same row that are added up.
+            if has_names and (not behind[node] or _UPDATE_NAME.search(self.view.names[node])):
+                found[node] = UPDATE
+                reads[node] = self._reads_any(node, reads)
                 continue
             befores = [before for before in inputs[node] if backward[before] and not self.is_constant[before]]
             if named[node] or not has_names or not befores:
@@ -243,7 +306,7 @@ class Roles:
                 and source[node] == _MANY
                 and (len(sources) > 0 or not all(source[before] == _MANY for before in befores))
             )
-            reads[node] = any(self.variable_of[before] >= 0 or reads[before] for before in inputs[node])
+            reads[node] = self._reads_any(node, reads)
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
         is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
@@ -260,6 +323,17 @@ class Roles:
                 found[node] = AVERAGING
             else:
                 found[node] = UPDATE
+        for node in reversed(
+            self.order
+        ):  # what works for gradients, or for their averages alone, is one of them
+            if has_names and backward[node] and not behind[node]:
+                taken = {found[after] for after in self.consumers[node]}
+                if BACKWARD in taken or taken == {AVERAGING}:
+                    found[node] = min(taken & {BACKWARD, AVERAGING})
+
+    def _reads_any(self, node: int, reads: Sequence[bool]) -> bool:
+        """Whether a node takes the value of a variable, or of another node that does."""
+        return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
 
     def _what_updates_need(self) -> None:
         """Gives nodes whose data only updates, gradients or bookkeeping take the role of what takes them."""
@@ -268,7 +342,10 @@ class Roles:
         for node in reversed(self.order):
             if found[node] not in (FORWARD, BACKWARD) or not self.consumers[node]:
                 continue
-            taken = {found[after] for after in self.consumers[node]}
+            taken = {found[after] for after in self.consumers[node] if not self.is_pivot[after]}
+            taken = taken - {BOOKKEEPING} or taken
+            if not taken:
+                continue
             is_alone = all(self.is_constant[before] for before in self.inputs[node])
             if found[node] == BACKWARD:
                 if is_alone and BACKWARD not in taken and taken <= of_training:
@@ -341,6 +418,7 @@ class Roles:
                 if len(taken) == 1 and taken <= {LOSS, BOOKKEEPING}:
                     found[node] = taken.pop()
 
+        self._side_results(before_loss)
         loss_scopes = {
             self.view.names[node].rpartition("/")[0] for node in range(len(found)) if found[node] == LOSS
         }
@@ -349,6 +427,24 @@ class Roles:
             # Functions that make a loss look at sizes that they may not need.
             if is_size[node] and found[node] == FORWARD and not consumers[node]:
                 found[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
+
+    def _side_results(self, before_loss: Sequence[bool]) -> None:
+        """Marks what is computed of variables alone and leads to no loss, such as the value of a metric."""
+        found, inputs = self._found, self.inputs
+        fed = [False] * len(found)
+        for node in self.order:
+            starts = not inputs[node] and not self.is_constant[node] and self.variable_of[node] < 0
+            fed[node] = starts or found[node] == INPUT or any(fed[before] for before in inputs[node])
+        if INPUT not in found:
+            return
+        for node in range(len(found)):
+            if (
+                found[node] == FORWARD
+                and not fed[node]
+                and not before_loss[node]
+                and not self.is_constant[node]
+            ):
+                found[node] = BOOKKEEPING
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:
         """Node of a gradient -> the op that it differentiates, by their names."""

@@ -24,6 +24,8 @@ _SUFFIX = re.compile(r"_\d+$")
 _NUMBERS = re.compile(r"_?\d+")
 _MOSTLY = 0.6
 """The part of a scope that the scope of a model holds, at the least."""
+_ASIDE = 0.1
+"""The part of a scope that a second model in it holds, at the least."""
 _LEAST_LAYERS = 3
 """Layers of a model."""
 
@@ -53,6 +55,7 @@ class ForwardScopes:
         index: path to position.
         is_model: [nodes] whether a node is part of the model, and no constant or plumbing.
         scope_of: [nodes] innermost scope that is not transparent, -1 for other nodes.
+        around: the scope that shows what lies in each: itself, or the one around a transparent scope.
     """
 
     def __init__(self, roles: Roles) -> None:
@@ -131,6 +134,7 @@ class ForwardScopes:
             if not self.is_transparent[scope]:
                 self.children[self.parent[scope]].append(scope)
         self.scope_of = [around[scope] if scope >= 0 else -1 for scope in self.scope_of]
+        self.around = around
 
     def _is_container(self, scope: int, above: int, children_of: Sequence[Sequence[int]]) -> bool:
         """Whether a scope is a whole model, or the stack of its layers, rather than one of several layers."""
@@ -142,12 +146,25 @@ class ForwardScopes:
             return False
         if len(children) > 1 and self.variables[above] and self.variables[above] == self.variables[scope]:
             return True
+        if self._layers_in(children) < _LEAST_LAYERS:
+            return False
+        # An encoder and a decoder are both parts of a model, however large one of them is.
+        beside = children_of[self.index[self.paths[scope].rpartition("/")[0]]]
+        return not any(
+            self.weight[other] > _ASIDE * self.weight[above]
+            and self._layers_in(children_of[other]) >= _LEAST_LAYERS
+            for other in beside
+            if other != scope
+        )
+
+    def _layers_in(self, children: Sequence[int]) -> int:
+        """How many scopes have variables that the ones before do not have."""
         layers = 0
         seen: set[int] = set()
         for child in children:
             layers += bool(self.variables[child]) and not self.variables[child] & seen
             seen |= self.variables[child]
-        return layers >= _LEAST_LAYERS
+        return layers
 
     def _shorten_labels(self) -> None:
         """Gives layers their names back where a second call numbered all of them, by the names of their variables."""

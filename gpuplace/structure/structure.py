@@ -18,16 +18,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gpuplace.graph.op_sets import IDENTITY_OPS
 from gpuplace.structure.division import Item, Links, divided
 from gpuplace.structure.roles import (
     AVERAGING,
     BACKWARD,
     BOOKKEEPING,
+    FORWARD,
     INPUT,
     LOSS,
     UPDATE,
@@ -37,6 +41,7 @@ from gpuplace.structure.roles import (
     forward_op,
 )
 from gpuplace.structure.scopes import ROOT, ForwardScopes, stem
+from gpuplace.structure.visits import circles, visits
 from gpuplace.subject.bookkeeping import SHELVES, bookkeeping, neighbours
 
 __all__ = ["ROOT", "Part", "Structure", "structure_of"]
@@ -44,6 +49,9 @@ __all__ = ["ROOT", "Part", "Structure", "structure_of"]
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
 """What is set aside on shelves."""
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
+_UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
+"""Names of variables that say nothing of their layer."""
+_CLIPPING = re.compile(r"clip|norm", re.IGNORECASE)
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 _FEW_READERS = 64
@@ -68,6 +76,8 @@ class Part:
     """Whether it is one of several copies of the model that share their variables."""
     is_loop: bool = False
     """Whether most of it is a loop."""
+    has_variables: bool = False
+    """Whether ops of the model in it read variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +128,7 @@ class _Builder:
         self.homes_by_name: dict[str, int] | None = None
         self.is_trained = bool((self.roles.role == BACKWARD).any())
         self.links = self._links()
+        self.results = self._results()
         self._measure_items()
 
     def structure(self) -> Structure:
@@ -128,6 +139,7 @@ class _Builder:
         self._updates()
         self._shelves()
         self._rest()
+        self._finish_parts()
         layers, layer_of = self._layers()
         return Structure(
             tuple(self.parts),
@@ -147,6 +159,7 @@ class _Builder:
     def _links(self) -> dict[int, set[tuple[int, int]]]:
         """Scope -> pairs of keys of what lies directly in it between which data flows; see `Item.key`."""
         roles, scopes = self.roles, self.scopes
+        self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
         pairs: list[tuple[int, int]] = []
         for node in roles.order:
@@ -159,6 +172,7 @@ class _Builder:
                 pairs += [(source, node) for source in sources]
             elif roles.is_passing[node]:
                 through[node] = sources[:1]
+        self.pairs = pairs
         if not pairs:
             return {}
         ends = np.array(pairs, dtype=np.int64)
@@ -181,6 +195,28 @@ class _Builder:
         found: dict[int, set[tuple[int, int]]] = {}
         for scope, one, other in rows.tolist():
             found.setdefault(scope, set()).add((one, other))
+        return found
+
+    def _results(self) -> dict[int, dict[int, str]]:
+        """Scope -> key of what lies directly in it -> the name that a program gives its result by an identity."""
+        roles, scopes, view = self.roles, self.scopes, self.view
+        is_identity = [name in IDENTITY_OPS for name in view.op_types]
+        found: dict[int, dict[int, str]] = {}
+        for node in roles.order:
+            if not is_identity[view.op_type[node]] or roles.role[node] != FORWARD or not roles.inputs[node]:
+                continue
+            path, _, name = view.names[node].rpartition("/")
+            around, before = scopes.index.get(path, -1), roles.inputs[node][0]
+            while roles.is_passing[before] and roles.inputs[before]:
+                before = roles.inputs[before][0]
+            if around < 0 or scopes.scope_of[before] < 0 or name.startswith("Identity"):
+                continue
+            around = scopes.around[around]
+            key, scope = -1 - before, scopes.scope_of[before]
+            while scope not in (around, ROOT):
+                key, scope = scope, scopes.parent[scope]
+            if scope == around:
+                found.setdefault(around, {})[key] = name
         return found
 
     def _measure_items(self) -> None:
@@ -222,19 +258,15 @@ class _Builder:
                 self.first[child],
                 self.signature[child],
                 bool(scopes.variables[child]),
+                size=scopes.weight[child],
             )
             for child in scopes.children[scope]
         ]
-        items += [
-            Item(
-                self.view.names[node].rpartition("/")[2],
-                -1 - node,
-                self.place[node],
-                self.op_type[node],
-                self.reads[node],
-            )
-            for node in self.direct[scope]
-        ]
+        items += map(self._op_item, self.direct[scope])
+        for key, name in self.results.get(scope, {}).items():
+            for item in items:
+                if item.key == key:
+                    item.result = name
         items.sort(key=lambda item: item.first)
         towers = self._towers(scope)
         for item in items:
@@ -243,6 +275,7 @@ class _Builder:
         links: Links = {
             (at[one], at[other]) for one, other in self.links.get(scope, ()) if one in at and other in at
         }
+        items, links = self._passed_once(scope, items, links)
         inputs = [item for item in items if item.key < 0 and self.roles.role[-1 - item.key] == INPUT]
         losses = [item for item in items if self._is_loss(item)]
         chosen = {id(item) for item in (*inputs, *(losses if len(losses) < len(items) else ()))}
@@ -255,33 +288,94 @@ class _Builder:
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
+    def _op_item(self, node: int) -> Item:
+        return Item(self._op_label(node), -1 - node, self.place[node], self.op_type[node], self.reads[node])
+
+    def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
+        """Parts that the flow passes once in place of scopes that it enters again and again."""
+        groups = circles(len(items), links)
+        if not groups:
+            return items, links
+        at = {item.key: position for position, item in enumerate(items)}
+        item_of: dict[int, Item] = {}
+        for node, inner in enumerate(self.scopes.scope_of):
+            key = -1 - node
+            while inner > scope:
+                key, inner = inner, self.scopes.parent[inner]
+            if inner == scope:
+                item_of[node] = items[at[key]]
+        gone: set[int] = set()
+        for group in groups:
+            circle = {id(items[position]) for position in group}
+            nodes = {node: at[item.key] for node, item in item_of.items() if id(item) in circle}
+            order = sorted(nodes, key=self.place.__getitem__)
+            edges = [pair for pair in self.pairs if pair[0] in nodes and pair[1] in nodes]
+            for (home, _), members in visits(nodes, order, edges).items():
+                gone.update(group)
+                visit = self._visit(items[home].label, members, edges)
+                item_of.update(dict.fromkeys(members, visit))
+        if not gone:
+            return items, links
+        found = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
+        place = {id(item): position for position, item in enumerate(found)}
+        ends = (
+            (place[id(item_of[one])], place[id(item_of[other])])
+            for one, other in self.pairs
+            if one in item_of and other in item_of
+        )
+        return found, {(one, other) for one, other in ends if one != other}
+
+    def _visit(self, label: str, nodes: list[int], edges: Sequence[tuple[int, int]]) -> Item:
+        """A part of the ops that the flow passes in one visit of a scope."""
+        ops = [self._op_item(node) for node in nodes]
+        if len(ops) == 1:
+            return ops[0]
+        at = {node: position for position, node in enumerate(nodes)}
+        links = {(at[one], at[other]) for one, other in edges if one in at and other in at}
+        signature = hash(tuple(sorted(op.signature for op in ops)))
+        heavy = any(op.is_heavy for op in ops)
+        return Item(label, 0, ops[0].first, signature, heavy, divided(ops, links))
+
+    def _op_label(self, node: int) -> str:
+        """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
+        view, roles = self.view, self.roles
+        label = view.names[node].rpartition("/")[2]
+        if not self.reads[node] or stem(label).lower() not in view.op_types[self.op_type[node]].lower():
+            return label
+        variable = next(v for v in (roles.variable_of[before] for before in roles.inputs[node]) if v >= 0)
+        *around, name = view.names[variable].split("/")
+        if _UNNAMED.fullmatch(name) and around:
+            name = around[-1]
+        return label if _UNNAMED.fullmatch(name) else name
+
     def _is_loss(self, item: Item) -> bool:
         """Whether an item holds the loss alone."""
         if item.key < 0:
             return bool(self.roles.role[-1 - item.key] == LOSS)
         return self.has_loss_alone[item.key]
 
-    def _add(self, items: Iterable[Item], part: int, towers: frozenset[int]) -> None:
+    def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
         scopes = self.scopes
+        # What serves an op of its own is shown with it.
+        has_layers = any(item.key >= 0 for item in items) or (part == ROOT and self.is_trained)
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
                 inner = self._part(self._path(part, item.label), item.label, part, kind, item.times)
                 self._add(item.members, inner, towers)
             elif item.key < 0:
-                is_layer = part == ROOT and self.is_trained and self.roles.role[-1 - item.key] != INPUT
-                # What serves an op of its own is shown with it.
+                is_layer = has_layers and self.roles.role[-1 - item.key] != INPUT
                 inner = (
                     self._part(self._path(part, item.label), item.label, part, "group") if is_layer else part
                 )
                 self.part_of[-1 - item.key] = inner
+                self._add(item.guests, inner, towers)
             else:
                 path = scopes.paths[item.key]
                 loop = any(inside in self._within(item.key) for inside in scopes.loops)
                 inner = self._part(path, item.label, part, "scope", 1, item.key in towers, loop)
                 self.of_scope[item.key] = inner
-                for guest in item.guests:
-                    self.part_of[-1 - guest.key] = inner
+                self._add(item.guests, inner, towers)
                 self._fill(item.key, inner)
 
     def _within(self, scope: int) -> set[int]:
@@ -432,7 +526,11 @@ class _Builder:
         roles, view = self.roles, self.view
         averaging = [node for node in range(len(view)) if roles.role[node] == AVERAGING]
         if averaging:
-            name = "gradient averaging" if any(part.is_tower for part in self.parts) else "gradient clipping"
+            clipping = sum(_CLIPPING.search(view.names[node]) is not None for node in averaging)
+            has_towers = any(part.is_tower for part in self.parts)
+            name = (
+                "gradient averaging" if has_towers and 2 * clipping < len(averaging) else "gradient clipping"
+            )
             part = self._serving(ROOT, name)
             for node in averaging:
                 self.part_of[node] = part
@@ -522,7 +620,13 @@ class _Builder:
         """Constants, plumbing and unread variables: with their name scope, else with what takes or makes their data."""
         roles, view = self.roles, self.view
         left = [node for node in roles.order if self.part_of[node] < 0]
+        for node in reversed(left):  # constants of one layer, wherever they are named
+            if roles.is_constant[node]:
+                taken = {self.part_of[after] for after in roles.consumers[node]}
+                self.part_of[node] = taken.pop() if len(taken) == 1 else -1
         for node in left:
+            if self.part_of[node] >= 0:
+                continue
             scope = view.names[node].rpartition("/")[0]
             if roles.role[node] not in (BACKWARD, AVERAGING, UPDATE):
                 while scope and self.part_of[node] < 0:
@@ -541,6 +645,32 @@ class _Builder:
                     parts = (self.part_of[other] for other in others[node])
                     self.part_of[node] = next((part for part in parts if part >= 0), -1)
         self._shelve(_UNUSED, [node for node in left if self.part_of[node] < 0])
+
+    def _finish_parts(self) -> None:
+        """Takes away the groups that hold one op and nothing that serves it, and marks parts with variables."""
+        nodes = Counter(self.part_of)
+        children = Counter(part.parent for part in self.parts[1:])
+        is_gone = [
+            part.kind == "group" and nodes[position] == 1 and not children[position]
+            for position, part in enumerate(self.parts)
+        ]
+        at = np.cumsum(~np.array(is_gone)) - 1
+        up = [
+            part.parent if gone else position
+            for position, (part, gone) in enumerate(zip(self.parts, is_gone, strict=True))
+        ]
+        self.part_of = [int(at[up[part]]) for part in self.part_of]
+        self.of_scope = {scope: int(at[up[part]]) for scope, part in self.of_scope.items()}
+        self.parts = [
+            replace(part, parent=int(at[part.parent]))
+            for part, gone in zip(self.parts, is_gone, strict=True)
+            if not gone
+        ]
+        reading = {self.part_of[node] for node, reads in enumerate(self.reads) if reads}
+        for position in range(len(self.parts) - 1, -1, -1):
+            if position in reading:
+                reading.add(self.parts[position].parent)
+                self.parts[position] = replace(self.parts[position], has_variables=True)
 
     def _layers(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Scopes and ops directly in the whole, or in towers: what the model consists of before it is grouped."""

@@ -30,7 +30,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, VARIABLE_OPS
+from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, SWITCHES, VARIABLE_OPS
 from gpuplace.placer.placement_graph import PlacementGraph
 
 SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
@@ -219,13 +219,19 @@ def _spread(view: NodeColumns, graph: _Edges, found: np.ndarray, kept: np.ndarra
     kinds, is_kept, is_live = found.tolist(), kept.tolist(), live.tolist()
     assigns = _of_types(view, ASSIGNMENTS.__contains__).tolist()
     constant = _of_types(view, CONSTANT_OPS.__contains__).tolist()
+    is_switch = _of_types(view, SWITCHES.__contains__).tolist()
+    # The branch of a conditional that nothing waits for.
+    unused = [
+        not after and len(before) == 1 and is_switch[before[0]]
+        for before, after in zip(graph.inputs, graph.consumers, strict=True)
+    ]
     waiting = [node for node, kind in enumerate(kinds) if kind >= 0]
     while waiting:
         node = waiting.pop()
         for before in graph.inputs[node]:
             if kinds[before] >= 0 or is_kept[before] or (is_live[before] and kinds[node] not in _WITH_DATA):
                 continue
-            if all(kinds[n] >= 0 for n in graph.consumers[before]):
+            if all(kinds[n] >= 0 or unused[n] for n in graph.consumers[before]):
                 kinds[before] = kinds[node]
                 waiting.append(before)
         if constant[node]:

@@ -44,6 +44,7 @@ def result_classes() -> dict[str, type]:
             placement.trace("x"),
             gpuplace.estimate(placement).findings,
             gpuplace.parse_log("x: (Const): /job:localhost/replica:0/task:0/device:CPU:0"),
+            gpuplace.capture_log(),
             session.timeline(x),
             gpuplace.explore(graph, machine="cpu"),
         ]

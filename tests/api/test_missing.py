@@ -47,7 +47,7 @@ def value_of(path):
         ("estimator.DNNClassifier", "write the graph with TensorFlow"),
         ("compat.v2", "TensorFlow 1's names"),
         ("compat.v2.function", "TensorFlow 1's names"),
-        ("config.list_physical_devices", "session.list_devices()"),
+        ("config.list_physical_device", "did you mean tf.config.list_physical_devices?"),
         ("data.Datasets", "did you mean tf.data.Dataset?"),
         ("data.experimental.snapshot", "if TensorFlow has it"),
         ("distribute.MirroredStrategy", "tf.device"),

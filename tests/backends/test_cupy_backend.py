@@ -48,7 +48,7 @@ def test_kernels_run_on_their_device_and_values_cross_by_copies(fake):
     assert (fake.current, fake.stream) == (0, "default")
 
 
-def test_a_thread_gets_its_streams_and_its_allocator_back(fake):
+def test_a_thread_gets_its_streams_back(fake):
     x = tf.placeholder(tf.float32, [2])
     with tf.device("/gpu:0"):
         first = tf.add(x, x)
@@ -59,7 +59,7 @@ def test_a_thread_gets_its_streams_and_its_allocator_back(fake):
             own.use()
         fake.current = 1
         assert session.run(total, {x: [1, 2]}).tolist() == [3, 6]
-        assert (fake.current, fake.stream, fake.cuda.get_allocator()) == (1, own, fake.malloc)
+        assert (fake.current, fake.stream) == (1, own)
         fake.current = 0
         assert fake.stream == "default"
 

@@ -12,7 +12,6 @@ import argparse
 import functools
 import importlib
 import importlib.util
-import os
 import statistics
 import sys
 import time
@@ -75,65 +74,53 @@ def gpuplace_cases() -> Iterator[Case]:
     tf = importlib.import_module("gpuplace")
     tf.use_machine(tf.Machine.local())
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-    for name, experiments in {"kernel by kernel": "", "captured": "graphs", "fused": "fusion"}.items():
-        os.environ["GPUPLACE_GPU_EXPERIMENTS"] = experiments
-        with tf.Graph().as_default(), tf.device("/gpu:0"):
-            x = tf.placeholder(tf.float32, [2, 2])
-            total = x
-            for _ in range(ADDS):
-                total = tf.add(total, x)
-            step = tf.Session(config=config).make_callable(total, [x])
-        step(SMALL)  # the plan is made now, under this setting
-        yield f"chain, gpuplace {name}", lambda step=step: step(SMALL)
-        if name == "captured":
-            continue
-        with tf.Graph().as_default(), tf.device("/gpu:0"):
-            v = tf.Variable(LARGE)
-            corner = gelu(v.read_value(), tf.tanh)[0, 0]
-            session = tf.Session(config=config)
-            session.run(v.initializer)
-            step = session.make_callable(corner)
-        step()
-        yield f"gelu, gpuplace {name}", step
-        with tf.Graph().as_default(), tf.device("/gpu:0"):
-            v, grad = tf.Variable(LARGE), tf.Variable(LARGE)
-            train = tf.train.AdamOptimizer().apply_gradients([(grad.read_value(), v)])
-            with tf.control_dependencies([train]):
-                corner = v.read_value()[0, 0]
-            session = tf.Session(config=config)
-            session.run(tf.global_variables_initializer())
-            step = session.make_callable(corner)
-        step()
-        yield f"adam, gpuplace {name}", step
-    os.environ["GPUPLACE_GPU_EXPERIMENTS"] = ""
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2, 2])
+        total = x
+        for _ in range(ADDS):
+            total = tf.add(total, x)
+        step = tf.Session(config=config).make_callable(total, [x])
+    yield "chain, gpuplace", lambda step=step: step(SMALL)
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        v = tf.Variable(LARGE)
+        corner = gelu(v.read_value(), tf.tanh)[0, 0]
+        session = tf.Session(config=config)
+        session.run(v.initializer)
+        yield "gelu, gpuplace", session.make_callable(corner)
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        v, grad = tf.Variable(LARGE), tf.Variable(LARGE)
+        train = tf.train.AdamOptimizer().apply_gradients([(grad.read_value(), v)])
+        with tf.control_dependencies([train]):
+            corner = v.read_value()[0, 0]
+        session = tf.Session(config=config)
+        session.run(tf.global_variables_initializer())
+        yield "adam, gpuplace", session.make_callable(corner)
     with tf.Graph().as_default(), tf.device("/gpu:0"):
         a = tf.Variable(LARGE)
         corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
         session = tf.Session(config=config)
         session.run(a.initializer)
         yield "matmul, gpuplace", session.make_callable(corner)
-    for name, experiments in {"with plain copies": "", "with copy streams": "copy_streams"}.items():
-        os.environ["GPUPLACE_GPU_EXPERIMENTS"] = experiments
-        with tf.Graph().as_default(), tf.device("/gpu:0"):
-            a, x = tf.Variable(LARGE), tf.placeholder(tf.float32, LARGE.shape)
-            corner = (tf.matmul(tf.matmul(a, a), a) + x)[0, 0]
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        a, x = tf.Variable(LARGE), tf.placeholder(tf.float32, LARGE.shape)
+        corner = (tf.matmul(tf.matmul(a, a), a) + x)[0, 0]
+        session = tf.Session(config=config)
+        session.run(a.initializer)
+        step = session.make_callable(corner, [x])
+        yield "copy beside a product, gpuplace", lambda step=step: step(LARGE)
+    if gpu_count() > 1:
+        with tf.Graph().as_default():
+            products = []
+            for tower in range(2):
+                with tf.device(f"/gpu:{tower}"):
+                    a = tf.Variable(LARGE)
+                    products.append(tf.matmul(tf.matmul(a, a), a))
+            with tf.device("/cpu:0"):
+                mean = tf.add(*products) * 0.5
             session = tf.Session(config=config)
-            session.run(a.initializer)
-            step = session.make_callable(corner, [x])
-            yield f"copy beside a product, gpuplace {name}", lambda step=step: step(LARGE)
-        if gpu_count() > 1:
-            with tf.Graph().as_default():
-                products = []
-                for tower in range(2):
-                    with tf.device(f"/gpu:{tower}"):
-                        a = tf.Variable(LARGE)
-                        products.append(tf.matmul(tf.matmul(a, a), a))
-                with tf.device("/cpu:0"):
-                    mean = tf.add(*products) * 0.5
-                session = tf.Session(config=config)
-                session.run(tf.global_variables_initializer())
-                yield f"two towers, gpuplace {name}", session.make_callable(mean)
-                yield f"one of two towers, gpuplace {name}", session.make_callable(products[0])
+            session.run(tf.global_variables_initializer())
+            yield "two towers, gpuplace", session.make_callable(mean)
+            yield "one of two towers, gpuplace", session.make_callable(products[0])
 
 
 def cupy_cases() -> Iterator[Case]:

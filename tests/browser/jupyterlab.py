@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,11 +86,30 @@ class Lab:
             return answer.read()
 
 
+def install_extension(data: Path, config: Path) -> None:
+    """Puts gpuplace's extension where `pip install` puts it, in folders of a Jupyter of its own."""
+    source = ROOT / "gpuplace_jupyter"
+    shutil.copytree(source / "labextension", data / "labextensions" / "gpuplace")
+    (config / "jupyter_server_config.d").mkdir(parents=True)
+    shutil.copy(source / "server-config.json", config / "jupyter_server_config.d" / "gpuplace.json")
+
+
 @contextlib.contextmanager
-def jupyterlab(state: Path) -> Iterator[Lab]:
-    """Serves a folder; logs, settings and the folder are in `state`."""
+def jupyterlab(
+    state: Path, *, has_extension: bool = False, program: str = "jupyterlab", options: Sequence[str] = ()
+) -> Iterator[Lab]:
+    """Serves a folder; logs, settings and the folder are in `state`.
+
+    Args:
+        state: an empty folder.
+        has_extension: whether gpuplace's extension is installed.
+        program: the module that serves, "jupyterlab" or "notebook".
+        options: further words of the command.
+    """
     root = state / "notebooks"
     root.mkdir()
+    if has_extension:
+        install_extension(state / "data", state / "config")
     env = {
         name: value
         for name, value in os.environ.items()
@@ -112,7 +131,7 @@ def jupyterlab(state: Path) -> Iterator[Lab]:
         *(
             sys.executable,
             "-m",
-            "jupyterlab",
+            program,
             "--no-browser",
             "--allow-root",
             "--ip=127.0.0.1",
@@ -125,6 +144,7 @@ def jupyterlab(state: Path) -> Iterator[Lab]:
         "--LabApp.news_url=None",
         "--LabApp.expose_app_in_browser=True",
         "--LabApp.extension_manager=readonly",
+        *options,
     ]
     log_path = state / "jupyterlab.log"
     with open(log_path, "wb") as log:

@@ -206,7 +206,7 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
         assert violations(page, ".gp-explorer") == [], name
 
     assert faint_words(page, ".gp-explorer", 22)  # the measure measures: nothing has as much
-    explorer.locator("summary", has_text="More settings").click()
+    explorer.get_by_role("button", name=re.compile("^Settings")).click()
     explorer.locator(f".gp-canvas {MATMUL_1}").click()
     for tab in ("Table", "Log", "Copies", "Memory", "Devices", "Compare", "Errors"):
         explorer.get_by_role("tab", name=tab, exact=True).click()
@@ -229,7 +229,7 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
     expect(explorer.get_by_role("alert")).to_contain_text("was explicitly assigned to /device:GPU:3")
     explorer.get_by_role("tab", name="Errors").click()
     look("failed")
-    explorer.locator("summary", has_text="More settings").click()
+    explorer.get_by_role("button", name=re.compile("^Settings")).click()
 
 
 def test_keyboard_alone(explorer, page):

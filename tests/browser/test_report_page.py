@@ -472,7 +472,7 @@ def test_the_overview_covers_nothing(opened):
         page.get_by_role("button", name="Zoom in").click()
     assert overview.is_visible()
     inner = overview.bounding_box()
-    for selector in (".gp-canvas", ".gp-tools", ".gp-lights", ".gp-legend > *", ".gp-why"):
+    for selector in (".gp-canvas", ".gp-bars", ".gp-legend > *", ".gp-why"):
         for element in page.locator(f"#graph {selector}").all():
             outer = element.bounding_box()
             assert (

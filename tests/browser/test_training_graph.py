@@ -315,7 +315,7 @@ def test_every_setting(opened, explorer, screenshots):
     page, nodes = opened
     explorer.get_by_label("Soft placement").check()
     legend = explorer.locator(".gp-legend")
-    explorer.locator("summary", has_text="More settings").click()
+    explorer.get_by_role("button", name=re.compile("^Settings")).click()
 
     def type_into(label, text):
         field = explorer.get_by_label(label, exact=True)

@@ -266,6 +266,13 @@ def apart(tmp_path):
     return path
 
 
+@pytest.mark.parametrize("batch", ["0", "16,-3", "1e9", "a"])
+def test_a_batch_is_a_whole_number(gpuplace, apart, batch):
+    result = gpuplace("estimate", apart, "--machine", "1x V100", "--batch", batch)
+    assert result.returncode == 2
+    assert "--batch takes whole numbers from 1 on, such as 32 or 16,32,64" in result.stderr
+
+
 def test_blame_begins_with_findings(gpuplace, apart):
     result = gpuplace("blame", apart, "--machine", "2x V100", "--batch", "8192")
     assert result.returncode == 0, result.stderr

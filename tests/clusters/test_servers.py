@@ -219,3 +219,39 @@ def test_ports_are_free_when_servers_have_stopped():
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
+
+
+@pytest.mark.parametrize(
+    "of_session", [None, tf.ConfigProto(allow_soft_placement=False, log_device_placement=False)]
+)
+def test_what_a_server_is_given_holds_for_its_sessions(of_session, capfd):
+    given = tf.ConfigProto(allow_soft_placement=True, log_device_placement=True)
+    server = tf.train.Server.create_local_server(config=given)
+    with tf.Graph().as_default(), tf.device("/gpu:9"):
+        total = tf.add(1.0, 2.0, name="total")
+        with tf.Session(server.target, config=of_session) as session:
+            assert session.run(total) == 3.0
+    assert "total: (Add): /job:local/replica:0/task:0/device:CPU:0" in capfd.readouterr().out
+    server.stop()
+
+
+def test_a_monitored_session_takes_soft_placement_from_its_server():
+    server = tf.train.Server.create_local_server(config=tf.ConfigProto(allow_soft_placement=True))
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        with tf.device("/gpu:9"):
+            more = tf.add(1.0, 2.0)
+        with tf.train.MonitoredTrainingSession(master=server.target) as session:
+            assert session.run([more, step]) == [3.0, 0]
+    server.stop()
+
+
+def test_sessions_keep_what_their_server_does_not_set():
+    server = tf.train.Server.create_local_server(config=tf.ConfigProto(log_device_placement=True))
+    with tf.Graph().as_default(), tf.device("/gpu:9"):
+        total = tf.add(1.0, 2.0)
+        with tf.Session(server.target, config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            assert session.run(total) == 3.0
+        with tf.Session(server.target) as session, pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(total)
+    server.stop()

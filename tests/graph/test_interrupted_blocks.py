@@ -10,8 +10,14 @@ FILES = {module.__file__ for module in (convert, scopes, stacks)}
 
 
 def state(graph):
-    devices = [scope.obj for scope in graph._stacks().devices]
-    return list(stacks.graph_stack.stack), graph._of_thread.name_stack, devices, len(scopes._open.blocks)
+    of_graph, of_thread = graph._stacks(), graph._of_thread
+    return (
+        list(stacks.graph_stack.stack),
+        (of_thread.name_stack, of_thread.context),
+        list(of_graph.devices),
+        (of_graph.hidden_devices, list(of_graph.colocations), list(of_graph.controls)),
+        len(scopes._open.blocks),
+    )
 
 
 def name_scope(graph):
@@ -34,12 +40,45 @@ def default(graph):
         pass
 
 
+def colocation(graph):
+    with tf.colocate_with(graph.get_operations()[0]), tf.colocate_with(None, ignore_existing=True):
+        pass
+
+
+def devices_outside(graph):
+    with tf.device("/gpu:0"), tf.colocate_with(graph.get_operations()[0]), scopes.OuterDevices(graph):
+        pass
+
+
+def control_dependencies(graph):
+    with tf.control_dependencies(graph.get_operations()[:1]):
+        pass
+
+
+def no_control_dependencies(graph):
+    with tf.control_dependencies(graph.get_operations()[:1]), tf.control_dependencies(None):
+        pass
+
+
 def nested(graph):
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.name_scope("b"):
         tf.constant(1.0)
 
 
-@pytest.mark.parametrize("block", [name_scope, op_scope, device, default, nested])
+BLOCKS = [
+    name_scope,
+    op_scope,
+    device,
+    default,
+    nested,
+    colocation,
+    devices_outside,
+    control_dependencies,
+    no_control_dependencies,
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_is_interrupted(block):
     graph = tf.get_default_graph()
     tf.constant(1.0)

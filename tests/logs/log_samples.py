@@ -421,7 +421,7 @@ SAMPLES: dict[str, Sample] = {
         f"worker_1  | {TIME}I {PLACER} b: (Const): {L}/device:GPU:1\nworker_1  | a: (Const): {L}/device:GPU:0\n",
         {"a": f"{L}/device:GPU:0", "b": f"{L}/device:GPU:1"},
         sessions=[2],
-        left=["worker_1  | "] * 3,
+        left=["worker_1  | "],
     ),
     "mpirun": Sample(
         f"[1,0]<stdout>:a: (Const): {L}/device:GPU:0\n", {"a": f"{L}/device:GPU:0"}, left=["[1,0]<stdout>:"]

@@ -6,6 +6,8 @@ import time
 import pytest
 
 import gpuplace as tf
+from gpuplace.jupyter.frames.log_frames import logged_frame
+from gpuplace.logs.graph_or_log import log_in_file
 from gpuplace.logs.logged_placement import full_name
 from tests.jupyter.programs import layered, towers
 from tests.logs.log_samples import SAMPLES
@@ -174,3 +176,98 @@ def test_time_grows_with_the_text_and_no_faster(name):
     text = HOSTILE[name]
     short, long = seconds(text[: len(text) // 10]), seconds(text)
     assert long < 40 * short + 0.5
+
+
+TIME = "2018-08-27 10:18:57.067426: "
+OVERRIDDEN = (
+    "Ignoring device specification /device:GPU:0 for node 'queue_Dequeue' because the input edge from 'queue' is a "
+    "reference connection and already has a device field set to /device:CPU:0"
+)
+COLOCATION = f"""{TIME}W tensorflow/core/common_runtime/colocation_graph.cc:983] Failed to place the graph without \
+changing the devices of some resources. Some of the operations (that had to be colocated with resource generating \
+operations) are not supported on the resources' devices. Current candidate devices are [
+  /job:localhost/replica:0/task:0/device:CPU:0].
+See below for details of this colocation group:
+Colocation Debug Info:
+Colocation group had the following types and supported devices:{" "}
+Root Member(assigned_device_name_index_=-1 requested_device_name_='/device:GPU:1' assigned_device_name_='' \
+resource_device_name_='/device:GPU:1' supported_device_types_=[CPU] possible_devices_=[]
+Identity: CPU XLA_CPU XLA_GPU{" "}
+ApplyAdam: CPU{" "}
+
+Colocation members, user-requested devices, and framework assigned devices, if any:
+  fc/b/Initializer/zeros (Const){" "}
+  fc/b (VariableV2) /device:GPU:1
+  fc/b/Assign (Assign) /device:GPU:1 framework assigned device=/job:localhost/replica:0/task:0/device:CPU:0
+
+"""
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "I tensorflow/core/common_runtime/simple_placer.cc:669] ",
+        f"{TIME}I tensorflow/core/common_runtime/placer.cc:747] ",
+        f"{TIME}I C:\\tf_jenkins\\home\\workspace\\tensorflow\\core\\common_runtime\\simple_placer.cc:697] ",
+        "I0000 00:00:1722516902.067426    1234 colocation_graph.cc:747] ",
+        "> ",
+        "",
+    ],
+)
+def test_a_request_overridden_by_a_reference_edge(prefix):
+    log = tf.parse_log(prefix + OVERRIDDEN + "\n")
+    assert [tuple(one) for one in log.overridden] == [
+        ("queue_Dequeue", "/device:GPU:0", "/device:CPU:0", "reference", 1, 1)
+    ]
+    assert "overridden" in {note.kind for note in log.notes} and log.unparsed == ()
+    assert "1 overridden request" in repr(log)
+
+
+def test_nodes_that_cannot_be_where_their_resource_is():
+    where = "/job:localhost/replica:0/task:0/device:CPU:0"
+    node = f"{TIME}I tensorflow/core/common_runtime/placer.cc:54] x: (Const): {where}\n"
+    log = tf.parse_log(node + COLOCATION + node.replace("x:", "y:") + COLOCATION.replace("fc/", "second/"))
+    assert list(log) == ["x", "y"] and log.unparsed == ()
+    assert [tuple(one) for one in log.overridden] == [
+        ("fc/b", "/device:GPU:1", where, "colocation", 3, 2),
+        ("second/b", "/device:GPU:1", where, "colocation", 3, 17),
+    ]
+    assert logged_frame(log, "overridden").loc["fc/b", "nodes"] == 3
+    first = next(note for note in log.notes if note.kind == "colocation")
+    assert first.text == f"3 nodes with fc/b cannot be on /device:GPU:1 and are on {where}"
+
+
+def test_a_file_of_overridden_requests_alone_is_a_log(tmp_path):
+    path = tmp_path / "run.txt"
+    path.write_text(f"{TIME}I tensorflow/core/common_runtime/placer.cc:747] {OVERRIDDEN}\n")
+    assert log_in_file(path).overridden[0].node == "queue_Dequeue"
+
+
+NODE = "MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0"
+PREFIXED = f"{TIME}I tensorflow/core/common_runtime/placer.cc:54] {NODE}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> {NODE}\n> {NODE}\n",
+        f"> {PREFIXED}\n",
+        f"/*\n * {NODE}\n */\n",
+        f'"""\n{NODE}\n"""\n',
+        f"```text\n{NODE}\n```\n",
+        f"# {NODE}\n#\n",
+        f"INFO:tensorflow:{PREFIXED}\n",
+        f"2019-07-19 10:34:52,873 root INFO {PREFIXED}\n",
+        f"(worker pid=12) {PREFIXED}\n",
+        f"I0000 00:00:1795997392.016828    3131 placer.cc:153] {PREFIXED}\n",
+    ],
+)
+def test_what_people_paste_around_a_log_is_undone(text):
+    log = tf.parse_log(text)
+    assert dict(log) == {"MatMul": "/job:localhost/replica:0/task:0/device:GPU:0"}
+    assert log.unparsed == ()
+
+
+def test_escapes_of_markdown_are_undone():
+    log = tf.parse_log(r"while/\_Arg: (\_Arg): /job:localhost/replica:0/task:0/device:GPU:0" + f"\n{NODE}\n")
+    assert list(log) == ["while/_Arg", "MatMul"] and log.types["while/_Arg"] == "_Arg"

@@ -36,9 +36,14 @@ def hits(sheet, layout):
             x, y = layout.boxes[face.box.id]
             left, right = x - face.width / 2 + 1, x + face.width / 2 - 1
             top, bottom = y - face.height / 2 + 1, y + face.height / 2 - 1
-            for one, other in zip(route.points[::3], route.points[3::3], strict=False):
+            for start in range(0, len(route.points) - 1, 3):
+                curve = route.points[start : start + 4]
                 for k in range(21):
-                    px, py = (one[i] + (other[i] - one[i]) * k / 20 for i in (0, 1))
+                    t = k / 20
+                    weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+                    px, py = (
+                        sum(w * point[i] for w, point in zip(weights, curve, strict=True)) for i in (0, 1)
+                    )
                     if left < px < right and top < py < bottom:
                         found.append((src, dst, face.box.id))
                         break

@@ -111,6 +111,9 @@ machine.frame(config), tf.Machine.local().frame(), machine.mapping(config)
 
 # Logs
 log = gpuplace.parse_log("run.log")
+with gpuplace.capture_log(quiet=True) as captured:
+    pass
+shown: str = captured.stdout + repr(captured.placement)
 assert_type(log["tower_1/MatMul"], str)
 print(log.sessions, log.devices, log.events, [left.line for left in log.unparsed])
 log.frame("devices"), log.picture(colour="type"), gpuplace.explore(log)

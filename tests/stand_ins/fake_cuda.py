@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 ROUNDED = 512
 POISON = 0xFF
-ILLEGAL_ADDRESS, OUT_OF_MEMORY, PEER_ALREADY_ENABLED = 700, 2, 704
+ILLEGAL_ADDRESS = 700
 
 
 class CUDARuntimeError(RuntimeError):
@@ -59,7 +57,6 @@ class Stream:
     def __init__(self, fake: Any, device: int, name: str) -> None:
         self.fake, self.device_id, self.name = fake, device, name
         self.queue: deque[tuple[str, Any, Any]] = deque()
-        self.captured: list[Callable[[], None]] | None = None
         with fake.lock:
             fake.streams.append(self)
             self.ptr = len(fake.streams)
@@ -67,11 +64,7 @@ class Stream:
 
     def add(self, kind: str, what: Any, version: Any = None) -> None:
         """Queues work, a record or a wait."""
-        assert self.captured is None or kind == "work", "only kernels can be captured"
         with self.fake.lock:
-            if self.captured is not None:
-                self.captured.append(what)
-                return
             self.queue.append((kind, what, version))
         self.fake.play()
 
@@ -90,28 +83,6 @@ class Stream:
     def use(self) -> None:
         assert self.fake.current == self.device_id, "a stream is used on its device"
         self.fake.local.streams[self.device_id] = self
-
-    def begin_capture(self) -> None:
-        assert self.fake.current_stream() is self and self.captured is None
-        self.captured = []
-
-    def end_capture(self) -> Any:
-        captured, self.captured = self.captured, None
-        if captured is None:
-            raise CUDARuntimeError(901, "cudaErrorStreamCaptureInvalidated")
-        self.fake.events.append(("captured", len(captured)))
-
-        def launch(stream: Stream) -> None:
-            assert stream.captured is None and stream.device_id == self.device_id
-            self.fake.events.append(("launch", stream.name))
-
-            def all_of_it() -> None:
-                for work in captured:
-                    work()
-
-            stream.add("work", all_of_it)
-
-        return SimpleNamespace(launch=launch)
 
     def __enter__(self) -> None:
         self.fake.local.entered.append(self)
@@ -154,17 +125,6 @@ class Memory:
         self.fake.give_back(self.raw, self.device, self.stream)
 
 
-class PinnedMemory:
-    """Page-locked memory; somebody else's as soon as it is given back."""
-
-    def __init__(self, raw: np.ndarray, free: list[np.ndarray]) -> None:
-        self.ptr, self._raw, self._free = raw.ctypes.data, raw, free
-
-    def __del__(self) -> None:
-        self._raw.fill(POISON)
-        self._free.append(self._raw)
-
-
 class Pointer:
     """Where an array begins."""
 
@@ -185,4 +145,3 @@ class Local(threading.local):
         self.device = 0
         self.streams: dict[int, Stream] = {}
         self.entered: list[Stream] = []
-        self.allocator: Any = None

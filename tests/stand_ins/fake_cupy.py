@@ -5,7 +5,7 @@ the order within a stream, events, and what the host waits for. Which order that
 little as possible, some everything else first, some prefer certain streams. Memory is CuPy's: a block belongs to the
 stream that was current when it was taken, is given out again as soon as the last array over it is gone, and from then
 on anything queued on that stream may overwrite it. Here that stream overwrites it with NaNs. Copies from and to
-pinned memory read and write it when they are done; with ordinary memory the host waits, as CUDA does.
+host memory are waited for by the host, as CUDA does with memory that is not page-locked.
 
 Arrays are of a type of its own that refuses to be mixed with NumPy's. Only what the runtime and the kernels of the
 tests call exists; calls of kernels, launches, waiting and takings in advance are noted in `events`.
@@ -13,12 +13,10 @@ tests call exists; calls of kernels, launches, waiting and takings in advance ar
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import functools
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,8 +24,6 @@ import numpy as np
 
 from tests.stand_ins.fake_cuda import (
     ILLEGAL_ADDRESS,
-    OUT_OF_MEMORY,
-    PEER_ALREADY_ENABLED,
     POISON,
     ROUNDED,
     CUDARuntimeError,
@@ -36,11 +32,9 @@ from tests.stand_ins.fake_cuda import (
     Local,
     Memory,
     OutOfMemoryError,
-    PinnedMemory,
     Pointer,
     Stream,
 )
-from tests.stand_ins.fake_elementwise import FakeElementwiseKernel
 
 
 def _operator(name: str, *, is_swapped: bool = False) -> Callable[..., Any]:
@@ -120,18 +114,11 @@ class FakeCupy:
         self.limits: dict[int, int] = {}
         self.capacity: dict[int, int] = {}
         """Bytes that a GPU's pool may have at most; where absent there is no end to it."""
-        self.pinned_capacity = 1 << 40
-        self.peers: set[tuple[int, int]] = {(0, 1), (1, 0)}
-        self.enabled: list[tuple[int, int]] = []
-        self.refused: frozenset[str] = frozenset()
-        self.ElementwiseKernel = functools.partial(FakeElementwiseKernel, self)
         self.fault: CUDARuntimeError | None = None
         """What every synchronisation reports, once something has gone wrong."""
         self.failing_copy = ""
         """Which kind of copy goes wrong: from host, to host, peer."""
         self._raw: list[np.ndarray] = []
-        self._pinned: dict[int, int] = {}
-        self._pinned_free: dict[int, list[np.ndarray]] = {}
         self._arenas: dict[tuple[int, Stream], list[np.ndarray]] = {}
         self._taken: dict[int, int] = {}
         self.local = Local()
@@ -141,18 +128,13 @@ class FakeCupy:
             Stream=self._new_stream,
             Event=self._new_event,
             alloc=self._taken_in_advance,
-            alloc_pinned_memory=self.alloc_pinned_memory,
             get_current_stream=self.current_stream,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             runtime=SimpleNamespace(
                 memGetInfo=lambda: (total_bytes, total_bytes),
                 CUDARuntimeError=CUDARuntimeError,
                 memcpyPeerAsync=self._copy_to_peer,
-                deviceCanAccessPeer=lambda device, peer: int((device, peer) in self.peers),
-                deviceEnablePeerAccess=self._enable_peer_access,
             ),
-            get_allocator=lambda: self.local.allocator or self.malloc,
-            using_allocator=self._using_allocator,
         )
 
     # Threads have a current device, and current streams
@@ -170,11 +152,6 @@ class FakeCupy:
         """The current stream, "default" for the default one."""
         stream = self.current_stream()
         return "default" if stream.name.startswith("default") else stream
-
-    @property
-    def capture(self) -> bool | None:
-        """Whether a stream captures; None for no."""
-        return any(stream.captured is not None for stream in self.streams) or None
 
     def current_stream(self) -> Stream:
         return self.local.streams.get(self.current) or self._default(self.current)
@@ -205,7 +182,7 @@ class FakeCupy:
         """Does what is queued until something is over that ``stream`` has to do; what else is done the seed decides."""
         with self.lock:
             while not is_over():
-                assert stream is not None and stream.captured is None
+                assert stream is not None
                 runnable = self._runnable()
                 needed = self._needed(stream)
                 assert needed & set(runnable), "streams wait for each other"
@@ -279,52 +256,20 @@ class FakeCupy:
             self._arenas.setdefault((device, stream), []).append(raw)
             stream.queue.append(("work", lambda: raw.fill(POISON), None))
 
-    def alloc_pinned_memory(self, size: int) -> PinnedMemory:
-        with self.lock:
-            free = self._pinned_free.setdefault(size, [])
-            if not free:
-                if sum(self._pinned.values()) + size > self.pinned_capacity:
-                    raise CUDARuntimeError(OUT_OF_MEMORY, "cudaErrorMemoryAllocation: out of memory")
-                raw = np.full(size, POISON, np.uint8)
-                self._raw.append(raw)
-                self._pinned[raw.ctypes.data] = size
-                free.append(raw)
-            return PinnedMemory(free.pop(), free)
-
     def get_default_memory_pool(self) -> Any:
         return SimpleNamespace(set_limit=lambda size: self.limits.__setitem__(self.current, size))
-
-    def get_default_pinned_memory_pool(self) -> Any:
-        def free_all_blocks() -> None:
-            for size, free in self._pinned_free.items():
-                for raw in free:
-                    assert self._pinned.pop(raw.ctypes.data) == size
-                free.clear()
-
-        return SimpleNamespace(free_all_blocks=free_all_blocks)
 
     def _taken_in_advance(self, nbytes: int) -> object:
         self.events.append(("alloc", self.current, nbytes))
         return object()
 
-    @contextlib.contextmanager
-    def _using_allocator(self, allocator: Any) -> Iterator[None]:
-        before, self.local.allocator = self.local.allocator, allocator
-        try:
-            yield
-        finally:
-            self.local.allocator = before
-
     # Copies
 
     def copy(self, target: int, source: int, size: int, stream: Stream, kind: str) -> None:
         """Queues a copy."""
-        assert stream.captured is None, "no copies while capturing"
         if not size:
             return
-        host = {"from host": source, "to host": target}.get(kind)
-        is_pinned = host is None or self._is_pinned(host)
-        staged = None if is_pinned or kind == "to host" else ctypes.create_string_buffer(size)
+        staged = ctypes.create_string_buffer(size) if kind == "from host" else None
         if staged is not None:  # CUDA returns when it has read all of it
             ctypes.memmove(staged, source, size)
         done = []
@@ -337,12 +282,8 @@ class FakeCupy:
                 ctypes.memmove(target, source if staged is None else staged, size)
 
         stream.add("work", work)
-        if not is_pinned and kind == "to host":  # CUDA returns when it is there
+        if kind == "to host":  # CUDA returns when it is there
             self.run_until(stream, lambda: bool(done))
-
-    def _is_pinned(self, address: int) -> bool:
-        with self.lock:
-            return any(at <= address < at + size for at, size in self._pinned.items())
 
     def _copy_to_peer(
         self, target: int, receiver: int, source: int, sender: int, size: int, stream_ptr: int
@@ -350,17 +291,11 @@ class FakeCupy:
         self.copy(target, source, size, self.streams[stream_ptr - 1], "peer")
         self.events.append(("peer copy", sender, receiver))
 
-    def _enable_peer_access(self, peer: int) -> None:
-        if (self.current, peer) in self.enabled:
-            raise CUDARuntimeError(PEER_ALREADY_ENABLED)
-        assert (self.current, peer) in self.peers
-        self.enabled.append((self.current, peer))
-
     # Arrays and kernels
 
     def empty(self, shape: Any, dtype: Any = float) -> FakeArray:
         sample = np.empty(shape, dtype)
-        memory = self.cuda.get_allocator()(sample.nbytes)
+        memory = self.malloc(sample.nbytes)
         return FakeArray(self, memory, memory.raw[: sample.nbytes].view(dtype).reshape(sample.shape))
 
     def asarray(self, value: Any, dtype: Any = None) -> FakeArray:
@@ -392,9 +327,6 @@ class FakeCupy:
                 )
             samples.append(argument)
         stream = self.current_stream()
-        if stream.captured is not None and name in self.refused:
-            stream.captured = None
-            raise NotImplementedError(f"{name} cannot be captured")
         self.events.append(("call", name, self.current))
         with np.errstate(all="ignore"):
             sample = np.asanyarray(function(*samples, **options))

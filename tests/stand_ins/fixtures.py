@@ -3,11 +3,9 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.backends import copy_streams, cupy_backend, gpu_streams
+from gpuplace.backends import cupy_backend, gpu_streams
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.numpy_backend import NumpyBackend
-from gpuplace.backends.pinned_memory import pinned_pool
-from gpuplace.device import gpu_experiments
 from gpuplace.plan import compile as plan_maker
 from tests.stand_ins.fake_cupy import FakeCupy
 
@@ -22,8 +20,6 @@ def fake(monkeypatch, request):
     monkeypatch.setattr(cupy_backend.importlib, "import_module", lambda name: module)
     monkeypatch.setattr(cupy_backend, "_pools_made", set())
     monkeypatch.setattr(gpu_streams, "_streams", {})
-    monkeypatch.setattr(copy_streams, "_groups", {})
-    monkeypatch.setattr(copy_streams, "_peers", {})
 
     def make(devices, name):
         device = devices.by_name[name]
@@ -37,22 +33,3 @@ def fake(monkeypatch, request):
     tf.use_machine("2x Tesla K40c")
     with tf.Graph().as_default():
         yield module
-    pinned_pool.cache_clear()
-
-
-@pytest.fixture
-def copies_have_streams(monkeypatch):
-    """Copies run beside kernels."""
-    monkeypatch.setenv(gpu_experiments.ENVIRONMENT_VARIABLE, "copy_streams")
-
-
-@pytest.fixture
-def elementwise_ops_are_fused(monkeypatch):
-    """Elementwise ops that follow each other are one kernel."""
-    monkeypatch.setenv(gpu_experiments.ENVIRONMENT_VARIABLE, "fusion")
-
-
-@pytest.fixture
-def steps_are_captured(monkeypatch):
-    """Steps of many small kernels become CUDA graphs."""
-    monkeypatch.setenv(gpu_experiments.ENVIRONMENT_VARIABLE, "graphs")

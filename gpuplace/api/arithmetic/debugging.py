@@ -1,8 +1,9 @@
-"""``tf.debugging``: checks of values, types and shapes.
+"""``tf.debugging``: checks of values, types and shapes, and the log of device placement.
 
 Source: tensorflow/_api/v1/debugging, release 1.15 (names).
 """
 
+from gpuplace.memory.process_state import process_state
 from gpuplace.ops.array.reshaping import check_numerics
 from gpuplace.ops.array.reshaping import verify_tensor_all_finite as assert_all_finite
 from gpuplace.ops.flow.assert_and_print import Assert
@@ -15,5 +16,25 @@ __all__ = [
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
     "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",
     "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
-    "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "get_log_device_placement", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
+    "is_strictly_increasing", "set_log_device_placement",
 ]  # fmt: skip
+
+
+def get_log_device_placement() -> bool:
+    """Whether sessions without a config print where each node is placed."""
+    return bool(process_state.defaults.scalars.get("log_device_placement", False))
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Chooses whether sessions without a config print where each node is placed.
+
+    Args:
+        enabled: whether they do.
+
+    Raises:
+        RuntimeError: the devices have been listed as logical ones.
+    """
+    if bool(enabled) != get_log_device_placement() and process_state.defaults.is_fixed:
+        raise RuntimeError("Device placement logging must be set at program startup")
+    process_state.defaults.scalars["log_device_placement"] = bool(enabled)

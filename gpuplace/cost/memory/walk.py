@@ -17,7 +17,7 @@ from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import TensorMemory
-from gpuplace.plan.codegen.kernel_calls import WITHOUT_EFFECT, Environment, kernel_of, plain_copier
+from gpuplace.plan.codegen.kernel_calls import WITHOUT_EFFECT, Environment, copier_between, kernel_of
 from gpuplace.plan.codegen.memory_accounting import (
     is_update,
     note_variable,
@@ -226,7 +226,7 @@ class Walk:
             return _Call(step, _first, self._used)
         backends = self._environment.backends
         sender, receiver = backends[source.location.device], backends[target.location.device]
-        copy, backend = plain_copier(sender, receiver, source, target)
+        copy, backend = copier_between(sender, receiver, source, target)
         if target.location.on_host or backend.memory is None:
             return _Call(step, copy, self._used)
         return _CountedCopy(step, copy, self._used, backend.memory)

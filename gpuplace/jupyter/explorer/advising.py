@@ -44,6 +44,7 @@ class Advising:
         advice: what was found; None before.
         error: why nothing was found; None if nothing is wrong.
         chosen: scopes of the moves that are ticked.
+        is_noted: whether the result is shown where the search was started.
     """
 
     def __init__(self, what_if: WhatIf, on_change: Callable[[], None]) -> None:
@@ -53,6 +54,7 @@ class Advising:
         self.error: BaseException | None = None
         self.chosen: set[str] = set()
         self.refused: dict[str, tuple[Any, str]] = {}
+        self.is_noted = False
         self._said = ""
         self._asked: Settings | None = None
         self._applied: tuple[Settings, str] | None = None
@@ -117,6 +119,7 @@ class Advising:
                 else [one.strip() for one in self.keep.split(",") if one.strip()] or None
             )
             self._is_running, self._progress, self._said = True, None, ""
+            self.is_noted = True
             self.advice = self.error = None
             self._stop.clear()
 
@@ -248,7 +251,7 @@ class Advising:
         if self.what_if.is_fixed:
             return [text_block("A log says where nodes were, not what they do: explore its graph.", "status")]
         if self._is_running:
-            return progress_blocks(self.objective, self._progress)
+            return [text_block("The search goes on; its progress is shown above the picture.", "status")]
         blocks: list[Block] = [
             self._fields(),
             {
@@ -272,6 +275,29 @@ class Advising:
                 {"kind": "buttons", "label": "The advice", "buttons": buttons},
             ]
         return blocks
+
+    def note_blocks(self) -> list[Block]:
+        """What the page shows below the button that starts a search: progress, then the result in one sentence."""
+        if self._is_running:
+            return progress_blocks(self.objective, self._progress)
+        if not self.is_noted:
+            return []
+        close = {"label": "Close", "note": "", "action": "advise:close"}
+        more = {"label": "What moves", "note": "", "action": "advise:show"}
+        if self.advice is None:
+            told = self._said or f"No advice: {getattr(self.error, 'message', self.error)}"
+            tone = "status" if self.error is None else "alarm"
+            return [
+                text_block(told, tone),
+                {"kind": "buttons", "label": "The result", "buttons": [more, close]},
+            ]
+        buttons = [more, close]
+        if self.applied:
+            buttons.insert(0, {"label": "Take the advice back", "note": "", "action": "advise:back"})
+        elif self.advice.moves and not self.why_not:
+            buttons.insert(0, {"label": "Apply all moves", "note": "", "action": "advise:all"})
+        told = self.applied or self.why_not or self.advice.text
+        return [text_block(told, "status"), {"kind": "buttons", "label": "The result", "buttons": buttons}]
 
     def _fields(self) -> Block:
         fields: list[dict[str, Any]] = [

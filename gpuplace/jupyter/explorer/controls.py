@@ -1,7 +1,8 @@
 """The explorer's controls as records, from which its page makes check boxes, lists and texts.
 
 A field is ``{"name", "kind", "label", "value", "place", ...}``: ``kind`` is ``check``, ``choice``, ``text`` or
-``number``; ``place`` is ``main``, ``gpus`` or ``more``. `setting_of` says what a field's new value sets.
+``number``; ``place`` is ``main``, ``gpus``, ``look`` or ``more``; ``key`` goes to it, and ``short`` is its label where
+there is little room. `setting_of` says what a field's new value sets.
 
 >>> from gpuplace.device.machine import Machine
 >>> setting_of("gpu:1", False, Settings(Machine.parse("2x Tesla K40c")))
@@ -60,21 +61,29 @@ def fields_of(
     """
     made = [
         _field(
-            "soft_placement", "check", "Soft placement", settings.soft_placement, tip="allow_soft_placement"
-        ),
-        _field(
             "machine",
             "text",
             "Machine",
             str(settings.machine),
             options=list(PRESETS),
-            size=24,
+            size=13,
+            key="m",
             tip="A machine: choose one, or type any, for example 2 CPU, 1x V100 + 2x K40c",
         ),
-        _field("release", "choice", "Release", settings.release, options=list(releases.RELEASES)),
+        _field(
+            "soft_placement",
+            "check",
+            "Soft placement",
+            settings.soft_placement,
+            key="s",
+            tip="allow_soft_placement",
+        ),
+        _field("release", "choice", "Release", settings.release, options=list(releases.RELEASES), key="r"),
     ]
     if len(colours) > 1:
-        made.append(_field("colour", "choice", "Colour by", colour, options=list(colours)))
+        made.append(
+            _field("colour", "choice", "Colour by", colour, options=list(colours), place="look", key="j")
+        )
     made[:0] = _part_fields(settings, parts)
     made += _gpu_fields(settings, visible, mapping)
     made += _more_fields(settings)
@@ -94,11 +103,15 @@ def _part_fields(settings: Settings, parts: Parts | None) -> list[dict[str, Any]
     made = []
     if len(parts.tag_sets) > 1:
         tip = "Tags of the SavedModel's graph"
-        made.append(_field("tags", "choice", "Tags", settings.tags, options=list(parts.tag_sets), tip=tip))
+        made.append(
+            _field("tags", "choice", "Tags", settings.tags, options=list(parts.tag_sets), tip=tip, key="H")
+        )
     labels = parts.labels(settings)
     if len(labels) > 1:
         tip = "What is placed: the whole graph, what a signature needs, or the body of a function alone"
-        made.append(_field("part", "choice", "Graph", parts.label(settings), options=labels, tip=tip))
+        made.append(
+            _field("part", "choice", "Graph", parts.label(settings), options=labels, tip=tip, key="h")
+        )
     return made
 
 
@@ -119,6 +132,8 @@ def _gpu_fields(
             f"GPU {gpu.index} · {gpu.name}{became.get(gpu.index, '') if moved else ''}",
             gpu.index in visible,
             place="gpus",
+            key=str(gpu.index) if gpu.index < 10 else "",
+            short=f"{gpu.index}{became.get(gpu.index, '') if moved else ''}",
             tip=f"{gpu.name} at {gpu.pci_bus_id}: whether CUDA_VISIBLE_DEVICES shows it",
         )
         for gpu in settings.machine.gpus

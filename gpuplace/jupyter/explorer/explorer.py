@@ -52,6 +52,7 @@ from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
 from gpuplace.jupyter.explorer.saved_settings import LOOK, parsed, parts_text, read_parts
+from gpuplace.jupyter.explorer.saved_views import saved_views
 from gpuplace.jupyter.explorer.switches import Switches
 from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
@@ -114,7 +115,9 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._comparison = Comparison(what_if)
         self._views = Views(what_if, self._comparison, self._heard, self._reveal)
         views = self._views
-        super().__init__(children=[self._controls, views.status, views.graph, views.tabs], **options)
+        super().__init__(
+            children=[self._controls, views.note, views.status, views.graph, views.tabs], **options
+        )
         self.add_class("gp")
         self.add_class("gp-explorer")
         self._controls.on_msg(self._heard)
@@ -256,11 +259,20 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             **self._as_marks(),
         )
         picture = drawn._repr_mimebundle_()
+        still = f"<p>{html.escape(repr(self))}</p>{error}{picture['text/html']}"
         return {
             **bundle,
-            "text/html": f"<p>{html.escape(repr(self))}</p>{error}{picture['text/html']}",
+            **saved_views(self.placement, still, self._shown_with(), self.run_metadata),
             "text/plain": f"{self!r}\n{placement_text(self.placement)}",
         }
+
+    def _shown_with(self) -> list[tuple[str, str]]:
+        """The settings of what is shown, in words."""
+        settings = self._what_if.last_good
+        if self._what_if.is_fixed or settings is None:
+            return []
+        told = [("machine", str(settings.machine)), ("TensorFlow", settings.release)]
+        return [*told, ("placed", "softly")] if settings.soft_placement else told
 
     # ------------------------------------------------------------------------------------------------ what Python does
 
@@ -561,6 +573,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self.view = name
                 case {"type": "backward", "on": bool(on)}:
                     self.backward = on
+                case {"type": "tab", "name": str(name)} if name in TABS:
+                    self.tab = name
                 case {"type": "fold", "how": "all"}:
                     self.opened = ()
                 case {"type": "fold", "how": "auto"}:
@@ -576,7 +590,6 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self._views.advising.set(name.removeprefix("advise_"), value)
                     self._views.show_advice()
                 case {"type": "advise"}:
-                    self.tab = "Advice"
                     self._advise_heard("start")
                 case {"type": "set", "name": str(name), "value": value}:
                     self._set(name, value)
@@ -643,8 +656,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             match how:
                 case "start" if not advising.is_running and not advising.refused:
                     advising.run(wait=False)
+                case "start" if advising.refused:
+                    self.tab = "Advice"  # where it is said
                 case "stop":
                     advising.stop()
+                case "show":
+                    self.tab = "Advice"
+                case "close":
+                    advising.is_noted = False
                 case "choose" if advising.advice is not None and int(number) < len(advising.advice.moves):
                     advising.chosen ^= {advising.advice.moves[int(number)].scope}
                 case "all":

@@ -80,7 +80,7 @@ class Views:
         self._selected = ""
         self.canvas = CANVAS
         self.graph = GraphView()
-        self.status = PanelView()
+        self.status, self.note = PanelView(), PanelView()
         self.nodes = TableModel(NodeRows.columns, "Nodes and their devices", on_select)
         self.copies = TableModel(CopyRows.columns, "Copies between devices", on_select)
         self.moves = TableModel(MoveRows.columns, "Nodes that moved", on_select)
@@ -98,6 +98,7 @@ class Views:
         for view in (
             self.graph,
             self.status,
+            self.note,
             self.cost,
             self.advice,
             self.memory,
@@ -339,8 +340,9 @@ class Views:
             self.show_picture(*self._look)
 
     def show_advice(self) -> None:
-        """Shows the search for a better placement, or what it found, if that is in front."""
+        """Shows the search for a better placement, or what it found: in short, and all of it if its tab is in front."""
         with self.what_if.lock:
+            self.note.blocks = self.advising.note_blocks()
             if self.front == "Advice":
                 self.advice.blocks = self.advising.blocks()
 

@@ -20,9 +20,14 @@ line           int64               line of the log, counted from 1
   ``pci_bus_id``, ``compute_capability``, ``memory_mb`` (Int64, MiB), ``detail`` (string), ``line``.
 - ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
   ``session``, ``line``.
+- ``"ops"``, one row an op type, or a function that ran eagerly, on a device: ``op``, ``assigned``, ``device``
+  (category), ``nodes``, ``eager`` (int64), ``reason`` (category, what its kernels say about a GPU).
 - ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
+- ``"overridden"``, one row a request that TensorFlow says it overrode, indexed by node: ``requested``, ``assigned``
+  (category, as printed), ``reason`` (category: reference, colocation), ``nodes`` (int64, how many follow), ``line``.
 - ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
-- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous, ignored),
+- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous,
+  overridden, colocation, ignored),
   ``text`` (string).
 
 ``frame.attrs["notes"]`` has the notes as sentences, whatever the table.
@@ -43,6 +48,7 @@ from gpuplace.jupyter.frames.columns import category, device_category, scope_cat
 from gpuplace.jupyter.frames.table import Table
 from gpuplace.logs.log_diff import LogDiff
 from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.logs.op_rows import op_rows
 from gpuplace.tables.palette import device_label
 
 
@@ -51,7 +57,8 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
     Args:
         log: what `gpuplace.parse_log` gave.
-        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"``, ``"unparsed"`` or ``"notes"``.
+        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"ops"``, ``"sessions"``, ``"overridden"``,
+            ``"unparsed"`` or ``"notes"``.
 
     Raises:
         ValueError: there is no such table.
@@ -128,6 +135,20 @@ def _events(log: LoggedPlacement) -> pd.DataFrame:
     )
 
 
+def _ops(log: LoggedPlacement) -> pd.DataFrame:
+    device, op, nodes, eager, reason = _columns(op_rows(log), 5)
+    return Table(
+        {
+            "op": category(op),
+            "assigned": category(device),
+            "device": device_category(device, list(dict.fromkeys(device))),
+            "nodes": pd.array(nodes, dtype="int64"),
+            "eager": pd.array(eager, dtype="int64"),
+            "reason": category(reason),
+        }
+    )
+
+
 def _sessions(log: LoggedPlacement) -> pd.DataFrame:
     parts = log.sessions
     labels = list(dict.fromkeys(map(device_label, log.placement_view.devices)))
@@ -156,6 +177,20 @@ def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
     )
 
 
+def _overridden(log: LoggedPlacement) -> pd.DataFrame:
+    nodes, requested, devices, reasons, counts, lines = _columns(log.overridden, 6)
+    return Table(
+        {
+            "requested": category(requested),
+            "assigned": category(devices),
+            "reason": category(reasons),
+            "nodes": pd.array(counts, dtype="int64"),
+            "line": pd.array(lines, dtype="int64"),
+        },
+        index=pd.Index(nodes, name="node", dtype="str"),
+    )
+
+
 def _notes(log: LoggedPlacement) -> pd.DataFrame:
     line, kind, text = _columns(log.notes, 3)
     return Table(
@@ -172,8 +207,10 @@ _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
     "devices": _devices,
     "gpus": _gpus,
     "events": _events,
+    "ops": _ops,
     "sessions": _sessions,
     "unparsed": _unparsed,
+    "overridden": _overridden,
     "notes": _notes,
 }
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,6 @@ import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -39,8 +37,6 @@ from gpuplace.ops.variables.variables import Variable, VariableSynchronization, 
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
 
-_names: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
-
 
 def snake_case(name: str) -> str:
     """The name of a class with underscores.
@@ -55,7 +51,7 @@ def snake_case(name: str) -> str:
 
 def _unique_name(base: str) -> str:
     """``base_1``, ``base_2``, ...: names of layers, which no node has."""
-    counts = _names.setdefault(get_default_graph(), {})
+    counts: dict[str, int] = get_default_graph().attached.setdefault("layer names", {})
     counts[base] = counts.get(base, 0) + 1
     return f"{base}_{counts[base]}"
 

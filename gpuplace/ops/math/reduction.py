@@ -8,7 +8,6 @@ Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reducti
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +18,6 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, graph_for, make_constant, name_scope
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
@@ -223,13 +221,10 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
     return new("Tile", input=reshape(grad, kept), multiples=repeats)
 
 
-_reductions_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
-
-
 def _leave_shapes(op: Operation, sizes: list[int], gone: set[int], axes: Any) -> None:
     """What TensorFlow leaves in a graph that meets a known shape and axes for the first time: how it works them out."""
     key = tuple(sizes), tuple(int(axis) for axis in axes.reshape(-1))
-    known = _reductions_seen.setdefault(graph_for(op), set())
+    known: set[tuple[Any, Any]] = graph_for(op).attached.setdefault("reductions seen", set())
     if key in known:
         return
     known.add(key)

@@ -21,7 +21,7 @@ from gpuplace.kernels.compute import binder
 from gpuplace.kernels.resources import change
 from gpuplace.numerics.pieces import WHOLE_BYTES
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.train.updating import Formula, Loop, as_one_kernel, to_all, to_rows
+from gpuplace.ops.train.updating import Formula, Loop, to_all, to_rows
 from gpuplace.ops.variables.resource_state import handle_shape
 from gpuplace.shapes import TensorShape, brackets
 
@@ -50,7 +50,6 @@ def _apply(
             grad_at = _gradient_position(op) - variables
             rows_at = names.index("indices") - variables if sparse else -1
             has_output = bool(op.outputs)
-            on_all = as_one_kernel(xp, formula, op.type, keywords)
 
             def changed(values: list[Any], are_own: list[bool], rest: tuple[Any, ...]) -> Any:
                 if sparse:
@@ -63,8 +62,8 @@ def _apply(
                         _check_shapes(names, values, grad)
                         break
                 if grad.nbytes <= WHOLE_BYTES:
-                    return on_all(xp, *values, *rest, **keywords)
-                return to_all(xp, on_all, values, are_own, rest, grad_at, keywords, loop)
+                    return formula(xp, *values, *rest, **keywords)
+                return to_all(xp, formula, values, are_own, rest, grad_at, keywords, loop)
 
             def run(*inputs: Any) -> Any:
                 storages = inputs[:variables]

@@ -11,22 +11,17 @@ their first occurrence, then those that occur a second time::
     indices   3 0 3 5 3 0
     turn      0 0 1 0 2 1
 
-On a real GPU a formula for whole arrays may be one kernel (see ``numerics.fused.one_kernel`` and ``gpu_experiments``).
-
 Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (the order of equal rows).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.numerics.compiled.dispatch import compiled
-from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 
@@ -41,31 +36,6 @@ class Loop(NamedTuple):
     """In ``numerics.compiled.loops``; it takes the gradient, the numbers, and the variables, which it changes."""
     numbers: Callable[..., tuple[Any, ...] | None]
     """The numbers, from the formula's other inputs and attributes; None for attributes that the loop does not know."""
-
-
-def as_one_kernel(xp: Any, formula: Formula, name: str, attrs: Mapping[str, Any]) -> Formula:
-    """The formula for whole arrays: with CuPy one kernel that reads and writes each once, and not one a sign.
-
-    Args:
-        xp: numpy or cupy.
-        formula: what to do.
-        name: of the kernel.
-        attrs: what the formula will get by keyword.
-    """
-    if not hasattr(xp, "ElementwiseKernel") or "fusion" not in gpu_experiments():
-        return formula
-    kernel = OneKernel(
-        xp,
-        name,
-        lambda recorder, given: formula(recorder, *given, **attrs),
-        functools.partial(formula, xp, **attrs),
-    )
-
-    def run(xp: Any, *arrays: Any, **attrs: Any) -> tuple[Any, ...]:
-        made = kernel(*arrays)
-        return made if isinstance(made, tuple) else (made,)
-
-    return run
 
 
 def to_all(

@@ -13,8 +13,8 @@ back to its node without any work while all goes well. Plans that measure or tha
 nothing is asked while a plan runs.
 
 The parts that write have each their own file: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels,
-constants and copies, with ``memory_accounting``), ``branches`` (conditionals), ``loops``, ``waits`` (copies that are
-queued) and ``pieces`` (long plans). Here they are put together.
+constants and copies, with ``memory_accounting``), ``branches`` (conditionals), ``loops`` and
+``pieces`` (long plans). Here they are put together.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ import numpy as np
 from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import ALL_SWITCHES, CONDITIONAL_OPS, MERGES, SENDS
 from gpuplace.plan.codegen.branches import Branches
-from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
+from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls
 from gpuplace.plan.codegen.loops import Loops, stop
 from gpuplace.plan.codegen.pieces import Compiler, Crossings, piece_starts
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
-from gpuplace.plan.codegen.waits import Waits, queueing_copier
 from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
@@ -97,8 +96,6 @@ class PlanForm:
     lane: LanePart | None = None
     """Its part in a plan of several lanes: it calls ``give`` and ``take``, with the number of a handoff, and ``take``
     before every step when there is something in ``stopped``."""
-    queues_copies: bool = False
-    """Whether copies are queued beside kernels, and waited for where their values are used."""
     stays_on_device: bool = False
     """Whether what is fed and fetched lies where the kernels have it, and the caller makes the device current."""
 
@@ -151,17 +148,12 @@ class _Writer:
         self._liveness = liveness = find_liveness(schedule, environment.may_be_alias)
         self._whole = liveness if form.lane is None else form.lane.whole
         names = {slot: f"f{slot.index}" for slot in schedule.feeds}
-        self._waits = Waits(source, names, liveness) if form.queues_copies else None
-        wait_for = None if self._waits is None else self._waits.wait_for
-        self._names = ValueNames(source, liveness, names, wait_for)
+        self._names = ValueNames(source, liveness, names)
         device = CurrentDevice(source, environment.backends, form.stays_on_device)
-        copier = queueing_copier if form.queues_copies else plain_copier
-        self._kernels = KernelCalls(
-            environment, schedule, source, self._names, device, liveness, self._whole, copier
-        )
+        self._kernels = KernelCalls(environment, schedule, source, self._names, device, liveness, self._whole)
         guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
         self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
-        self._is_straight = schedule.is_straight and not (form.parameters or form.queues_copies)
+        self._is_straight = schedule.is_straight and not form.parameters
         """Whether there is nothing but kernels, one after the other."""
         self._loops: Loops | None = None
         if schedule.loops:
@@ -200,8 +192,6 @@ class _Writer:
     def _begin_function(self) -> None:
         self._source.begin_function()
         self._names.begin_function()
-        if self._waits is not None:
-            self._waits.begin_function()
 
     def _function(self, parameters: Sequence[str]) -> Any:
         """The function of the lines since it was begun; none knows its own, so constants go when the session closes."""
@@ -225,8 +215,6 @@ class _Writer:
                 names.retire_inputs(number, step)
             if names.dead:
                 names.delete_dead(step)
-        if self._waits is not None:
-            self._waits.wait_before_leaving(steps[start:end], end)
 
     def _add_guarded(self, number: int, step: Step) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``."""
@@ -296,8 +284,6 @@ class _Writer:
             self._kernels.add(number, step)
         if loops is not None:
             loops.note_outputs(step)
-        if self._waits is not None:
-            self._waits.note_copy(step)
 
     def _add_receive(self, number: int, step: Step) -> None:
         """Adds the lines that take a tensor of another task, or None in a branch that was not taken there."""
@@ -398,8 +384,6 @@ class _Writer:
     def _fetched(self, slot: Slot, position: int) -> str:
         """The expression that gives a caller a value of its own: an array, or a scalar for rank 0."""
         source, tensor = self._source, slot.tensor
-        if self._waits is not None:
-            self._waits.wait_for(slot)
         name = self._names.of[slot]
         if tensor.dtype.base_dtype is resource or self._form.stays_on_device:
             return name

@@ -32,9 +32,7 @@ from gpuplace.plan.codegen.memory_accounting import (
 )
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
-from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
-from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.liveness import Liveness, is_host_copy, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
@@ -52,12 +50,10 @@ class Constants(Protocol):
         ...
 
 
-Copier = Callable[[Any, Any, Slot, Slot], tuple[Callable[[Any], Any], Any]]
-"""Sending and receiving backend, what is copied and what it becomes, to what copies it, and the device that does it."""
-
-
-def plain_copier(sender: Any, receiver: Any, source: Slot, target: Slot) -> tuple[Callable[[Any], Any], Any]:
-    """Copies that are done when they return."""
+def copier_between(
+    sender: Any, receiver: Any, source: Slot, target: Slot
+) -> tuple[Callable[[Any], Any], Any]:
+    """What copies a value, done when it returns, and the backend that does it."""
     if source.location.on_host:
         return receiver.from_host, receiver
     if target.location.on_host:
@@ -119,9 +115,6 @@ def kernel_of(environment: Environment, step: Step, op: Operation) -> Callable[.
         UnimplementedError: no function computes it.
     """
     backend = environment.backends[step.device]
-    if isinstance(step, FusedStep):
-        functions = [kernel_of(environment, one, one.op) for one in step.steps if one.op is not None]
-        return fused_function(step, backend.xp, functions)
     if op.type in PLACEHOLDERS:
         error = missing_feed_error(op)
 
@@ -175,7 +168,6 @@ class KernelCalls:
         device: the current device.
         liveness: the uses of the schedule's values.
         whole: those in the whole plan, of which the schedule may be one lane.
-        copier: what copies between devices.
     """
 
     def __init__(
@@ -187,7 +179,6 @@ class KernelCalls:
         device: CurrentDevice,
         liveness: Liveness,
         whole: Liveness,
-        copier: Copier = plain_copier,
     ) -> None:
         self._environment = environment
         self._schedule = schedule
@@ -196,7 +187,6 @@ class KernelCalls:
         self._device = device
         self._liveness = liveness
         self._whole = whole
-        self._copier = copier
         self._ends_chain: dict[int, bool] = {}
         """Id of a step that is computed together with others to whether it is the last one."""
         last_use, count = liveness.last_use, liveness.end
@@ -253,7 +243,7 @@ class KernelCalls:
         if not is_host_copy(step):
             backends = self._environment.backends
             sender, receiver = backends[source.location.device], backends[target.location.device]
-            copier, backend = self._copier(sender, receiver, source, target)
+            copier, backend = copier_between(sender, receiver, source, target)
             self._device.enter(step, backend.device)
             value = f"{self._source.name_global('k', copier)}({value})"
             if not target.location.on_host and backend.memory is not None:

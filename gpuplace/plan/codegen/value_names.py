@@ -7,7 +7,7 @@ parameters, ``f0``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from gpuplace.plan.codegen.source import Source
@@ -22,16 +22,9 @@ class ValueNames:
         source: what is written to.
         liveness: how long values are needed.
         of: value to its name; the caller may add to it.
-        before_use: adds the lines that a value needs before it is used; None if there are none.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        liveness: Liveness,
-        of: dict[Slot, str],
-        before_use: Callable[[Slot], None] | None = None,
-    ) -> None:
+    def __init__(self, source: Source, liveness: Liveness, of: dict[Slot, str]) -> None:
         self.of = of
         self.reserved: dict[Slot, str] = {}
         """Names that values have before they are made: those that outlive an iteration of a loop."""
@@ -44,7 +37,6 @@ class ValueNames:
         self._source = source
         self._last_use = liveness.last_use
         self._roots = liveness.roots
-        self._before_use = before_use
 
     def begin_function(self) -> None:
         """Begins a function: no local name is taken."""
@@ -70,10 +62,7 @@ class ValueNames:
         self.of[slot] = self._source.name_global("c", value)
 
     def expressions(self, step: Step) -> list[str]:
-        """What a kernel is called with; before it, the lines that its inputs need."""
-        if self._before_use is not None:
-            for slot in step.inputs:
-                self._before_use(slot)
+        """What a kernel is called with.""" ""
         names = [self.of[slot] for slot in step.inputs]
         if True not in step.reads:
             return names

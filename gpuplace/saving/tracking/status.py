@@ -6,12 +6,10 @@ Source: tensorflow/python/training/tracking/util.py, release 1.15.
 from __future__ import annotations
 
 import abc
-import weakref
 from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.tracking.data_structures import TrackableDataStructure
 from gpuplace.ops.tracking.identity import ObjectIdentitySet
@@ -33,9 +31,6 @@ __all__ = [
 ]
 
 
-_own_sessions: weakref.WeakKeyDictionary[Graph, Session] = weakref.WeakKeyDictionary()
-
-
 def get_session(session: Any = None) -> Any:
     """The session that was given, else the default one, else one that is kept for the graph.
 
@@ -46,9 +41,10 @@ def get_session(session: Any = None) -> Any:
     if session is not None:
         return session
     graph = get_default_graph()
-    if graph not in _own_sessions:
-        _own_sessions[graph] = Session(graph=graph)
-    return _own_sessions[graph]
+    own: Session | None = graph.attached.get("session of restores")
+    if own is None:
+        own = graph.attached["session of restores"] = Session(graph=graph)
+    return own
 
 
 class _LoadStatus(abc.ABC):

@@ -61,6 +61,7 @@ export function viewIn(text) {
 
 /** Keeps the view in the address; one in which only a node is selected is its name. */
 export function keepInAddress(model) {
+  if (location.protocol === "about:") return; // a frame inside another page has no address of its own
   const view = viewOf(model);
   const start = [...model.start].map((s) => keys[s]);
   const isFirst = view.by === "graph" && !view.backward && String(view.opened) === String(start) &&

@@ -3,16 +3,44 @@
 //
 // Every message to Python is followed by a numbered `ping`; a kernel that is busy answers late, one that is gone never.
 
-import { copyText, download, element, tell } from "gpuplace/dom.js";
+import { copyText, download, element, remember, remembered, tell } from "gpuplace/dom.js";
+import { backToCell, ownKeys } from "gpuplace/widgets/keys.js";
 
 const BUSY_MS = 2000;
 const SOON_MS = 350;
+const LOW = 860; // pixels of a window's height
+
+/** In a low window the tabs are a line until one is chosen; the tab in front, chosen again, closes them. */
+function foldedTabs(root) {
+  const kept = remembered("tabs");
+  const show = (isOpen) => root.classList.toggle("gp-tabs-closed", !isOpen);
+  show(kept ? kept === "open" : innerHeight >= LOW);
+  const pressed = (event) => {
+    const tab = event.target.closest?.(".gp-tabs > .lm-TabBar .lm-TabBar-tab");
+    if (!tab || innerHeight >= LOW) return;
+    const isOpen = root.classList.contains("gp-tabs-closed") || !tab.classList.contains("lm-mod-current");
+    show(isOpen);
+    remember("tabs", isOpen ? "open" : "closed");
+  };
+  root.addEventListener("pointerdown", pressed, true);
+  const front = () => root.querySelector(":scope > .gp-tabs > .lm-TabBar .lm-mod-current")?.textContent;
+  let last = front();
+  const changed = new MutationObserver(() => {
+    if (last && front() && front() !== last) show(true); // from Python, or by a key
+    last = front();
+  });
+  changed.observe(root, { subtree: true, attributeFilter: ["class"] });
+  return () => {
+    changed.disconnect();
+    root.removeEventListener("pointerdown", pressed, true);
+  };
+}
 
 function render({ model, el }) {
   el.classList.add("gp", "gp-settings");
   const say = (message) => tell(model, el, message);
-  const button = (text, label, action) =>
-    element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+  const button = (text, label, action, key = null) =>
+    element("button", { type: "button", title: label, "aria-label": label, onclick: action, "data-key": key }, text);
 
   const banner = element("div", { class: "gp-banner", role: "status", "aria-live": "assertive", hidden: true });
   const main = element("div", { class: "gp-fields" });
@@ -21,19 +49,14 @@ function render({ model, el }) {
     role: "group",
     "aria-label": "GPUs that CUDA_VISIBLE_DEVICES shows",
   });
+  const look = element("div", { class: "gp-fields" });
   const more = element("div", { class: "gp-fields gp-grid" });
   const moreCount = element("span", { class: "gp-hint" });
-  const details = element(
-    "details",
-    { class: "gp-more-settings" },
-    element("summary", {}, "More settings ", moreCount),
-    more,
-  );
-  const undo = button("↶ Undo", "Undo the last change (Ctrl+Z)", () => say({ type: "undo" }));
-  const redo = button("↷ Redo", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }));
-  const advise = button("Advise", "Search for a better placement", () => say({ type: "advise" }));
-  const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }));
-  const keep = button("Save settings", "Save settings and look as a file", () => say({ type: "save" }));
+  const undo = button("↶", "Undo the last change (Ctrl+Z)", () => say({ type: "undo" }), "z");
+  const redo = button("↷", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }), "Z");
+  const advise = button("Advise", "Search for a better placement", () => say({ type: "advise" }), "a");
+  const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }), "x");
+  const keep = button("Save settings", "Save settings and look as a file", () => say({ type: "save" }), "e");
   const file = element("input", {
     type: "file",
     accept: ".json,application/json",
@@ -44,7 +67,31 @@ function render({ model, el }) {
       file.value = "";
     },
   });
-  const open = button("Open settings", "Open settings that were saved", () => file.click());
+  const open = button("Open settings", "Open settings that were saved", () => file.click(), "E");
+  const panel = element(
+    "div",
+    { class: "gp-more-settings", id: `gp-${model.get("page")}-more`, hidden: true },
+    element("div", { class: "gp-buttons" }, code, keep, open, file),
+    more,
+  );
+  const settings = element(
+    "button",
+    {
+      type: "button",
+      title: "More settings, and settings as Python or as a file",
+      "aria-controls": panel.id,
+      "data-key": "t",
+      onclick: () => showMore(panel.hidden),
+    },
+    "Settings ",
+    moreCount,
+  );
+  const showMore = (isOpen) => {
+    panel.hidden = !isOpen;
+    settings.setAttribute("aria-expanded", String(isOpen));
+  };
+  showMore(false);
+  const help = button("?", "Keys (?)", () => root?.dispatchEvent(new CustomEvent("gp-help")));
   const working = element("span", { class: "gp-working", role: "status" });
   const tools = element(
     "div",
@@ -53,14 +100,12 @@ function render({ model, el }) {
     undo,
     redo,
     advise,
-    code,
-    keep,
-    open,
-    file,
+    settings,
+    help,
   );
   const shown = element("div", { class: "gp-shown", hidden: true });
-  el.append(banner, element("div", { class: "gp-top" }, main, tools), gpus, details, shown);
-  if (model.get("is_fixed")) { for (const part of [undo, redo, advise, code, gpus, details]) part.hidden = true; }
+  el.append(banner, element("div", { class: "gp-top" }, main, gpus, look, tools), panel, shown);
+  if (model.get("is_fixed")) { for (const part of [undo, redo, advise, code, gpus, more]) part.hidden = true; }
 
   // ---- fields: made once by name, then updated in place, so that focus and what is being typed stay
   const known = new Map();
@@ -98,6 +143,7 @@ function render({ model, el }) {
         },
       });
     }
+    if (field.key) input.dataset.key = field.key;
     const options = field.options && field.kind !== "choice" ? element("datalist", { id: `${id}-list` }) : null;
     const label = element("label", { for: id }, field.label);
     const unset = field.unset ? button("×", field.unset, () => set(null)) : null;
@@ -114,7 +160,8 @@ function render({ model, el }) {
 
   function update(control, field) {
     const { input, label, options, unset, error, whole } = control;
-    label.textContent = field.label;
+    label.textContent = field.short ?? field.label;
+    if (field.short) input.setAttribute("aria-label", field.label);
     // What is being typed stays, and what was just entered stands until it is answered: an answer to something earlier
     // does not know of it.
     const isTyped = field.kind !== "check" && field.kind !== "choice" && input.matches(":focus") &&
@@ -155,14 +202,14 @@ function render({ model, el }) {
 
   function draw() {
     const fields = model.get("fields");
-    const places = { main, gpus, more };
+    const places = { main, gpus, look, more };
     const names = new Set(fields.map((field) => field.name));
     for (const [name, control] of known) {
       if (names.has(name)) continue;
       control.whole.remove();
       known.delete(name);
     }
-    const next = { main: 0, gpus: 0, more: 0 };
+    const next = { main: 0, gpus: 0, look: 0, more: 0 };
     for (const field of fields) {
       let control = known.get(field.name);
       if (!control) known.set(field.name, control = make(field));
@@ -172,10 +219,10 @@ function render({ model, el }) {
       update(control, field);
     }
     gpus.hidden = !next.gpus;
-    details.hidden = !next.more;
+    more.hidden = !next.more;
     const changed = fields.filter((field) => field.place === "more" && field.is_set).length;
     moreCount.textContent = changed ? `(${changed} set)` : "";
-    if (fields.some((field) => field.place === "more" && field.error)) details.open = true;
+    if (fields.some((field) => field.place === "more" && field.error)) showMore(true);
   }
 
   function drawUndo() {
@@ -226,7 +273,7 @@ function render({ model, el }) {
     root?.classList.toggle("gp-gone", state === "gone");
     root?.classList.toggle("gp-busy", state === "busy");
     root?.setAttribute("aria-busy", String(state === "busy" || state === "soon"));
-    for (const part of [main, gpus, more, tools]) part.inert = state === "gone";
+    for (const part of [main, gpus, look, more, tools]) part.inert = state === "gone";
     working.textContent = state === "soon" ? "working …" : "";
     banner.dataset.state = state;
     const waiting = number - answered;
@@ -289,7 +336,17 @@ function render({ model, el }) {
   function attach() {
     root = el.closest(".gp-explorer");
     if (!root) return false;
-    root.setAttribute("data-lm-suppress-shortcuts", "true");
+    const step = (by) => {
+      const all =
+        /** @type {HTMLElement[]} */ ([...root.querySelectorAll(":scope > .gp-tabs > .lm-TabBar [role=tab]")]);
+      const at = all.findIndex((tab) => tab.getAttribute("aria-selected") === "true");
+      say({ type: "tab", name: all[(at + by + all.length) % all.length].textContent.trim() });
+    };
+    disown = ownKeys(root, () => backToCell(root), [
+      [".", "Next tab", () => step(1)],
+      [",", "Previous tab", () => step(-1)],
+    ]);
+    tabs = foldedTabs(root);
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Placement explorer");
     root.addEventListener("gp-sent", watch);
@@ -300,6 +357,8 @@ function render({ model, el }) {
     return true;
   }
   let attaching = null;
+  let disown = () => {};
+  let tabs = () => {};
   if (!attach()) {
     attaching = setInterval(() => attach() && clearInterval(attaching), 20);
   }
@@ -327,6 +386,8 @@ function render({ model, el }) {
   return () => {
     clearInterval(attaching);
     timers.forEach(clearTimeout);
+    disown();
+    tabs();
     root?.removeEventListener("gp-sent", watch);
     root?.removeEventListener("keydown", keys, true);
   };

@@ -17,7 +17,9 @@ const SMALLEST = 0.65;
 const READABLE = RULES.text.readable / RULES.text.title;
 const TOLD_PX = 24; // change of size from which the picture is fitted anew
 const LEFT = { graph: 300, devices: 200 }; // of the window, below and above a picture
-const [MAP_WIDTH, MAP_HEIGHT] = [170, 64];
+const [LOW, LEFT_LOW, LEAST] = [860, 440, 240]; // a low window, what is left of it, and the least height of a picture
+const MOST_LOW = 696; // of an explorer in a low window, whose tabs are closed
+const [MAP_WIDTH, MAP_HEIGHT] = [140, 42];
 const FIRST_WIDTH = 760; // of a canvas that is not on the page yet
 const COPIED_MS = 1500;
 const HELD_MS = 10000; // for which a picture may take to come after a click
@@ -40,7 +42,7 @@ function namesAfter(id) {
 const sizeOf = (canvas) => ({ width: canvas.clientWidth, height: canvas.clientHeight });
 
 function render({ model, el }) {
-  el.classList.add("gp");
+  el.classList.add("gp", "gp-graph");
   const canvas = element("div", { class: "gp-canvas", role: "group" });
   const legend = element("div", { class: "gp-legend", "aria-label": "Legend" });
   const why = element("aside", { class: "gp-why", "aria-live": "polite", "aria-label": "Why is this op here?" });
@@ -48,6 +50,7 @@ function render({ model, el }) {
     type: "search",
     placeholder: "Find an op (regular expression)",
     "aria-label": "Find an op by regular expression",
+    "data-key": "/",
     onkeydown: (event) => {
       event.stopPropagation();
       if (event.key === "Enter") search(event.shiftKey);
@@ -56,14 +59,14 @@ function render({ model, el }) {
   });
   const search = (back) => model.send({ type: "find", text: find.value, back });
   const found = element("span", { class: "gp-found", role: "status", "aria-live": "polite" });
-  const button = (text, label, action) =>
-    element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+  const button = (text, label, action, key = null) =>
+    element("button", { type: "button", title: label, "aria-label": label, onclick: action, "data-key": key }, text);
   const full = button("Full screen", "Full screen", () => {
     if (document.fullscreenElement) document.exitFullscreen();
     else body.requestFullscreen();
-  });
+  }, "F");
   full.hidden = !document.fullscreenEnabled;
-  const panel = button("Why", "Why: the panel beside the picture", () => showPanel(why.hidden));
+  const panel = button("Why", "Why: the panel beside the picture", () => showPanel(why.hidden), "w");
   const showPanel = (isOpen) => {
     why.hidden = !isOpen;
     panel.setAttribute("aria-expanded", String(isOpen));
@@ -71,10 +74,10 @@ function render({ model, el }) {
   };
   const byDevice = button("By device", "By device: a lane for each, with what is copied between them", () => {
     model.send({ type: "view", name: model.get("view") === "devices" ? "graph" : "devices" });
-  });
+  }, "d");
   const backward = button("Show backward", "Show backward: lines of gradients and updates between layers too", () => {
     model.send({ type: "backward", on: model.get("backward") !== "on" });
-  });
+  }, "b");
   const showBackward = () => {
     backward.hidden = !model.get("backward"); // nothing is trained
     backward.setAttribute("aria-pressed", String(model.get("backward") === "on"));
@@ -84,20 +87,23 @@ function render({ model, el }) {
     "div",
     { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
     find,
-    button("‹", "Previous match (Shift+Enter)", () => search(true)),
-    button("›", "Next match (Enter)", () => search(false)),
+    button("‹", "Previous match (Shift+Enter)", () => search(true), "N"),
+    button("›", "Next match (Enter)", () => search(false), "n"),
     found,
     byDevice,
     backward,
-    button("−", "Zoom out", () => zoom(1.25)),
-    button("+", "Zoom in", () => zoom(0.8)),
-    button("Fit", "Fit the whole picture", () => fit()),
-    button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" })),
-    button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" })),
+    button("−", "Zoom out", () => zoom(1.25), "-"),
+    button("+", "Zoom in", () => zoom(0.8), "+"),
+    button("Fit", "Fit the whole picture", () => {
+      isFitAsked = true;
+      fit();
+    }, "f"),
+    button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" }), "["),
+    button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" }), "]"),
     full,
     panel,
-    button("SVG", "Download the picture as SVG", () => save("svg")),
-    button("PNG", "Download the picture as PNG", () => save("png")),
+    button("SVG", "Download the picture as SVG", () => save("svg"), "v"),
+    button("PNG", "Download the picture as PNG", () => save("png"), "g"),
   );
   const lights = lightControls(model);
   const map = svgElement("svg", {
@@ -107,8 +113,14 @@ function render({ model, el }) {
   });
   const frame = svgElement("rect", { class: "gp-map-frame" });
   const foot = element("div", { class: "gp-foot" }, legend, map);
-  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, foot);
-  const body = element("div", { class: "gp-body" }, picture, why);
+  const picture = element("div", { class: "gp-picture" }, canvas, foot);
+  const body = element(
+    "div",
+    { class: "gp-body" },
+    element("div", { class: "gp-bars" }, tools, lights.bar),
+    picture,
+    why,
+  );
   el.append(body);
   showPanel(remembered("why") !== "closed");
   const fullChanged = () => {
@@ -117,7 +129,14 @@ function render({ model, el }) {
   };
   document.addEventListener("fullscreenchange", fullChanged);
 
-  const mostHeight = () => Math.max(540, innerHeight - (LEFT[model.get("view")] ?? LEFT.graph));
+  function mostHeight() {
+    if (innerHeight >= LOW) return Math.max(540, innerHeight - (LEFT[model.get("view")] ?? LEFT.graph));
+    const root = /** @type {HTMLElement | null} */ (el.closest(".gp-explorer.gp-tabs-closed"));
+    if (!root || !canvas.offsetHeight) return Math.max(LEAST, innerHeight - LEFT_LOW);
+    return Math.max(LEAST, Math.min(MOST_LOW, innerHeight - 24) - (root.offsetHeight - canvas.offsetHeight));
+  }
+  const kept = remembered("height"); // that somebody has chosen
+  if (kept) canvas.style.height = kept;
   /** @type {SVGSVGElement | null} */
   let svg = null;
   let whole = null;
@@ -126,6 +145,7 @@ function render({ model, el }) {
   let viewed = ""; // what the picture showed last: the graph, or its devices
   let told = [0, 0]; // size of the canvas that the model knows
   let fittedUntil = 0;
+  let isFitAsked = false; // by the button: then all of it stays in sight when the canvas changes its size
   let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
   async function save(form) {
     if (!svg) return;
@@ -178,6 +198,7 @@ function render({ model, el }) {
   }
 
   function lookAt(event) {
+    isFitAsked = false;
     const place = map.getBoundingClientRect();
     const box = svg.viewBox.baseVal;
     box.x = whole.x + ((event.clientX - place.left) / place.width) * whole.width - box.width / 2;
@@ -247,7 +268,7 @@ function render({ model, el }) {
     canvas.append(svg);
     whole = copyOf(svg.viewBox.baseVal);
     // A larger picture makes room for itself, unless somebody has chosen a height.
-    const wanted = Math.max(240, Math.min(mostHeight(), Math.round(whole.height * 1.6)));
+    const wanted = Math.max(LEAST, Math.min(mostHeight(), Math.round(whole.height * 1.6)));
     if (canvas.style.height === ownHeight && wanted > (parseFloat(ownHeight) || 0)) {
       canvas.style.height = ownHeight = `${wanted}px`;
     }
@@ -343,6 +364,7 @@ function render({ model, el }) {
   // A picture of which little could be read if all of it was shown begins at its upper left part, readable.
   function start() {
     fit();
+    if (isFitAsked) return;
     const view = canvas.getBoundingClientRect();
     if (!view.width || !view.height || Math.min(view.width / whole.width, view.height / whole.height) >= SMALLEST) {
       return;
@@ -399,6 +421,7 @@ function render({ model, el }) {
 
   function zoom(factor, at = { x: 0.5, y: 0.5 }) {
     if (!svg) return;
+    isFitAsked = false;
     const box = svg.viewBox.baseVal;
     box.x += box.width * at.x * (1 - factor);
     box.y += box.height * at.y * (1 - factor);
@@ -439,6 +462,16 @@ function render({ model, el }) {
     legend.replaceChildren(...chips, ...notes);
   }
 
+  /** Where the card lies over the picture: on what is selected, and closed like a drawer. */
+  const closeWhy = () =>
+    element("button", {
+      type: "button",
+      class: "gp-why-close",
+      title: "Close",
+      "aria-label": "Close the card",
+      onclick: () => select(""),
+    }, "×");
+
   function copyButton(name) {
     const told = element("span", { class: "gp-copied", role: "status" });
     const copy = async () => {
@@ -450,6 +483,7 @@ function render({ model, el }) {
 
   function showDetail() {
     const detail = model.get("detail");
+    why.classList.toggle("gp-empty-card", !detail.name);
     if (!detail.name) {
       why.replaceChildren(
         element("h3", {}, "Why is this op here?"),
@@ -533,6 +567,7 @@ function render({ model, el }) {
     const asked = detail.requested ? element("span", { class: "gp-code" }, detail.requested) : null;
     if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ not met"));
     why.replaceChildren(
+      closeWhy(),
       element("h3", {}, detail.name),
       element("p", { class: "gp-hint gp-kind" }, detail.kind, copyButton(detail.name)),
       element(
@@ -579,6 +614,7 @@ function render({ model, el }) {
     const dy = event.clientY - drag.y;
     if (!drag.moved && Math.hypot(dx, dy) < DRAG_PX) return;
     drag.moved = true;
+    isFitAsked = false;
     canvas.classList.add("gp-dragging");
     const view = canvas.getBoundingClientRect();
     const box = svg.viewBox.baseVal;
@@ -621,7 +657,6 @@ function render({ model, el }) {
   canvas.addEventListener("keydown", (event) => {
     const group = nodeOf(event);
     if (!group) return;
-    event.stopPropagation();
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
@@ -630,7 +665,9 @@ function render({ model, el }) {
       } else select(group.id);
     } else if (lights.key(event, () => isChosen(group) || select(group.id))) {
       event.preventDefault();
-    } else if (event.key === "Escape") {
+    } else if (event.key === "Escape" && model.get("selected_box")) {
+      event.preventDefault();
+      event.stopPropagation();
       select("");
     } else if (event.key in ARROWS) {
       event.preventDefault();
@@ -669,7 +706,8 @@ function render({ model, el }) {
     if (!svg || !width || !height) return;
     const box = svg.viewBox.baseVal;
     const scale = seen.width && seen.height ? Math.max(box.width / seen.width, box.height / seen.height) : 0;
-    if (!scale || wasWhole) start();
+    if (canvas.style.height && canvas.style.height !== ownHeight) remember("height", canvas.style.height);
+    if (!scale || wasWhole || isFitAsked) start();
     else {
       Object.assign(box, { width: width * scale, height: height * scale });
       showFrame();

@@ -14,6 +14,7 @@ export function lightControls(model) {
   const choice = element("select", {
     id,
     title: "What to light up; the rest is dimmed. On a box: I inputs, C consumers, B both, P critical path, L nothing",
+    "data-key": "k",
     onchange: () => say({ what: choice.value }),
     onkeydown: (event) => event.key !== "Tab" && event.stopPropagation(),
   });
@@ -21,6 +22,7 @@ export function lightControls(model) {
     type: "checkbox",
     id: `${id}-only`,
     "aria-label": "Only these in the tables",
+    "data-key": "y",
     onchange: () => say({ only: only.checked }),
   });
   const follow = element(

@@ -19,16 +19,16 @@ def explorer():
     return made
 
 
-def blocks(explorer, kind):
-    return [block for block in explorer._views.advice.blocks if block["kind"] == kind]
+def blocks(explorer, kind, view="advice"):
+    return [block for block in getattr(explorer._views, view).blocks if block["kind"] == kind]
 
 
 def texts(explorer):
     return "\n".join(block["text"] for block in blocks(explorer, "text"))
 
 
-def buttons(explorer):
-    return [button["label"] for block in blocks(explorer, "buttons") for button in block["buttons"]]
+def buttons(explorer, view="advice"):
+    return [button["label"] for block in blocks(explorer, "buttons", view) for button in block["buttons"]]
 
 
 def heard(explorer, **content):
@@ -76,7 +76,8 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     begin = time.perf_counter()
     explorer._views.advising.seconds = 600.0
     heard(explorer, type="advise")
-    assert explorer.advice is None and buttons(explorer) == ["Stop"] and blocks(explorer, "progress")
+    assert explorer.advice is None and explorer.tab == "Table"
+    assert buttons(explorer, "note") == ["Stop"] and blocks(explorer, "progress", "note")
     with pytest.raises(FailedPreconditionError, match="goes on already"):
         explorer.advise()
     explorer.selected = "loss"  # the kernel answers meanwhile
@@ -86,7 +87,12 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     advice = explorer.stop_advising(timeout=60)
     assert advice.was_stopped and advice.value <= advice.before
     assert time.perf_counter() - begin < 120
+    assert buttons(explorer, "note")[-2:] == ["What moves", "Close"]
+    heard(explorer, type="act", action="advise:show")
+    assert explorer.tab == "Advice"
     assert "Advise" in buttons(explorer) and "stopped early" in texts(explorer)
+    heard(explorer, type="act", action="advise:close")
+    assert not explorer._views.note.blocks
     assert not any(thread.name == "gpuplace advice" and thread.is_alive() for thread in threading.enumerate())
 
 

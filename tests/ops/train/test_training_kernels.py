@@ -1,4 +1,4 @@
-"""Updates of variables on a real GPU, as far as a stand-in for CuPy goes: one kernel each, with the same bits."""
+"""Updates of variables on a real GPU, as far as a stand-in for CuPy goes: the CPU's values."""
 
 import numpy as np
 import pytest
@@ -41,24 +41,19 @@ def build(op_type, dtype, attrs):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16], ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("op_type", sorted(UPDATES))
-def test_an_update_is_one_kernel(fake, monkeypatch, op_type, dtype):  # noqa: F811
-    with tf.device("/gpu:0"):
-        op, variables, feeds = build(op_type, dtype, UPDATES[op_type])
-    results, counts = [], []
-    for experiments in ("fusion", ""):
-        monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
+def test_an_update_on_a_gpu_gives_the_values_of_the_cpu(fake, op_type, dtype):  # noqa: F811
+    results = []
+    for device in ("/gpu:0", "/cpu:0"):
+        with tf.device(device):
+            op, variables, feeds = build(op_type, dtype, UPDATES[op_type])
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
-            before = len(fake.events)
             for _ in range(3):
                 session.run(op, feeds)
-            counts.append([event[1] for event in fake.events[before:] if event[0] == "call"])
             results.append(session.run(variables))
     for one, other in zip(*results, strict=True):
         assert one.dtype == dtype
         np.testing.assert_array_equal(one, other)
-    assert set(counts[0]) <= {op_type, f"{op_type} again"} and counts[0].count(op_type) == 3
-    assert op_type not in counts[1] and len(counts[1]) >= 6
 
 
 def test_an_error_is_the_updates_own(fake):  # noqa: F811

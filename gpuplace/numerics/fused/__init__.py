@@ -1,1 +1,0 @@
-"""GPU kernels for several operations at once, written from the functions that compute them."""

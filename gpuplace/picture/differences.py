@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from gpuplace.picture.outline import Outline, outline
 from gpuplace.structure.scopes import ROOT, stem
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.web.rules import words
-
-_KNOWN: WeakKeyDictionary[PlacementView, dict[int, str]] = WeakKeyDictionary()
 
 
 def differences(view: PlacementView) -> dict[int, str]:
@@ -31,9 +28,10 @@ def differences(view: PlacementView) -> dict[int, str]:
     Args:
         view: the placement.
     """
-    if view not in _KNOWN:
-        _KNOWN[view] = _differences(view, outline(view))
-    return _KNOWN[view]
+    known: dict[int, str] | None = view.__dict__.get("_differences")
+    if known is None:
+        known = view.__dict__["_differences"] = _differences(view, outline(view))
+    return known
 
 
 def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:

@@ -38,7 +38,7 @@ from gpuplace.picture.wires import Wire
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
-from gpuplace.web.rules import words
+from gpuplace.web.rules import RULES, words
 
 FONT = "Arial"
 """Named alone, since its widths are known wherever a picture is laid out; pages add further families."""
@@ -55,6 +55,8 @@ NOTE_ROLES = {
     "plain": "faint",
 }
 """Colours of the notes after the legend."""
+SCOPE: int = RULES["text"]["scope"]
+"""Size of an open scope's name."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
 _DIM = 0.72
@@ -155,7 +157,7 @@ def _scope(
         lines.append(
             f'{indent}  graph [id="c{cluster.scope}" class="open" label=<<B>{escape(shortened(cluster.label, 40))}</B>>'
             f' tooltip={tip} style="rounded,filled" fillcolor="{theme.scope}" color="{theme.frame}" penwidth=0.8'
-            f' fontcolor="{theme.faint}" fontsize=10 margin=10 labeljust=l labelloc=t]'
+            f' fontcolor="{theme.faint}" fontsize={SCOPE} margin=10 labeljust=l labelloc=t]'
         )
         _scope(lines, cluster.scope, clusters, inside, theme, indent + "  ")
         lines.append(f"{indent}}}")

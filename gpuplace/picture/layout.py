@@ -18,7 +18,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from gpuplace.picture.dot import FONT, LIMITS, checked_direction, edge_texts, escape
+from gpuplace.picture.dot import FONT, LIMITS, SCOPE, checked_direction, edge_texts, escape
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.rank_constraints import row_constraints
 from gpuplace.picture.sheet import Sheet
@@ -90,7 +90,7 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         "digraph placement {",
         f"  graph [rankdir={checked_direction(direction)} newrank=true {LIMITS}"
         f" nodesep={beside / _INCH:.3f} ranksep={apart / _INCH:.3f}"
-        f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
+        f' fontname="{FONT}" fontsize={SCOPE} margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",
     ]

@@ -191,7 +191,7 @@ def _best_cuts(
     """The size, 1 where the canvas is filled, and the rows before which a new strip begins to get there."""
     best: tuple[float, list[int]] = (math.inf, [])
     for count in range(1, _MOST + 1):
-        cuts = _cuts(heights, allowed, sum(heights) / count)
+        cuts = _cuts(heights, allowed, count)
         starts, ends = [0, *cuts], [*cuts, len(heights)]
         parts = [slice(start, end) for start, end in zip(starts, ends, strict=True)]
         height = max(sum(heights[part]) for part in parts)
@@ -202,13 +202,13 @@ def _best_cuts(
     return best
 
 
-def _cuts(heights: list[float], allowed: list[bool], most: float) -> list[int]:
-    """Strips filled from the left, each about as high as the mean."""
+def _cuts(heights: list[float], allowed: list[bool], count: int) -> list[int]:
+    """At most so many strips, each about as high as the mean."""
     cuts: list[int] = []
-    filled = 0.0
+    total, filled = sum(heights), 0.0
     for i, height in enumerate(heights):
-        if i and allowed[i] and filled + height / 2 > most:
+        is_full = filled + height / 2 > total * (len(cuts) + 1) / count
+        if i and allowed[i] and is_full and len(cuts) < count - 1:
             cuts.append(i)
-            filled = 0.0
         filled += height
     return cuts

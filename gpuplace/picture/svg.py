@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from gpuplace.picture.dot import NOTE_ROLES, cluster_tip
+from gpuplace.picture.dot import NOTE_ROLES, SCOPE, cluster_tip
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.label_placement import Rectangle, place_labels, sampled
 from gpuplace.picture.layout import CLUSTER_LABEL, Layout, Route
@@ -173,7 +173,7 @@ class _Writer:
         """Above the lines that go into the scope."""
         name, theme = shortened(cluster.label, CLUSTER_LABEL), self.theme
         for left, top, _, _ in self.layout.clusters[cluster.scope].values():
-            label = _words(left + 9, top + 15, name, 10, theme.faint, bold=True, halo=theme.scope)
+            label = _words(left + 9, top + 16, name, SCOPE, theme.faint, bold=True, halo=theme.scope)
             self.parts.append(f'<g class="cluster-label" pointer-events="none">{label}</g>\n')
 
     def _face(self, face: Face) -> None:
@@ -253,10 +253,11 @@ class _Writer:
             if hatch:
                 parts.append(f'<rect {place} fill="url(#gp-{hatch})"/>')
             at += share
-        parts.append(
-            f'<rect x="{left:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR_HEIGHT:g}" fill="none"'
-            f' stroke="{self.theme.frame}" stroke-width="0.6"/>\n'
-        )
+        if any(fill_colour(look, self.theme) == self.theme.background for look, _ in bar):
+            parts.append(
+                f'<rect x="{left:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR_HEIGHT:g}" fill="none"'
+                f' stroke="{self.theme.frame}" stroke-width="0.6"/>\n'
+            )
         return "".join(parts)
 
     # ------------------------------------------------------------------------------------------------------------ lines
@@ -299,7 +300,7 @@ class _Writer:
             boxes.append((x - wide, y - high, x + wide, y + high))
         for cluster in self.sheet.drawing.clusters:
             for left, top, _, _ in self.layout.clusters[cluster.scope].values():
-                boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
+                boxes.append((left, top, left + 12 + text_width(cluster.label, SCOPE, True), top + 21))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
         found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))

@@ -1,9 +1,12 @@
 """The view of a model on the report page and in the explorer: flow and gradients, towers, labels, sizes, what stays."""
 
+import itertools
+
 import pytest
 
 import gpuplace as tf
 from gpuplace.page.page import page_html
+from tests.browser.accessibility import violations
 from tests.browser.jupyterlab import Watch
 from tests.browser.test_graph_view import page_with
 from tests.placer.corpus_files import folder
@@ -24,10 +27,10 @@ def opened(browser, tmp_path):
     """`opened(placement)` writes the page and opens it; it may neither err nor ask for anything."""
     pages, watches = [], []
 
-    def open_page(placement, name="page", theme="light", **options):
+    def open_page(placement, name="page", theme="light", viewport=VIEWPORT, **options):
         path = tmp_path / f"{name}.html"
         path.write_text(page_html(placement, title=name, **options), encoding="utf-8")
-        page = browser.new_page(viewport=VIEWPORT, color_scheme=theme)
+        page = browser.new_page(viewport=viewport, color_scheme=theme)
         watches.append(Watch(path.as_uri()).over(page))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]")
@@ -141,3 +144,171 @@ def test_towers_stand_beside_each_other_between_what_they_share(opened, explored
     assert [left for left, *_ in towers] == sorted(left for left, *_ in towers)
     assert found["shared variables"][2] < min(top for _, top, _ in towers)
     assert found["gradient averaging"][1] > max(bottom for *_, bottom in towers)
+
+
+LOOK = """() => {
+    const canvas = document.querySelector(".gp-canvas").getBoundingClientRect();
+    const rect = (element) => {
+        const { left, top, right, bottom } = element.getBoundingClientRect();
+        return { left, top, right, bottom };
+    };
+    const pixels = (text) => parseFloat(text.getAttribute("font-size")) * text.getScreenCTM().a;
+    const boxes = [...document.querySelectorAll("g.node")];
+    const texts = [...document.querySelectorAll(".gp-canvas svg text")];
+    const labels = [...document.querySelectorAll("g.edge text")].map(rect);
+    const shapes = boxes.map((box) => rect(box.querySelector("path, polygon")));
+    const meet = (a, b, by = 1) => a.left + by < b.right && b.left + by < a.right
+        && a.top + by < b.bottom && b.top + by < a.bottom;
+    const inside = ({ left, top, right, bottom }) => left >= canvas.left - 1 && right <= canvas.right + 1
+        && top >= canvas.top - 1 && bottom <= canvas.bottom + 1;
+    return {
+        boxes: boxes.length,
+        names: Math.min(...boxes.map((box) => pixels(box.querySelector("text")))),
+        smallest: Math.min(...texts.map(pixels)),
+        outside: texts.filter((text) => !inside(rect(text))).map((text) => text.textContent),
+        covered: labels.filter((label) => shapes.some((shape) => meet(label, shape, 3))).length,
+        overlapping: labels.filter((label, i) => labels.slice(0, i).some((other) => meet(label, other, 3))).length,
+    };
+}"""
+REAL = ("alexnet_inference", "dcgan", "layers_on_devices", "resnet_true", "towers_4", "towers_8", "unet")
+
+
+def check_first_picture(found):
+    """What the first picture of every model has to be like."""
+    assert 4 <= found["boxes"] <= 30
+    assert found["names"] >= 12 and found["smallest"] >= 11
+    assert found["outside"] == [] and found["covered"] == 0 and found["overlapping"] == 0
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("width", [1100, 1400, 1900])
+def test_first_pictures_of_pages_can_be_read_and_nothing_overlaps(opened, name, width):
+    page = opened(placed(name), viewport={"width": width, "height": 900})
+    check_first_picture(page.evaluate(LOOK))
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_first_pictures_of_explorers_can_be_read_and_nothing_overlaps(explored, name):
+    check_first_picture(explored(tf.explore(placed(name))).evaluate(LOOK))
+
+
+LENGTH = {"x": "width", "y": "height"}
+
+
+def ends(place, axis):
+    """Where a box ends, along an axis."""
+    return place[axis] + place[LENGTH[axis]]
+
+
+def meet(one, other, axis):
+    """Whether two boxes are beside each other, seen along the other axis."""
+    return one[axis] < ends(other, axis) and other[axis] < ends(one, axis)
+
+
+PLACES = """() => Object.fromEntries([...document.querySelectorAll("#graph g.node, #graph g.cluster")].map((group) => {
+    const { x, y, width, height } = group.querySelector("path, polygon").getBoundingClientRect();
+    return [group.id, { x, y, width, height }];
+}))"""
+
+
+@pytest.mark.parametrize("name", ["layers_on_devices", "resnet_true", "towers_4", "unet"])
+def test_what_is_unfolded_is_in_sight_and_nothing_else_goes_or_changes_its_row(opened, name):
+    page = opened(placed(name))
+    canvas = page.locator("#graph .gp-canvas").bounding_box()
+    for box in page.locator("#graph g.node.scope").evaluate_all("(all) => all.map((box) => box.id)")[:6]:
+        page.get_by_role("button", name="Fold all").click()
+        page.get_by_role("button", name="Fit the whole picture").click()
+        before = page.evaluate(PLACES)
+        if box not in before:
+            continue
+        page.mouse.dblclick(
+            *(before[box][a] + before[box][b] / 2 for a, b in (("x", "width"), ("y", "height")))
+        )
+        frame = f"c{box[1:]}"
+        page.locator(f"#{frame}").wait_for()
+        after = page.evaluate(PLACES)
+        assert set(before) - {box} <= set(after)
+        at = after[frame]
+        for start, length in (("x", "width"), ("y", "height")):
+            if at[length] <= canvas[length]:
+                assert canvas[start] - 1 <= at[start]
+                assert at[start] + at[length] <= canvas[start] + canvas[length] + 1
+            else:
+                assert canvas[start] - 1 <= at[start] <= canvas[start] + canvas[length] / 2
+        # What stood beside or below another still does.
+        others = sorted(set(before) - {box})
+        for along, across in (("x", "y"), ("y", "x")):
+            for one, other in itertools.permutations(others, 2):
+                if (
+                    meet(before[one], before[other], across)
+                    and ends(before[one], along) <= before[other][along]
+                ):
+                    assert after[one][along] < ends(after[other], along), (along, one, other)
+
+
+ALL_SEEN = """() => {
+    const canvas = document.querySelector(".gp-canvas").getBoundingClientRect();
+    return [...document.querySelectorAll("g.node")].every((box) => {
+        const { left, top, right, bottom } = box.getBoundingClientRect();
+        return left >= canvas.left - 2 && right <= canvas.right + 2 && top >= canvas.top - 2
+            && bottom <= canvas.bottom + 2;
+    });
+}"""
+
+
+def test_fit_zoom_and_full_screen_work_together(opened):
+    page = opened(placed("resnet_true"))
+
+    def press(name):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_timeout(200)
+
+    assert page.evaluate(ALL_SEEN)
+    for _ in range(4):
+        press("Zoom in")
+    assert not page.evaluate(ALL_SEEN)
+    press("Full screen")
+    page.wait_for_function("document.fullscreenElement !== null")
+    press("Fit the whole picture")
+    assert page.evaluate(ALL_SEEN)
+    press("Zoom out")
+    assert page.evaluate(ALL_SEEN)
+    press("Full screen")
+    page.wait_for_function("document.fullscreenElement === null")
+    page.wait_for_timeout(200)
+    assert page.evaluate(ALL_SEEN)  # all was in sight, and is
+    page.locator("#graph g.node.scope").nth(3).dblclick()
+    press("Fit the whole picture")
+    assert page.evaluate(ALL_SEEN)
+    look = page.evaluate(LOOK)
+    assert look["boxes"] > 4
+
+
+def test_every_box_is_reached_by_arrows_and_opened_by_enter(opened):
+    page = opened(placed("towers_8"))
+    page.locator("#graph g.node[tabindex='0']").focus()
+    reached = set()
+    ids = boxes(page)
+    # A walk that goes on to what no key has led to yet.
+    keys = ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp")
+    for start in ids:
+        page.evaluate("(id) => document.getElementById(id).focus()", start)
+        for key in keys:
+            page.evaluate("(id) => document.getElementById(id).focus()", start)
+            page.keyboard.press(key)
+            now = page.evaluate("document.activeElement.id")
+            if now != start:
+                reached.add(now)
+    assert reached == set(ids)
+    page.evaluate("(id) => document.getElementById(id).focus()", ids[0])
+    page.keyboard.press("Enter")
+    page.locator(f"#c{ids[0][1:]}").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_view_of_a_model_has_no_violations(opened, screenshots, theme):
+    placement = placed("towers_8")
+    page = opened(placement, theme=theme, estimate=tf.estimate(placement))
+    page.get_by_role("button", name="Show backward").click()
+    page.screenshot(path=screenshots / f"model-{theme}.png")
+    assert violations(page) == []

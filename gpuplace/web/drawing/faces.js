@@ -14,12 +14,13 @@ const INSET = BOX.inset / 2;
 
 export const lineHeight = (line) => line[0] === BAR ? BOX.bar + 1 : line[1] + RULES.text.leading;
 
-/** Width and height of a face. */
-export function sizeOf({ lines, outlines }) {
-  const widths = lines.map(([text, size, , isBold]) => (text === BAR ? BAR_WIDTH : widthOf(text, size, isBold)));
+/** Width and height of a face; one with little room has half of the usual beside its words. */
+export function sizeOf({ lines, outlines, isNarrow = false }) {
+  const bar = isNarrow ? BAR_WIDTH / 2 : BAR_WIDTH;
+  const widths = lines.map(([text, size, , isBold]) => (text === BAR ? bar : widthOf(text, size, isBold)));
   const grow = 2 * INSET * (outlines - 1);
   return {
-    w: Math.ceil(Math.max(...widths) + 2 * BOX.pad_x + grow),
+    w: Math.ceil(Math.max(...widths) + (isNarrow ? 1 : 2) * BOX.pad_x + grow),
     h: lines.reduce((sum, line) => sum + lineHeight(line), 2 * BOX.pad_y + grow),
   };
 }

@@ -26,8 +26,8 @@ const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
  * @param root the outermost frame.
  * @param edges `[source id, target id, rank]`.
  * @param wanted width and height to fill; `before`, what the last call gave, and `named(id)`, what stood for an item then.
- * @returns `{routes, places, shapes}`: a list of points for every edge (empty within one item), the place of every
- *   item's middle in its frame, and the shapes of frames.
+ * @returns `{routes, places, shapes, packs}`: a list of points for every edge (empty within one item), the place of every
+ *   item's middle in its frame, the shapes of frames, and how their parts lie.
  */
 export function place(root, edges, { width = 1200, height = 700, before = null, named = (id) => id } = {}) {
   const above = new Map();
@@ -51,7 +51,7 @@ export function place(root, edges, { width = 1200, height = 700, before = null, 
   for (const item of byId.values()) if (item.items) rankItems(item);
   for (const path of paths) if (path) choosePorts(path);
   const routes = paths.map((path) => (path ? wiresOf(path) : []));
-  const state = { width, height, before, named, places: new Map(), shapes: new Map() };
+  const state = { width, height, before, named, places: new Map(), shapes: new Map(), packs: new Map() };
   arrange(root, state, 0);
   shift(root, 0, 0);
   return {
@@ -61,6 +61,7 @@ export function place(root, edges, { width = 1200, height = 700, before = null, 
     }),
     places: state.places,
     shapes: state.shapes,
+    packs: state.packs,
   };
 }
 
@@ -175,7 +176,8 @@ function arrange(frame, state, depth) {
   state.shapes.set(frame.id, shapes);
   const parts = partsOf(frame, wires, state);
   for (const part of parts) arrangePart(part, state, depth, formerOf(part, frame, state), shapes);
-  const size = pack(parts, scaleOf(state, depth === 0));
+  const size = pack(parts, scaleOf(state, depth === 0), state.before?.packs.get(frame.id), state.named);
+  state.packs.set(frame.id, size);
   const spare = depth ? Math.max(0, frame.least - size.w - 2 * PAD) : 0; // its name is wider than what is in it
   for (const part of parts) part.x += spare / 2;
   for (const part of parts) {
@@ -303,31 +305,36 @@ function arrangePart(part, state, depth, former, shapesOf) {
   for (const { id, item, strip, row } of part.ends) if (item) shapesOf.set(id, { shape: best.shape, strip, row });
 }
 
-/** Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it. */
-function pack(parts, fit) {
-  const [main, ...rest] = [...parts].sort((a, b) => Number(b.isMain) - Number(a.isMain) || b.w * b.h - a.w * a.h);
+/**
+ * Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it.
+ * What was drawn before gives the first part, and the side and the width of the rows.
+ */
+function pack(parts, fit, former, named) {
+  const wasMain = ({ ends }) => ends.some(({ id }) => former?.main.has(id) || former?.main.has(named(id)));
+  const importance = (part) => 2 * Number(part.isMain) + Number(Boolean(former) && wasMain(part));
+  const [main, ...rest] = [...parts].sort((a, b) => importance(b) - importance(a) || b.w * b.h - a.w * a.h);
   if (!main) return { w: 0, h: 0 };
   const order = new Map(parts.map((part, i) => [part, i]));
   rest.sort((a, b) => Math.round((b.h - a.h) / 60) || order.get(a) - order.get(b));
   main.x = main.y = 0;
-  if (!rest.length) return { w: main.w, h: main.h };
+  const ids = new Set(main.ends.map(({ id }) => id));
+  if (!rest.length) return { w: main.w, h: main.h, main: ids };
   const apart = 1.5 * GAP_X;
   const area = rest.reduce((sum, part) => sum + (part.w + apart) * (part.h + apart), 0);
   const widest = Math.max(...rest.map((part) => part.w));
   const tries = [];
-  for (const stretch of [0.5, 0.75, 1, 1.3, 1.7, 2.2, 3, 4]) {
-    const width = Math.max(widest, Math.sqrt(area) * stretch);
+  const attempt = (side, most) => {
+    const width = Math.max(widest, most);
     const { w, h } = rows(rest, width);
-    const [besideW, besideH] = [main.w + apart + w, Math.max(main.h, h)];
-    tries.push({ width, x: main.w + apart, y: 0, w: besideW, h: besideH, score: fit(besideW, besideH) });
-  }
-  if (!main.isMain) {
-    for (const stretch of [0.7, 1, 1.4, 2, 3]) {
-      const width = Math.max(widest, main.w * stretch);
-      const { w, h } = rows(rest, width);
-      const [belowW, belowH] = [Math.max(main.w, w), main.h + apart + h];
-      tries.push({ width, x: 0, y: main.h + apart, w: belowW, h: belowH, score: fit(belowW, belowH) });
-    }
+    const found = side === "beside"
+      ? { x: main.w + apart, y: 0, w: main.w + apart + w, h: Math.max(main.h, h) }
+      : { x: 0, y: main.h + apart, w: Math.max(main.w, w), h: main.h + apart + h };
+    tries.push({ ...found, side, width, score: fit(found.w, found.h), main: ids });
+  };
+  if (former?.side && !(main.isMain && former.side === "below")) attempt(former.side, former.width);
+  else {
+    for (const stretch of [0.5, 0.75, 1, 1.3, 1.7, 2.2, 3, 4]) attempt("beside", Math.sqrt(area) * stretch);
+    if (!main.isMain) { for (const stretch of [0.7, 1, 1.4, 2, 3]) attempt("below", main.w * stretch); }
   }
   const best = tries.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.w * b.h < a.w * a.h) ? b : a));
   rows(rest, best.width, best);

@@ -37,6 +37,7 @@ export function faceOf(box) {
     ...look,
     id: box.id,
     kind: box.kind,
+    isNarrow: !S.hasRoom && !isOp,
     classes: [box.kind, ...Object.keys(marks).filter((name) => marks[name])],
     lines,
     bars: lines.some(([text]) => text === BAR)

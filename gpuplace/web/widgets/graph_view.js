@@ -14,7 +14,7 @@ import { grouped } from "gpuplace/text.js";
 const DRAG_PX = 4;
 // Pixels a point of the picture: below the first little can be read, at the second everything.
 const SMALLEST = 0.65;
-const READABLE = 0.8;
+const READABLE = RULES.text.readable / RULES.text.title;
 const TOLD_PX = 24; // change of size from which the picture is fitted anew
 const LEFT = { graph: 300, devices: 200 }; // of the window, below and above a picture
 const [LOW, LEFT_LOW, LEAST] = [860, 440, 240]; // a low window, what is left of it, and the least height of a picture
@@ -338,20 +338,27 @@ function render({ model, el }) {
     const box = svg.viewBox.baseVal;
     const [width, height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
     Object.assign(box, { x: part.x - x, y: part.y - y, width, height });
-    // Of a small picture that was shown large: what is unfolded comes into sight as far as it can be read.
-    const grow = Math.min(
-      Math.max(1, (is.x + is.width - box.x) / box.width, (is.y + is.height - box.y) / box.height),
-      most,
-    );
-    if (wanted && !folded && grow > 1) {
-      Object.assign(box, {
-        x: is.x - (is.x - box.x) * grow,
-        y: is.y - (is.y - box.y) * grow,
-        width: box.width * grow,
-        height: box.height * grow,
-      });
-    }
+    if (wanted && !folded) show(is, isWhole, most);
     return true;
+  }
+
+  // Brings what was unfolded into sight: with all of the picture where that was shown and can still be read, otherwise with
+  // as much of it as can be read, or as it takes, and no farther from where it was than it has to be.
+  function show(is, wasAll, most) {
+    const view = canvas.getBoundingClientRect();
+    if (wasAll && Math.min(view.width / whole.width, view.height / whole.height) >= READABLE) return fit();
+    const box = svg.viewBox.baseVal;
+    const needed = wasAll ? most : Math.max(is.width / box.width, is.height / box.height);
+    const grow = Math.max(1, Math.min(needed, most));
+    Object.assign(box, {
+      x: is.x - (is.x - box.x) * grow,
+      y: is.y - (is.y - box.y) * grow,
+      width: box.width * grow,
+      height: box.height * grow,
+    });
+    const into = (from, length, start, room) => Math.min(start, Math.max(from, start + length - room));
+    box.x = into(box.x, is.width, is.x, box.width);
+    box.y = into(box.y, is.height, is.y, box.height);
   }
 
   // A picture of which little could be read if all of it was shown begins at its upper left part, readable.

@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import list_of
+from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -87,7 +88,7 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, target = op.inputs
     given = _sizes_like(x, target)
     axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
-    return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
+    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), given), None
 
 
 def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
@@ -250,8 +251,8 @@ def _tile_shape(op: Operation) -> Any:
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Splits each dimension into copies and elements and sums over the copies."""
     given = _sizes_like(op.inputs[0], op.inputs[1])
-    interleaved = reshape(transpose(new("Pack", values=[op.inputs[1], given])), [-1])
-    axes = new("Range", start=0, limit=size(interleaved), delta=2)
+    interleaved = reshape(transpose(stack([op.inputs[1], given])), [-1])
+    axes = range_of(0, size(interleaved), 2)
     split = reshape(grad, interleaved)
     return new("Sum", input=split, reduction_indices=axes), None
 

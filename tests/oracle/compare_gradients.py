@@ -5,7 +5,7 @@
 The calls are those of `tests/ops/table_*.py` with at least one float input. Each is made under `/gpu:1` three times:
 with known shapes, with an unknown first dimension, and with unknown ranks; whole numbers, such as axes, are constants,
 and in the third graph are fed too. Then the float outputs are differentiated. Name, op type, inputs, control inputs,
-attributes, device and group of every node are compared, in order.
+attributes (values of constants included), device and groups of every node are compared, in order.
 
 Prints the first difference of each op that differs, and how many ops and graphs are equal. `--record` writes
 TensorFlow's graphs to `tests/data/gradients.json.gz`, which the test suite reads.
@@ -131,11 +131,11 @@ def built(tf: Any, apply_op: Any, case: dict[str, Any], shapes: str) -> Any:
             tf.gradients(outputs, fed, given)
         except Exception as error:  # the answer of the case
             return f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return rows(graph)
+    return rows(graph, tf.make_ndarray)
 
 
-def rows(graph: Any) -> list[Any]:
-    """Name, type, inputs, device and attributes of each node, as a GraphDef writes them; values of tensors hashed."""
+def rows(graph: Any, make_ndarray: Any) -> list[Any]:
+    """Name, type, inputs, device, groups and a digest of the attributes of each node, as a GraphDef writes them."""
     found = []
     for node in graph.as_graph_def().node:
         attrs = {
@@ -144,8 +144,8 @@ def rows(graph: Any) -> list[Any]:
             if name != "_output_shapes"
         }
         if "value" in attrs:  # equal values may be written in several ways
-            tensor = node.attr["value"].tensor
-            attrs["value"] = repr((tensor.dtype, [dim.size for dim in tensor.tensor_shape.dim])).encode()
+            array = make_ndarray(node.attr["value"].tensor)
+            attrs["value"] = f"{array.dtype} {array.shape} {array.tolist()}".encode()
         text = json.dumps({name: value.hex() for name, value in attrs.items()}, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         groups = [one.decode() for one in node.attr["_class"].list.s] if "_class" in node.attr else []

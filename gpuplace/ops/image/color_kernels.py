@@ -21,6 +21,7 @@ from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.math.unary import square
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -163,16 +164,22 @@ def _rgb_to_hsv_grad(op: Operation, grad: Tensor) -> Tensor:
     """Of equal colours the first is the largest and the last the smallest; what would be infinite is zero."""
     colours = [op.inputs[0][..., channel] for channel in range(3)]
     saturation, value = op.outputs[0][..., 1], op.outputs[0][..., 2]
+    dtype = op.inputs[0].dtype
+    if dtype.name != "float32" and rules() == "1.15":
+        raise TypeError(
+            f"The gradient of rgb_to_hsv takes float32 alone, and the images are {dtype.name}:"
+            " tf.cast(images, tf.float32)"
+        )
     red, green, blue = colours
     is_largest = [
-        cast((red >= blue) & (red >= green), "float32"),
-        cast((green > red) & (green >= blue), "float32"),
-        cast((blue > red) & (blue > green), "float32"),
+        cast((red >= blue) & (red >= green), dtype),
+        cast((green > red) & (green >= blue), dtype),
+        cast((blue > red) & (blue > green), dtype),
     ]
     is_smallest = [
-        cast((red < blue) & (red < green), "float32"),
-        cast((green <= red) & (green < blue), "float32"),
-        cast((blue <= red) & (blue <= green), "float32"),
+        cast((red < blue) & (red < green), dtype),
+        cast((green <= red) & (green < blue), dtype),
+        cast((blue <= red) & (blue <= green), dtype),
     ]
     of_saturation = [_saturation_slope(colours, is_largest, is_smallest, channel) for channel in range(3)]
     of_hue = [
@@ -186,11 +193,11 @@ def _rgb_to_hsv_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _inverse(x: Tensor) -> Tensor:
-    return div_no_nan(1.0, x)
+    return div_no_nan(x.dtype.as_numpy_dtype(1), x)
 
 
 def _is_there(colour: Tensor) -> Tensor:
-    return cast(colour > 0, "float32")
+    return cast(colour > 0, colour.dtype)
 
 
 def _saturation_slope(

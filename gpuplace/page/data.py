@@ -161,14 +161,17 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
     tree = outline(view)
     paths = [tree.scope_names[scope] for scope in tree.named_scope]
     names = [name.rpartition("/") for name in track(view.names, len(view), "writing nodes")]
+    prefixes = Interner()
     elsewhere = [
-        [node, printable(prefix)]
+        (node, prefixes(printable(prefix)))
         for node, ((prefix, _, _), scope) in enumerate(zip(names, tree.scope_of.tolist(), strict=True))
         if prefix != paths[scope]
     ]
     return {
         "name": [printable(name) for _, _, name in names],
-        "elsewhere": elsewhere,
+        "elsewhere": [node for node, _ in elsewhere],
+        "prefix": [number for _, number in elsewhere],
+        "prefixes": prefixes.values,
         "scope": tree.scope_of.tolist(),
         "strip": "".join(map(str, tree.strip.tolist())) if tree.strip.any() else "",
         "aside": np.flatnonzero(tree.is_training).tolist(),
@@ -191,7 +194,7 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
                     alike[child] = run[0]
     return {
         "name": [printable(tree.name(scope)) for scope in range(len(tree))],
-        "key": list(map(printable, tree.paths)),
+        "key": _below_parents(list(map(printable, tree.paths)), tree.parent.tolist()),
         "path": [printable(tree.scope_names[scope]) for scope in tree.named_scope],
         "parent": tree.parent.tolist(),
         "alike": alike,
@@ -204,6 +207,15 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
         "shelves": tree.shelves,
         "steps": tree.steps(MOST_OPENED),
     }
+
+
+def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
+    """Keys without those of their parents, which come first; one that does not begin so, whole behind a slash."""
+    found = []
+    for key, parent in zip(keys, parents, strict=True):
+        before = keys[parent] + "/" if keys[parent] else ""
+        found.append(key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}")
+    return found
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 _LEAST_VISITS = 3
 """Times that the flow enters a scope, at the least, for the scope to be divided."""
+_LEAST_NODES = 2
+"""Nodes of a visit, on average at the least: flow that goes to and fro op by op visits nothing."""
 
 
 def circles(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
@@ -97,4 +99,6 @@ def visits(
     times: dict[int, int] = {}
     for home, _ in found:
         times[home] = times.get(home, 0) + 1
-    return found if max(times.values(), default=0) >= _LEAST_VISITS else {}
+    if max(times.values(), default=0) < _LEAST_VISITS or len(order) < _LEAST_NODES * len(found):
+        return {}
+    return found

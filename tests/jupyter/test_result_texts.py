@@ -147,9 +147,12 @@ def log_of(number):
 def test_a_long_log_is_a_table_with_the_picture_folded():
     shown = mimebundle(log_of(310))["text/html"]
     assert (
-        shown.index("310 nodes") < shown.index("<table") < shown.index("<details><summary>Picture</summary>")
+        shown.index("310 nodes")
+        < shown.index("<details><summary>Nodes</summary>")
+        < shown.index("<details><summary>Picture</summary>")
     )
-    table = shown[shown.index("<table") : shown.index("</table>")]
+    ops, table = shown.split("<table")[1:3]
+    assert ops.count("<tr") == 3 and "Add" in ops
     assert table.count("<tr") == 21 and "scope_0/op_0" in table and "290 more rows" in shown
     picture = shown[shown.index("<details><summary>Picture") :]
     assert "overflow-x:auto" in picture and "max-width:none" in picture and "max-width:100%" not in picture

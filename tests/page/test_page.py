@@ -75,8 +75,8 @@ def test_columns_say_what_the_placement_says():
     nodes, scopes = data["nodes"], data["scopes"]
 
     prefixes = [scopes["path"][scope] for scope in nodes["scope"]]
-    for node, prefix in nodes["elsewhere"]:
-        prefixes[node] = prefix
+    for node, prefix in zip(nodes["elsewhere"], nodes["prefix"], strict=True):
+        prefixes[node] = nodes["prefixes"][prefix]
     names = [
         f"{prefix}/{name}" if prefix else name for prefix, name in zip(prefixes, nodes["name"], strict=True)
     ]

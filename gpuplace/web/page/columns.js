@@ -28,8 +28,13 @@ export const isTraining = N.strip.length > 0;
 /** Whether an edge is outside the flow between layers. */
 export const isAside = (e) => isModel && (E.output[e] < 0 || aside.has(E.src[e]) || aside.has(E.dst[e]));
 /** A text for each scope that no other has. */
-export const keys = S.key;
-const prefixes = new Map(N.elsewhere); // name scopes of nodes that lie elsewhere
+export const keys = [];
+S.key.forEach((key, s) => {
+  const before = keys[S.parent[s]];
+  keys.push(key.startsWith("/") ? key.slice(1) : before ? `${before}/${key}` : key);
+});
+/** Name scopes of nodes that lie elsewhere. */
+const prefixes = new Map(N.elsewhere.map((n, i) => [n, N.prefixes[N.prefix[i]]]));
 export const nameOf = (n) => {
   const prefix = prefixes.get(n) ?? paths[N.scope[n]];
   return prefix ? `${prefix}/${N.name[n]}` : N.name[n];

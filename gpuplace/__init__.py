@@ -22,6 +22,7 @@ Beside TensorFlow's names there are:
 ``sweep(graphs, machines, configs)``    many graphs on many machines, on all cores or a dask cluster: a row each
 ``CostModel.fit(metadata, graph)``      times of kernels, fitted to measured steps; ``save`` and ``load``
 ``capture_log()``                     a block that keeps what a TensorFlow of this process logs
+``compare(graph, log)``               what TensorFlow did beside what is predicted, with the likely reasons
 ``cluster(client)``                     the workers of a dask cluster as the tasks of a TensorFlow cluster
 ``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
 ``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
@@ -61,7 +62,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     # Tools
     "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
-    "capture_log", "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
+    "capture_log", "compare",
+    "estimate", "StepEstimate", "CostModel", "advise", "Advice", "tower_choices", "sweep", "set_release",
     "get_release", "cluster", "load_ipython_extension", "unload_ipython_extension",
     # Graphs, devices and sessions
     "add_check_numerics_ops",
@@ -232,6 +234,7 @@ if TYPE_CHECKING:
     from gpuplace.api.testing import test
     from gpuplace.api.tools import (
         capture_log,
+        compare,
         explore,
         load_ipython_extension,
         parse_log,
@@ -330,7 +333,7 @@ else:
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
             "gpuplace.api.tools": """
-                capture_log explore load_ipython_extension parse_log timeline unload_ipython_extension
+                capture_log compare explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
             "gpuplace.clusters.dask_client": "cluster",

@@ -5,6 +5,9 @@
     add ──> queue of max_queue ──> thread ──> records of events.out.tfevents.<seconds>.<host>.<process>.<number>
                                      └─ flushes after the first, then every flush_secs
 
+The graph and the measured step that were added last stand for the file. One whose last record breaks off is still being
+written.
+
 Source: tensorflow/python/summary/writer/event_file_writer.py, summary_iterator.py and core/util/events_writer.cc,
 release 1.15.
 """
@@ -21,10 +24,10 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplace.errors import DataLossError
+from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.files.file_system import with_op_errors
-from gpuplace.files.records import RecordWriter, read_records
-from gpuplace.graphdef.messages import DecodeError, Event
+from gpuplace.files.records import RecordReader, RecordWriter, read_records
+from gpuplace.graphdef.messages import DecodeError, Event, GraphDef, MetaGraphDef, RunMetadata
 
 FILE_VERSION = "brain.Event:2"
 """What the first event of a file says."""
@@ -182,3 +185,92 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
         except DecodeError:
             raise DataLossError.of(f"record {number} is no event", facts={"file": os.fspath(path)}) from None
         yield event
+
+
+_HEAD = 12
+"""Bytes before a record's own."""
+_FIRST = b"\x1a\rbrain.Event:"
+"""What the first event holds after its time: a text of 13 characters in field 3."""
+
+
+def is_event_file(data: bytes) -> bool:
+    """Whether a file's content, or its beginning, is that of an event file.
+
+    >>> is_event_file(bytes(12) + b"\\t" + bytes(8) + b"\\x1a\\rbrain.Event:2")
+    True
+    """
+    return data[_HEAD : _HEAD + 1] == b"\t" and _FIRST in data[_HEAD : _HEAD + 32]
+
+
+def graph_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
+    """The ``MetaGraphDef`` that was added last, or else the ``GraphDef``.
+
+    Args:
+        data: content of an event file.
+        path: its name.
+
+    Raises:
+        DataLossError: the file, or the graph in it, is damaged.
+        InvalidArgumentError: there is no graph in it.
+    """
+    found: dict[str, bytes] = {}
+    for event in _events(data, path):
+        what = event.WhichOneof("what")
+        if what in ("graph_def", "meta_graph_def"):
+            found[what] = getattr(event, what)
+    for what, kind in (("meta_graph_def", MetaGraphDef), ("graph_def", GraphDef)):
+        if what in found:
+            return _parsed(kind, found[what], path)
+    raise InvalidArgumentError.of(
+        f"{path} is an event file without a graph",
+        hint="tf.summary.FileWriter(folder, session.graph) writes the graph beside the summaries",
+    )
+
+
+def step_in_events(data: bytes, path: str | os.PathLike[str]) -> Any:
+    """The ``RunMetadata`` that was added last, of a step that was traced.
+
+    Args:
+        data: content of an event file.
+        path: its name.
+
+    Raises:
+        DataLossError: the file, or the metadata in it, are damaged.
+        InvalidArgumentError: no step in it was traced.
+    """
+    last = None
+    for event in _events(data, path):
+        if event.WhichOneof("what") == "tagged_run_metadata":
+            metadata = _parsed(RunMetadata, event.tagged_run_metadata.run_metadata, path)
+            if metadata.step_stats.dev_stats:
+                last = metadata
+    if last is None:
+        raise InvalidArgumentError.of(
+            f"{path} is an event file without a traced step",
+            hint="writer.add_run_metadata(metadata, tag) adds what session.run(..., run_metadata=metadata) measured",
+        )
+    return last
+
+
+def _events(data: bytes, path: str | os.PathLike[str]) -> Iterator[Any]:
+    reader = RecordReader(os.fspath(path), data=data)
+    while True:
+        try:
+            record = reader.next()
+        except DataLossError as error:
+            if error.message.startswith("truncated record"):  # it is being written
+                return
+            raise
+        if record is None:
+            return
+        yield _parsed(Event, record, path)
+
+
+def _parsed(kind: Any, data: bytes, path: str | os.PathLike[str]) -> Any:
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise DataLossError.of(
+            f"Can't parse the {kind.DESCRIPTOR.name} in {path}",
+            facts={"because": str(error), "size": f"{len(data)} bytes"},
+        ) from None

@@ -15,9 +15,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-EXPORT = "save it as a SavedModel, model.export(folder), or tf.saved_model.save(model, folder), and give the folder"
+_SAVE = "save it as a SavedModel, model.export(folder), or tf.saved_model.save(model, folder), and give the folder"
 """How a Keras model becomes a SavedModel, which is what Keras 3 calls to export."""
-_EXPORT = f"load it with tf.keras.models.load_model (weights alone: build the model first) and {EXPORT}"
+_EXPORT = f"load it with tf.keras.models.load_model (weights alone: build the model first) and {_SAVE}"
 _UNPACK = "unpack it, and give the graph's file or the SavedModel's folder"
 _SHOWN = 5
 _BEGINNING = 4096

@@ -17,13 +17,14 @@ from gpuplace.files.file_system import with_op_errors
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.event_contents import graph_in_events, is_event_file
-from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
+from gpuplace.graphdef.event_file import graph_in_events, is_event_file
+from gpuplace.graphdef.file_kinds import empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, read_message, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.graphdef.model import Model, Part, PlacedPart
 from gpuplace.graphdef.node_columns import read_columns
+from gpuplace.graphdef.tensorflow_objects import saved_object
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering import lower
@@ -59,13 +60,15 @@ def open_model(source: Any) -> Model:
 
     Args:
         source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
-            bytes, or a path; a `Model` is given back as it is.
+            bytes, a path, or an object of TensorFlow's as `tensorflow_objects` lists them; a `Model` is given back as
+            it is.
 
     Raises:
         NotFoundError: no such file, or a folder without a SavedModel.
         PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
         DataLossError: the content is no such message: truncated, corrupt, or something else.
+        InvalidArgumentError: an object of TensorFlow's has no graph, or TensorFlow cannot save it.
         TypeError: ``source`` is nothing of the kind.
     """
     try:
@@ -127,7 +130,7 @@ def _opened(source: Any) -> Model:
     """The model that ``source`` is or holds."""
     if isinstance(source, Model):
         return source
-    if isinstance(source, Message):
+    if isinstance(source, Message) and source.DESCRIPTOR.name != "RunMetadata":
         if source.DESCRIPTOR.name not in ("GraphDef", "MetaGraphDef", "SavedModel"):
             name = source.DESCRIPTOR.name
             raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {name}")
@@ -137,9 +140,10 @@ def _opened(source: Any) -> Model:
         return Model(_parse(_binary_kind(data, GraphDef), data, "the given bytes"), data=data)
     if isinstance(source, (str, os.PathLike)):
         return _load_path(Path(source))
-    raise TypeError(
-        f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}{_how_to_save(source)}"
-    )
+    saved = saved_object(source, lambda folder: _load_path(Path(folder)))
+    if saved is not None:
+        return Model(*saved)
+    raise TypeError(f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}")
 
 
 def _load_path(given: Path) -> Model:
@@ -401,23 +405,3 @@ class _TensorInfos:
                 types = ()
             self.types[key] = types
         return types
-
-
-def _how_to_save(value: Any) -> str:
-    """What to do with an object of TensorFlow that is no graph: the end of a sentence, `""` for another object."""
-    if hasattr(value, "get_concrete_function"):
-        return (
-            ": give the graph of one of its traces, fn.get_concrete_function(*arguments).graph.as_graph_def(), or save "
-            "it with tf.saved_model.save and give the folder"
-        )
-    if hasattr(value, "structured_outputs") and hasattr(value, "graph"):
-        return ": give its graph, fn.graph.as_graph_def()"
-    if hasattr(value, "as_graph_def"):
-        return ": give its GraphDef, graph.as_graph_def()"
-    if hasattr(value, "signatures"):
-        return ": give the folder that it was loaded from"
-    if hasattr(value, "export") and hasattr(value, "trainable_variables"):
-        return f": {EXPORT}"
-    if hasattr(value, "trainable_variables"):
-        return ": save it with tf.saved_model.save and give the folder"
-    return ""

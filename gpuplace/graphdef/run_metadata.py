@@ -19,7 +19,7 @@ from typing import Any
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
-from gpuplace.graphdef.event_contents import is_event_file, step_in_events
+from gpuplace.graphdef.event_file import is_event_file, step_in_events
 from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format

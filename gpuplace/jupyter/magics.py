@@ -29,14 +29,14 @@ from gpuplace.device.machine import Machine
 from gpuplace.device.visible import VISIBLE_DEVICES
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graphdef.load import open_model
+from gpuplace.graphdef.model import Model
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
 from gpuplace.jupyter.watch_magic import WatchMagics
 from gpuplace.memory.process_state import current_machine
 from gpuplace.release import RELEASES
 from gpuplace.session.fresh_process import fresh_process
-from gpuplace.session.place import SOFT_OPTION, place_for
+from gpuplace.session.place import SOFT_OPTION, graph_or_model, place_for
 from gpuplace.tables import html
 from gpuplace.why.placement import Placement
 
@@ -228,8 +228,8 @@ def _part_of(source: Any, options: argparse.Namespace) -> tuple[Any, dict[str, A
     """What is placed, and which part of it as keyword arguments; of a model, what it is asked by if none is named."""
     asked = {name: getattr(options, name) for name in _PARTS}
     try:
-        if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "DESCRIPTOR"):
-            model = open_model(source)
+        model = graph_or_model(source)
+        if isinstance(model, Model):
             return model, model.options(model.part(**asked))
     except ValueError as error:
         raise UsageError(str(error)) from None

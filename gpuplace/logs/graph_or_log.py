@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
-from gpuplace.graphdef.event_contents import is_event_file
+from gpuplace.graphdef.event_file import is_event_file
 from gpuplace.graphdef.file_kinds import Kind, empty_text, kind_of
 from gpuplace.graphdef.files import GZIP, decompressed, read_message
 from gpuplace.logs.logged_placement import LoggedPlacement

@@ -1,13 +1,22 @@
 """The switch with which a TensorFlow of this process logs placement; gpuplace itself imports none.
 
-TensorFlow 2 has one for the process, `tf.debugging.set_log_device_placement`. In TensorFlow 1 a session's `ConfigProto`
-says it, which is the program's.
+TensorFlow 2 has one for the process, `tf.debugging.set_log_device_placement`. Once an op has run, that function has a
+flaw up to 2.21: it does not reach the context of ops that run eagerly, and sets soft placement there instead. So soft
+placement is set again to what the program chose, and the context is told by TensorFlow's C function.
+
+In TensorFlow 1 a session's `ConfigProto` has the switch, which is the program's.
+
+Source: tensorflow/python/tfe_wrapper.cc (the flaw) and tensorflow/c/eager/c_api_experimental.h, release 2.21.
 """
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import Any
+
+_CONTEXT, _LIBRARY = "tensorflow.python.eager.context", "tensorflow.python._pywrap_tfe"
+"""Modules of TensorFlow 2 that hold the eager context and the C functions."""
 
 
 def imported_tensorflow() -> Any:
@@ -29,11 +38,39 @@ class LogSwitch:
         """Switch the log on, if a TensorFlow 2 is imported."""
         tensorflow = imported_tensorflow()
         if self._before is None and tensorflow is not None:
-            self._before = bool(tensorflow.debugging.get_log_device_placement())
-            tensorflow.debugging.set_log_device_placement(True)
+            before = bool(tensorflow.debugging.get_log_device_placement())
+            _switch(tensorflow, is_on=True)
+            self._before = before
 
     def switch_back(self) -> None:
         """Switch the log back to what it was before `switch_on`."""
         before, self._before = self._before, None
         if before is not None:
-            imported_tensorflow().debugging.set_log_device_placement(before)
+            _switch(imported_tensorflow(), is_on=before)
+
+
+def _switch(tensorflow: Any, *, is_on: bool) -> None:
+    soft = tensorflow.config.get_soft_device_placement()
+    tensorflow.debugging.set_log_device_placement(is_on)
+    if (handle := _context_handle()) is not None:
+        tensorflow.config.set_soft_device_placement(soft)
+        _switch_context(handle, is_on)
+
+
+def _context_handle() -> Any:
+    """The capsule of the eager context; None while no op has run, so that the context begins as it is told."""
+    if _CONTEXT not in sys.modules or _LIBRARY not in sys.modules:
+        return None
+    return getattr(sys.modules[_CONTEXT].context(), "_context_handle", None)
+
+
+def _switch_context(handle: Any, is_on: bool) -> None:
+    """Tell the context itself: ``TFE_ContextSetLogDevicePlacement(context, is_on, status)``."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    library = ctypes.CDLL(sys.modules[_LIBRARY].__file__)
+    library.TF_NewStatus.restype = ctypes.c_void_p
+    status = ctypes.c_void_p(library.TF_NewStatus())
+    context = ctypes.c_void_p(pointer(handle, None))
+    library.TFE_ContextSetLogDevicePlacement(context, ctypes.c_ubyte(is_on), status)
+    library.TF_DeleteStatus(status)

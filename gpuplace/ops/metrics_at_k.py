@@ -13,7 +13,8 @@ from gpuplace.dtypes import float64, int64
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.array.constant import fill, ones_like
+from gpuplace.ops.array.constant import fill, ones_like, zeros_like
+from gpuplace.ops.array.gather import where_v2
 from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.padding import tile
 from gpuplace.ops.array.running import cumsum
@@ -23,7 +24,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.comparison import equal, greater_equal
 from gpuplace.ops.math.division import div
 from gpuplace.ops.math.elementwise import add, div_no_nan, minimum, multiply
-from gpuplace.ops.math.reduction import reduce_sum, reduced_shape
+from gpuplace.ops.math.reduction import reduce_max, reduce_sum, reduced_shape
 from gpuplace.ops.metrics import Keys, Metric, collected, gathered
 from gpuplace.ops.nn.misc import top_k
 from gpuplace.ops.sparse.rearranging import sparse_concat, sparse_reshape
@@ -254,39 +255,64 @@ def recall_at_top_k() -> None:
     """
 
 
+def _without_unknown(labels: Any, predictions: TensorLike) -> Any:
+    """Labels beyond the classes as -1, which is no class."""
+    classes = cast(reshaping.shape(predictions)[-1], labels.dtype)
+
+    def known(values: Tensor) -> Tensor:
+        return where_v2(greater_equal(values, classes), -1 * ones_like(values), values)
+
+    def cleaned() -> Any:
+        if not isinstance(labels, SparseTensor):
+            return known(labels)
+        return SparseTensor(labels.indices, known(labels.values), labels.dense_shape)
+
+    values = labels.values if isinstance(labels, SparseTensor) else labels
+    return cond(reduce_max(values) >= classes, cleaned, lambda: labels)
+
+
 def _for_each_rank(labels: Any, k: int) -> Any:
     """Labels ``[..., labels]`` as often as there are ranks: ``[..., k, labels]``."""
-    if not isinstance(labels, SparseTensor):
-        return _repeated(reshaping.expand_dims(labels, -2), k)
-    shape: Any = labels.dense_shape
-    with_axis = sparse_reshape(labels, concat([shape[:-1], [1], shape[-1:]], 0))
-    return sparse_concat(-2, [with_axis] * k) if k > 1 else with_axis
+    with name_scope(None, "labels_per_k", [labels]) as scope:
+        if not isinstance(labels, SparseTensor):
+            with_axis = reshaping.expand_dims(labels, -2, name="expand")
+            ones = ones_like(reshaping.shape(labels))
+            return tile(with_axis, concat([ones[:-1], [k], ones[-1:]], 0, name="multiples"), name=scope)
+        shape: Any = labels.dense_shape
+        sparse = sparse_reshape(labels, concat([shape[:-1], [1], shape[-1:]], 0))
+        return sparse_concat(-2, [sparse] * k) if k > 1 else sparse
 
 
-def _repeated(tensor: Tensor, times: int) -> Tensor:
-    """A tensor as often along its last axis but one."""
-    rank: Any = reshaping.rank(tensor)
-    return tile(tensor, concat([fill([rank - 2], 1), [times, 1]], 0))
+def _number_of_labels(labels: Any, k: int) -> Tensor:
+    """How many labels of each example could be found: those that are classes, at most ``k``."""
+    with name_scope(None, "num_relevant", [labels]) as scope:
+        if isinstance(labels, SparseTensor):
+            return minimum(set_size(labels), k, name=scope)
+        is_class = where_v2(greater_equal(labels, 0), ones_like(labels), zeros_like(labels))
+        return minimum(reduce_sum(is_class, -1), k, name=scope)
 
 
 def _average_precision(labels: Any, classes: Tensor) -> Tensor:
     """Of each example the mean, over the ranks of the right classes, of the precision down to that rank."""
-    sizes = classes.shape.sizes
-    if sizes == ():
-        raise ValueError("The rank of predictions_idx must be at least 1.")
-    k = None if sizes is None else sizes[-1]
-    if k is None:
-        raise ValueError("The last dimension of predictions_idx must be set.")
-    labels = _expanded(labels, classes)
-    found = reshaping.expand_dims(cast(classes, int64), -1)
-    right = set_size(set_intersection(found, _for_each_rank(labels, k)))
-    precision = div(cast(cumsum(right, -1), float64), cast(cumsum(ones_like(right), -1), float64))
-    total = reduce_sum(multiply(precision, cast(right, float64)), -1)
-    if isinstance(labels, SparseTensor):
-        count: Any = set_size(labels)
-    else:
-        count = reduce_sum(cast(greater_equal(labels, 0), int64), -1)
-    return div(total, cast(minimum(count, k), float64))
+    with name_scope(None, "average_precision", [classes, labels]) as scope:
+        classes = cast(classes, int64, name="predictions_idx")
+        sizes = classes.shape.sizes
+        if sizes == ():
+            raise ValueError("The rank of predictions_idx must be at least 1.")
+        k = None if sizes is None else sizes[-1]
+        if k is None:
+            raise ValueError("The last dimension of predictions_idx must be set.")
+        labels = _expanded(labels, classes)
+        found = reshaping.expand_dims(classes, -1, name="predictions_idx_per_k")
+        wanted = _for_each_rank(labels, k)
+        with name_scope("relevant_per_k"):
+            right = cast(set_size(set_intersection(found, wanted)), float64)
+        right_so_far = cumsum(right, -1, name="tp_per_k")
+        so_far = cumsum(ones_like(right), -1, name="retrieved_per_k")
+        precision = div(right_so_far, so_far, name="precision_per_k")
+        relevant = multiply(precision, right, name="relevant_precision_per_k")
+        total = reduce_sum(relevant, [-1], name="precision_sum")
+        return div(total, cast(_number_of_labels(labels, k), float64), name=scope)
 
 
 def average_precision_at_k(
@@ -321,14 +347,19 @@ def average_precision_at_k(
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
     with name_scope(name, _named("average_precision", k, None), [predictions, labels, weights]) as scope:
-        each: Any = _average_precision(labels, top_k(predictions, k)[1])
-        if weights is None:
-            number: Any = cast(reshaping.size(each), float64)
-        else:
+        highest = top_k(predictions, k)[1]
+        each: Any = _average_precision(_without_unknown(_converted(labels), predictions), highest)
+        given = None
+        if weights is not None:
             given = broadcast_weights(cast(weights, float64), each)
-            each, number = multiply(each, given), reduce_sum(given)
+            each = multiply(each, given)
         with name_scope(None, "max", [each]) as part:
             greatest = gathered([], float64, part)
+            number: Any = (
+                cast(reshaping.size(each, name="batch_max"), float64)
+                if given is None
+                else reduce_sum(given, name="batch_max")
+            )
             greatest_update = assign_add(greatest, number, name="update")
         with name_scope(None, "total", [each]) as part:
             total = gathered([], float64, part)

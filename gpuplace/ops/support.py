@@ -118,27 +118,24 @@ def sum_to(grad: Tensor, axes: Tensor, shape: Tensor) -> Tensor:
     return new("Reshape", tensor=new("Sum", input=grad, reduction_indices=axes), shape=shape)
 
 
-def broadcast_gradients(
-    op: Operation, make: Callable[[], tuple[Tensor, Tensor]], skip_when_equal: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The two gradients that ``make`` builds, each summed back to the shape of its input.
+Broadcast = list[tuple[Tensor, Tensor]]
+"""Per input of a binary operation: the axes to sum its gradient over, and its shape."""
 
-    Args:
-        op: a binary elementwise operation.
-        make: builds the gradients before summing.
-        skip_when_equal: the output's gradient where ``op`` does without summing for equal known shapes.
-    """
-    x, y = op.inputs[:2]
-    if (
-        skip_when_equal is not None
-        and x.shape.is_fully_defined()
-        and x.shape.sizes == y.shape.sizes == skip_when_equal.shape.sizes
-    ):
-        return make()
-    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    grad_x, grad_y = make()
-    return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
+
+def broadcast_of(x: Tensor, y: Tensor) -> Broadcast:
+    """Find the axes along which two tensors are broadcast."""
+    shapes = shape_tensor(x), shape_tensor(y)
+    axes = apply_op("BroadcastGradientArgs", s0=shapes[0], s1=shapes[1]).outputs
+    return list(zip(axes, shapes, strict=True))
+
+
+def broadcast_gradients(
+    op: Operation, of_x: Callable[[], Tensor], of_y: Callable[[], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The gradients that two functions build, each summed back to the shape of its input before the next is built."""
+    back_x, back_y = broadcast_of(*op.inputs[:2])
+    first = sum_to(of_x(), *back_x)
+    return first, sum_to(of_y(), *back_y)
 
 
 def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:

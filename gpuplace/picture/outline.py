@@ -29,6 +29,7 @@ from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
+_KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
 """Letters of a line that lists layers, and lines."""
@@ -110,6 +111,8 @@ class Outline(ScopeTree):
             if part.times > 1
             else f"{part.label} ⟳ loop"
             if part.is_loop
+            else f"{part.label} ◇ conditional"
+            if part.is_conditional
             else part.label
             for part in parts
         )
@@ -219,7 +222,7 @@ class Outline(ScopeTree):
         return (
             bool(self.is_layer[scope])
             and part.kind != "shared"
-            and not (part.is_loop and not self._has_parts(scope))
+            and not (part.is_loop and not self._is_most(scope))
         )
 
     def _says_more(self, scope: int) -> bool:
@@ -232,8 +235,11 @@ class Outline(ScopeTree):
     def _has_parts(self, scope: int) -> bool:
         """Whether a part consists of layers rather than of ops, or is most of the model."""
         layers = sum(map(self.is_layer.__getitem__, self.children[scope]))
-        rest = self.size(ROOT) - sum(map(self.size, self.shelves))
-        return layers >= max(1, len(self.direct[scope])) or 2 * self.size(scope) > rest
+        return layers >= max(1, len(self.direct[scope])) or self._is_most(scope)
+
+    def _is_most(self, scope: int) -> bool:
+        """Whether a part holds most of the model."""
+        return 2 * self.size(scope) > self.size(ROOT) - sum(map(self.size, self.shelves))
 
     @property
     def has_layers(self) -> bool:
@@ -263,7 +269,9 @@ class Outline(ScopeTree):
         found = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
         for scope, part in enumerate(self.model.parts):
             layers = (
-                self._layer_names(scope, _FEW_LINES) if part.kind == "group" and self.is_layer[scope] else []
+                self._layer_names(scope, _FEW_LINES)
+                if part.kind == "group" and part.has_variables and self.is_layer[scope]
+                else []
             )
             if len(layers) > 1:
                 found[scope] = _lines(layers, _FEW_LINES)
@@ -272,10 +280,10 @@ class Outline(ScopeTree):
     def _layer_names(self, scope: int, lines: int) -> list[str]:
         """Names of the layers of a scope; where they take more than some lines, of those alone that have variables."""
         assert self.model is not None
-        layers = [child for child in self.children[scope] if self.is_layer[child]]
-        if len(_lines(list(map(self.name, layers)), 99)) > lines:
-            layers = [child for child in layers if self.model.parts[child].has_variables] or layers
-        return list(map(self.name, layers))
+        layers = [self.model.parts[child] for child in self.children[scope] if self.is_layer[child]]
+        if len(_lines([part.label for part in layers], 99)) > lines:
+            layers = [part for part in layers if part.has_variables] or layers
+        return [part.label for part in layers]
 
     @cached_property
     def is_layer(self) -> list[bool]:
@@ -308,24 +316,12 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
     return (*lines[:half], "…", *lines[-half:])
 
 
-_OUTLINES: list[tuple[PlacementView, Outline]] = []
-"""The last few, each with the view that it is of."""
-
-
 def outline(view: PlacementView) -> Outline:
     """The scopes of a view as pictures fold them; made once, also for other placements of the same graph."""
-    known = next((entry for entry in _OUTLINES if _is_same_graph(entry[0], view)), None)
-    known = known or (view, _outline(view))
-    _OUTLINES[:] = [known, *(entry for entry in _OUTLINES if entry is not known)][:4]
-    return known[1]
-
-
-def _is_same_graph(one: PlacementView, other: PlacementView) -> bool:
-    return one is other or (
-        one.names is other.names
-        and one.knows_edges == other.knows_edges
-        and np.array_equal(one.src, other.src)
-    )
+    if _KEY not in view.attached:
+        view.attached[_KEY] = _outline(view)
+    found: Outline = view.attached[_KEY]
+    return found
 
 
 def _outline(view: PlacementView) -> Outline:

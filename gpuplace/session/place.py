@@ -59,8 +59,9 @@ def place(
 
     Args:
         graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a
-            `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), or anything with a
-            `graph` attribute, such as a session.
+            `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), anything with a
+            `graph` attribute, such as a session, or an object of a TensorFlow in this process: a `tf.Graph`, a
+            `tf.function` or a trace of it, a Keras model, a `tf.Module`, what `tf.saved_model.load` gave.
         machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
             which CUDA_VISIBLE_DEVICES may hide GPUs, if None.
         config: a `ConfigProto`, or anything with its attributes.

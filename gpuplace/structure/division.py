@@ -79,6 +79,8 @@ class Item:
     """How many equal parts a series stands for."""
     is_alone: bool = False
     """Whether it stays outside a series, as a tower does."""
+    is_tower: bool = False
+    """Whether it is a group that is a tower."""
     guests: list[Item] = field(default_factory=list)
     """Ops and scopes without variables beside a layer that work for it."""
     size: int = 1
@@ -170,6 +172,19 @@ def _beginning(name: str, pieces: int) -> str:
     return name[: [piece.end() for piece in _TOKENS.finditer(name)][pieces - 1]] if pieces else ""
 
 
+def grouped(members: list[Item], positions: Sequence[int], links: Links, label: str) -> Item:
+    """Return one item for several, divided in turn.
+
+    Args:
+        members: what the group consists of.
+        positions: where each member is.
+        links: pairs of positions between which data flows, also of others.
+        label: name of the group.
+    """
+    at = {position: number for number, position in enumerate(positions)}
+    return _group(members, {(at[a], at[b]) for a, b in links if a in at and b in at}, label)
+
+
 def _group(members: list[Item], links: Links, label: str) -> Item:
     signature = hash(tuple(member.signature for member in members))
     heavy = any(member.is_heavy for member in members)
@@ -197,7 +212,8 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
         for position in reversed(range(len(items))) if near is afters else range(len(items)):
             homes = {home[other] for other in near[position]}
             item = items[position]
-            is_glue = item.key < 0 or (item.key > 0 and not item.is_heavy and item.size <= _FEW_OPS)
+            is_small = len(items) > MOST and item.size <= _FEW_OPS
+            is_glue = item.key < 0 or (item.key > 0 and not item.is_heavy and is_small)
             if (
                 home[position] < 0
                 and is_glue

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from gpuplace.graph.op_sets import (
     METADATA_OPS,
     NEXT_ITERATIONS,
     PLUMBING,
+    RANDOM_OPS,
     SUMS,
     SWITCHES,
     UPDATES_OF_VARIABLES,
@@ -72,6 +73,10 @@ class Columns(NodeColumns, Protocol):
     @property
     def src_output(self) -> np.ndarray:
         """[edges] output of the producing node, -1 for a control edge."""
+
+    @property
+    def attached(self) -> dict[str, Any]:
+        """What is known of the graph already, by the keys of those who know it."""
 
 
 class Roles:
@@ -418,7 +423,7 @@ class Roles:
                 if len(taken) == 1 and taken <= {LOSS, BOOKKEEPING}:
                     found[node] = taken.pop()
 
-        self._side_results(before_loss)
+        self._side_results()
         loss_scopes = {
             self.view.names[node].rpartition("/")[0] for node in range(len(found)) if found[node] == LOSS
         }
@@ -428,22 +433,26 @@ class Roles:
             if is_size[node] and found[node] == FORWARD and not consumers[node]:
                 found[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
 
-    def _side_results(self, before_loss: Sequence[bool]) -> None:
-        """Marks what is computed of variables alone and leads to no loss, such as the value of a metric."""
+    def _side_results(self) -> None:
+        """Marks what is computed of variables alone and is not trained, such as the value of a metric."""
         found, inputs = self._found, self.inputs
+        if INPUT not in found:
+            return
+        is_random = self._of_types(RANDOM_OPS.__contains__).tolist()
         fed = [False] * len(found)
         for node in self.order:
             starts = not inputs[node] and not self.is_constant[node] and self.variable_of[node] < 0
-            fed[node] = starts or found[node] == INPUT or any(fed[before] for before in inputs[node])
-        if INPUT not in found:
-            return
+            fed[node] = (
+                starts
+                or is_random[node]
+                or found[node] == INPUT
+                or any(fed[before] for before in inputs[node])
+            )
+        is_trained = self._leading_to(
+            [any(found[after] == BACKWARD for after in self.consumers[node]) for node in range(len(found))]
+        )
         for node in range(len(found)):
-            if (
-                found[node] == FORWARD
-                and not fed[node]
-                and not before_loss[node]
-                and not self.is_constant[node]
-            ):
+            if not (found[node] != FORWARD or fed[node] or is_trained[node] or self.is_constant[node]):
                 found[node] = BOOKKEEPING
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:

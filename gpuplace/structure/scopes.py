@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpuplace.graph.op_sets import ENTERS, MERGES
+from gpuplace.graph.op_sets import ENTERS, MERGES, NEXT_ITERATIONS
 from gpuplace.structure.roles import FORWARD, INPUT, LOSS, Roles
 
 ROOT = 0
@@ -51,7 +51,8 @@ class ForwardScopes:
         labels: names without what frameworks add.
         weight: nodes of the model inside each, at any depth.
         variables: variables that nodes inside each read, at any depth.
-        loops: scopes that hold a loop or a conditional.
+        loops: scopes that hold a loop.
+        conditionals: scopes that hold branches of which one runs.
         index: path to position.
         is_model: [nodes] whether a node is part of the model, and no constant or plumbing.
         scope_of: [nodes] innermost scope that is not transparent, -1 for other nodes.
@@ -97,20 +98,30 @@ class ForwardScopes:
 
     def _measure(self, nodes: Sequence[int]) -> None:
         roles = self.roles
-        starts_loop = [name in ENTERS or name in MERGES for name in roles.view.op_types]
+        is_loop = [name in NEXT_ITERATIONS or name == "LoopCond" for name in roles.view.op_types]
+        is_enter = [name in ENTERS for name in roles.view.op_types]
+        is_merge = [name in MERGES for name in roles.view.op_types]
         op_type = roles.view.op_type.tolist()
         self.weight = [0] * len(self.paths)
         self.variables: list[set[int]] = [set() for _ in self.paths]
         self.loops: set[int] = set()
+        self.conditionals: set[int] = set()
         for node in nodes:
             scope = self.scope_of[node]
             self.weight[scope] += 1
-            if starts_loop[op_type[node]]:
-                is_inlined = _LOOP_PART.fullmatch(self.paths[scope].rpartition("/")[2]) is not None
-                self.loops.add(self.parent[scope] if is_inlined else scope)
+            kind = op_type[node]
+            if is_loop[kind]:
+                self.loops.add(scope)
+            elif (is_merge[kind] or is_enter[kind]) and _LOOP_PART.fullmatch(
+                self.paths[scope].rpartition("/")[2]
+            ):
+                self.loops.add(self.parent[scope])
+            elif is_merge[kind]:
+                self.conditionals.add(scope)
             for before in roles.inputs[node]:
                 if roles.variable_of[before] >= 0:
                     self.variables[scope].add(roles.variable_of[before])
+        self.conditionals -= self.loops
         for scope in range(len(self.paths) - 1, 0, -1):
             above = self.parent[scope]
             self.weight[above] += self.weight[scope]
@@ -142,7 +153,11 @@ class ForwardScopes:
         while len(children_of[inner]) == 1 and self.weight[children_of[inner][0]] == self.weight[inner]:
             inner = children_of[inner][0]
         children = children_of[inner]
-        if self.weight[scope] <= _MOSTLY * self.weight[above] or scope in self.loops:
+        if (
+            self.weight[scope] <= _MOSTLY * self.weight[above]
+            or scope in self.loops
+            or scope in self.conditionals
+        ):
             return False
         if len(children) > 1 and self.variables[above] and self.variables[above] == self.variables[scope]:
             return True

@@ -141,6 +141,8 @@ class PlacementView:
     outside: Callable[[], str] = lambda: ""
     """Gives a sentence about the nodes outside the step; ``""`` where there are none."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
+    attached: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What other modules know of names, op types and edges, by keys of theirs; all placements of a graph share it."""
 
     @classmethod
     def of_columns(
@@ -369,4 +371,5 @@ def _view_of_placement(placement: Any) -> PlacementView:
         groups=(lambda: partition.root) if partition is not None else None,
         # Of another placement of the same graph the same is known.
         _tensors=graph.__dict__.setdefault("_tensor_facts", {}),
+        attached=graph.__dict__.setdefault("_attached", {}),
     )

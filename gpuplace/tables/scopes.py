@@ -266,13 +266,9 @@ def _stem(name: str) -> str:
     return _NUMBER.sub("#", _SUFFIX.sub("", name))
 
 
-_TREES: list[tuple[Sequence[str], ScopeTree]] = []
-"""The last few trees, each with the list of names that it is of."""
-
-
 def scope_tree(view: PlacementView) -> ScopeTree:
     """The scopes of a view; made once, also for other placements of the same graph."""
-    names = view.names
-    known = next((entry for entry in _TREES if entry[0] is names), None) or (names, ScopeTree(names))
-    _TREES[:] = [known, *(entry for entry in _TREES if entry is not known)][:4]
-    return known[1]
+    if "scope tree" not in view.attached:
+        view.attached["scope tree"] = ScopeTree(view.names)
+    found: ScopeTree = view.attached["scope tree"]
+    return found

@@ -45,6 +45,7 @@ def result_classes() -> dict[str, type]:
             gpuplace.estimate(placement).findings,
             gpuplace.parse_log("x: (Const): /job:localhost/replica:0/task:0/device:CPU:0"),
             gpuplace.capture_log(),
+            gpuplace.compare(graph, "x: (Const): /job:localhost/replica:0/task:0/device:CPU:0"),
             session.timeline(x),
             gpuplace.explore(graph, machine="cpu"),
         ]

@@ -194,27 +194,6 @@ def test_files_of_other_formats_say_what_to_do(tmp_path, name):
             assert any(text in caught.value.hint for text in way_out)
 
 
-@pytest.mark.parametrize(
-    ("members", "way_out"),
-    [
-        (("get_concrete_function",), "fn.get_concrete_function(*arguments).graph.as_graph_def()"),
-        (("structured_outputs", "graph"), "fn.graph.as_graph_def()"),
-        (("as_graph_def",), "graph.as_graph_def()"),
-        (("export", "trainable_variables"), "model.export(folder)"),
-        (("trainable_variables",), "model.save"),
-        (("signatures",), "the folder that it was loaded from"),
-    ],
-)
-def test_objects_of_tensorflow_say_what_to_do(members, way_out):
-    other = type("Theirs", (), dict.fromkeys(members))()
-    for look in (gpuplace.place, gpuplace.explore):
-        with pytest.raises(
-            TypeError, match="Expected a Graph, GraphDef, bytes or a path, not Theirs: "
-        ) as caught:
-            look(other)
-        assert way_out in str(caught.value)
-
-
 def test_other_objects_have_no_way_out():
     with pytest.raises(TypeError, match="not ndarray$"):
         gpuplace.place(np.zeros(3))

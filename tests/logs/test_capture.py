@@ -258,7 +258,8 @@ def fake_tensorflow(monkeypatch, version: str = "2.21.0") -> list[bool]:
     debugging = SimpleNamespace(
         get_log_device_placement=lambda: values[-1], set_log_device_placement=values.append
     )
-    module = SimpleNamespace(__version__=version, debugging=debugging)
+    config = SimpleNamespace(get_soft_device_placement=lambda: True)
+    module = SimpleNamespace(__version__=version, debugging=debugging, config=config)
     monkeypatch.setitem(sys.modules, "tensorflow", module)
     return values
 

@@ -376,3 +376,83 @@ def batches_of_sparse_tensors(tf):
     tf.train.maybe_batch([sparse], keep, 2, enqueue_many=True)
     tf.train.maybe_batch([sparse], tf.placeholder(tf.bool, [None]), 2, enqueue_many=True)
     tf.train.batch_join([[sparse], [tf.SparseTensor([[1, 0]], [2.0], [2, 3])]], 2)
+
+
+@program
+def exits_of_loops_that_nothing_uses(tf):
+    x = tf.Variable(tf.ones([2]))
+    _, _, r = tf.while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * 2.0, b * x), (0, tf.ones([2]), x)
+    )
+    with tf.device("/gpu:1"):
+        y = tf.reduce_sum(r)
+    tf.gradients(y, x, colocate_gradients_with_ops=True)
+
+
+@program
+def slices_with_long_and_short_indices(tf):
+    with tf.device("/gpu:1"):
+        v = tf.Variable(tf.ones([4, 3]), use_resource=True)
+        short = tf.gather(v, tf.constant([1, 2]))
+        long = tf.nn.embedding_lookup(v, tf.constant([0, 3], tf.int64))
+        tf.gradients([short, long], v)
+
+
+@program
+def gradients_of_public_functions(tf):
+    with tf.device("/gpu:1"):
+        x, y = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.float32, [2, 3])
+        batch = tf.placeholder(tf.float32, [None, 3])
+        square = tf.placeholder(tf.float32, [None, 3, 3])
+        images = tf.placeholder(tf.float32, [None, 5, 4, 2])
+        ids = tf.constant([0, 1])
+        for function in (
+            lambda: tf.reduce_mean(x, 1),
+            lambda: tf.reduce_mean(batch, [0], keepdims=True),
+            lambda: tf.reduce_prod(x, -1),
+            lambda: tf.reduce_max(batch, 1) + tf.reduce_min(batch, 1),
+            lambda: tf.mod(x, y),
+            lambda: batch % 3.0,
+            lambda: tf.atan2(x, y),
+            lambda: tf.unsorted_segment_sum(x, ids, 2),
+            lambda: tf.unsorted_segment_max(x, ids, 2),
+            lambda: tf.unsorted_segment_mean(x, ids, 2),
+            lambda: tf.math.unsorted_segment_sqrt_n(x, ids, 2),
+            lambda: tf.segment_mean(x, ids),
+            lambda: tf.dynamic_partition(x, ids, 2)[1],
+            lambda: tf.matrix_determinant(square),
+            lambda: tf.cholesky(square),
+            lambda: tf.gather(x, [0, 2], axis=1),
+            lambda: tf.gather_nd(x, [[0, 1]]),
+            lambda: tf.tile(batch, [2, 1]),
+            lambda: tf.unstack(x, axis=1)[1],
+            lambda: tf.sign(batch),
+            lambda: tf.extract_image_patches(images, [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"),
+        ):
+            tf.gradients(function(), [x, y, batch, square, images])
+
+
+@program
+def meshes_of_lists(tf):
+    tf.meshgrid([1, 2], [3, 4, 5])
+    tf.meshgrid([1.0, 2.0], tf.constant([3.0]), indexing="ij")
+    tf.meshgrid(*[[1, 2], [3]], name="mesh")
+
+
+@program
+def precision_at_k(tf):
+    labels = tf.constant([[1], [2]], tf.int64)
+    scores = tf.placeholder(tf.float32, [2, 4])
+    tf.metrics.average_precision_at_k(labels, scores, 2)
+    tf.metrics.precision_at_k(labels, scores, 2)
+    tf.metrics.recall_at_k(labels, scores, 2, class_id=1)
+
+
+@program
+def lookups_in_parts_of_resource_variables(tf):
+    with tf.device("/gpu:1"):
+        parts = tf.get_variable("parts", [6, 3], use_resource=True, partitioner=tf.fixed_size_partitioner(2))
+        ids = tf.placeholder(tf.int64, [None])
+        rows = tf.nn.embedding_lookup(parts, ids)
+        div = tf.nn.embedding_lookup(parts, ids, partition_strategy="div", name="div")
+        tf.gradients([rows, div], list(parts))

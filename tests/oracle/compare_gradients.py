@@ -5,7 +5,7 @@
 The calls are those of `tests/ops/table_*.py` with at least one float input. Each is made under `/gpu:1` three times:
 with known shapes, with an unknown first dimension, and with unknown ranks; whole numbers, such as axes, are constants,
 and in the third graph are fed too. Then the float outputs are differentiated. Name, op type, inputs, control inputs,
-attributes, device and group of every node are compared, in order.
+attributes (values of constants included), device and groups of every node are compared, in order.
 
 Prints the first difference of each op that differs, and how many ops and graphs are equal. `--record` writes
 TensorFlow's graphs to `tests/data/gradients.json.gz`, which the test suite reads.
@@ -127,14 +127,15 @@ def built(tf: Any, apply_op: Any, case: dict[str, Any], shapes: str) -> Any:
             made = apply_op(case["op"], **arguments, **case["attrs"])
             outputs = [one for one in graph.get_operations()[-1].outputs if one.dtype.name in _FLOATS]
             del made
-            tf.gradients(outputs, fed)
+            given = [tf.ones_like(one) if one.dtype.is_complex else None for one in outputs]
+            tf.gradients(outputs, fed, given)
         except Exception as error:  # the answer of the case
             return f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    return rows(graph)
+    return rows(graph, tf.make_ndarray)
 
 
-def rows(graph: Any) -> list[Any]:
-    """Name, type, inputs, device and attributes of each node, as a GraphDef writes them; values of tensors hashed."""
+def rows(graph: Any, make_ndarray: Any) -> list[Any]:
+    """Name, type, inputs, device, groups and a digest of the attributes of each node, as a GraphDef writes them."""
     found = []
     for node in graph.as_graph_def().node:
         attrs = {
@@ -143,8 +144,8 @@ def rows(graph: Any) -> list[Any]:
             if name != "_output_shapes"
         }
         if "value" in attrs:  # equal values may be written in several ways
-            tensor = node.attr["value"].tensor
-            attrs["value"] = repr((tensor.dtype, [dim.size for dim in tensor.tensor_shape.dim])).encode()
+            array = make_ndarray(node.attr["value"].tensor)
+            attrs["value"] = f"{array.dtype} {array.shape} {array.tolist()}".encode()
         text = json.dumps({name: value.hex() for name, value in attrs.items()}, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         groups = [one.decode() for one in node.attr["_class"].list.s] if "_class" in node.attr else []
@@ -155,6 +156,9 @@ def rows(graph: Any) -> list[Any]:
 def of_tensorflow(cases: dict[str, Any]) -> dict[str, Any]:
     """TensorFlow's rows; run by its Python."""
     import tensorflow as tf
+    from tensorflow.contrib import rnn
+
+    assert rnn.LSTMBlockCell  # the module, loaded now, registers the gradients of block cells
 
     def apply_op(op, **arguments):  # type: ignore[no-untyped-def]
         function = getattr(tf.raw_ops, op)

@@ -152,6 +152,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.sweeps.sweep": {"gpuplace.jupyter.frames.sweep_frames"},
     "gpuplace.tables.dependency_trace": {"gpuplace.jupyter.frames.placement_frames"},
     "gpuplace.logs.log_diff": {"gpuplace.jupyter.frames.log_frames"},
+    "gpuplace.logs.run_comparison": {"gpuplace.jupyter.frames.log_frames"},
     "gpuplace.logs.logged_placement": {"gpuplace.jupyter.frames.log_frames", "gpuplace.jupyter.pictures"},
     "gpuplace.timelines.step_timeline": {
         "gpuplace.jupyter.frames.timeline_frames",

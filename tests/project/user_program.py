@@ -111,6 +111,7 @@ machine.frame(config), tf.Machine.local().frame(), machine.mapping(config)
 
 # Logs
 log = gpuplace.parse_log("run.log")
+print(gpuplace.compare(graph, log).unexplained)
 with gpuplace.capture_log(quiet=True) as captured:
     pass
 shown: str = captured.stdout + repr(captured.placement)

@@ -214,3 +214,100 @@ def test_a_u_net_is_cut_where_it_goes_down_and_up():
             place = found.parts[place].parent
     tops = [size for size, part in zip(sizes, found.parts, strict=True) if size and part.parent == 0]
     assert len(tops) >= 8 and max(tops) < 0.4 * len(view)
+
+
+def test_towers_without_a_scope_are_found_by_their_variables():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        weights = [tf.Variable(tf.zeros([8, 8]), name=f"w{layer}") for layer in range(3)]
+        gradients = []
+        for gpu, part in enumerate(tf.split(rows, 2)):
+            with tf.device(f"/gpu:{gpu}"):
+                hidden = part
+                for weight in weights:
+                    hidden = tf.nn.relu(tf.matmul(hidden, weight))
+                gradients.append(tf.gradients(tf.reduce_mean(hidden), weights))
+        pairs = zip(*gradients, strict=True)
+        averages = [(one + other) / 2.0 for one, other in pairs]
+        tf.train.GradientDescentOptimizer(0.1).apply_gradients(zip(averages, weights, strict=True))
+
+    view, found = structure(build)
+    towers = [part.label for part in found.parts if part.is_tower]
+    assert towers == ["tower_0", "tower_1"]
+    labels = []
+    for name in ("MatMul", "MatMul_3", "Relu_5", "w0"):
+        place = found.part_of[view.index[name]]
+        while found.parts[place].parent:
+            place = found.parts[place].parent
+        labels.append(found.parts[place].label)
+    assert labels == ["tower_0", "tower_1", "tower_1", "shared variables"]
+
+
+def test_two_inputs_of_one_model_are_no_towers():
+    def build():
+        hidden = [scoped(tf.placeholder(tf.float32, [4, 8]), name) for name in ("left", "right")]
+        hidden = scoped(tf.concat(hidden, 0), "together")
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(hidden))
+
+    _, found = structure(build)
+    assert not [part for part in found.parts if part.is_tower]
+
+
+def test_a_layer_that_is_used_again_is_no_tower():
+    def build():
+        hidden = tf.placeholder(tf.float32, [4, 8], name="rows")
+        for layer in range(8):
+            hidden = scoped(hidden, f"layer_{layer}")
+        with tf.variable_scope("output"):
+            weight = matrix("w")
+            results = [tf.matmul(part, weight) for part in (hidden, tf.nn.relu(hidden))]
+        for number, result in enumerate(results):
+            with tf.name_scope(f"again_{number}"):
+                tf.matmul(result, weight, name="product")
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.add_n(results)))
+
+    _, found = structure(build)
+    assert not [part for part in found.parts if part.is_tower]
+
+
+def test_a_loop_consists_of_condition_body_and_what_it_passes_on():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        weight = matrix("w")
+        for name in ("first", "second"):
+            rows = scoped(rows, name)
+        _, result = tf.while_loop(
+            lambda turn, _: turn < 10,
+            lambda turn, state: (turn + 1, tf.tanh(tf.matmul(state, weight))),
+            [0, rows],
+            name="repeat",
+        )
+        scoped(result, "last")
+
+    view, found = structure(build)
+    loop = [position for position, part in enumerate(found.parts) if part.is_loop]
+    assert [found.parts[position].path for position in loop] == ["repeat"]
+    inside = [part.label for part in found.parts if part.parent == loop[0]]
+    assert sorted(inside) == ["body", "condition", "loop variables"]
+    assert part(view, found, "repeat/Less") == "condition"
+
+    def labels_around(name):
+        place, labels = found.part_of[view.index[name]], set()
+        while place:
+            labels.add(found.parts[place].label)
+            place = found.parts[place].parent
+        return labels
+
+    assert "body" in labels_around("repeat/Tanh") and "loop variables" in labels_around("repeat/Merge")
+
+
+def test_a_conditional_is_no_loop():
+    def build():
+        rows = scoped(tf.placeholder(tf.float32, [4, 8], name="rows"), "first")
+        choice = tf.placeholder(tf.bool, [], name="choice")
+        rows = tf.cond(choice, lambda: tf.nn.relu(rows), lambda: tf.tanh(rows), name="branches")
+        scoped(scoped(rows, "second"), "third")
+
+    _, found = structure(build)
+    marked = [(part.label, part.is_loop) for part in found.parts if part.is_conditional or part.is_loop]
+    assert marked == [("branches", False)]

@@ -5,16 +5,16 @@ Source: tensorflow/python/framework/config.py, releases 1.15 and 2.21.
 
 from __future__ import annotations
 
-from gpuplace.api.config import (
-    _check_changes,
-    _check_known,
+from gpuplace.api.config.devices import (
+    check_changes,
+    check_known,
     get_visible_devices,
     list_logical_devices,
     list_physical_devices,
     set_visible_devices,
 )
-from gpuplace.api.config import get_logical_device_configuration as get_virtual_device_configuration
-from gpuplace.api.config import set_logical_device_configuration as set_virtual_device_configuration
+from gpuplace.api.config.devices import get_logical_device_configuration as get_virtual_device_configuration
+from gpuplace.api.config.devices import set_logical_device_configuration as set_virtual_device_configuration
 from gpuplace.memory.default_config import PhysicalDevice
 from gpuplace.memory.default_config import VirtualDevice as VirtualDeviceConfiguration
 from gpuplace.memory.process_state import process_state
@@ -41,7 +41,7 @@ def get_memory_growth(device: PhysicalDevice) -> bool | None:
     Raises:
         ValueError: it is not a device of the machine.
     """
-    _check_known(device)
+    check_known(device)
     return process_state.defaults.growth.get(device)
 
 
@@ -56,11 +56,11 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
         ValueError: it is not a GPU of the machine, or is divided into virtual devices.
         RuntimeError: the devices have been listed as logical ones.
     """
-    _check_known(device)
+    check_known(device)
     if device in process_state.defaults.virtual:
         raise ValueError("Cannot set memory growth on device when virtual devices configured")
     if device.device_type != "GPU":
         raise ValueError("Cannot set memory growth on non-GPU devices")
     if process_state.defaults.growth.get(device) != enable:
-        _check_changes("Physical devices")
+        check_changes("Physical devices")
         process_state.defaults.growth[device] = bool(enable)

@@ -49,6 +49,7 @@ from gpuplace.jupyter.frames.table import Table
 from gpuplace.logs.log_diff import LogDiff
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.logs.op_rows import op_rows
+from gpuplace.logs.run_comparison import RunComparison
 from gpuplace.tables.palette import device_label
 
 
@@ -229,6 +230,20 @@ def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
             "other": category(other),
             "rule": category(rule),
         },
+        index=pd.Index(node, name="node", dtype="str"),
+    )
+
+
+def run_comparison_frame(comparison: RunComparison) -> pd.DataFrame:
+    """One row a node that ran on another device: ``type``, ``predicted``, ``ran``, ``reason`` (category).
+
+    Args:
+        comparison: what `gpuplace.compare` gave.
+    """
+    node, op_type, predicted, ran, reason = _columns(comparison.differences, 5)
+    columns = {"type": op_type, "predicted": predicted, "ran": ran, "reason": reason}
+    return Table(
+        {name: category(values) for name, values in columns.items()},
         index=pd.Index(node, name="node", dtype="str"),
     )
 

@@ -278,7 +278,9 @@ def _batches_shape(op: Operation) -> Any:
     sizes, side = op.inputs[0].shape.sizes, op.attrs.get("block_size")
     shrinks = op.type.startswith("SpaceToBatch")
     blocks: Any = constant_value(op.inputs[1]) if side is None else [side, side]
-    number = len(blocks) if blocks is not None else op.inputs[1].shape.ndims and op.inputs[1].shape[0].value
+    if side is None and op.inputs[1].shape.ndims != 1:
+        raise ValueError("block_shape must have rank 1.")
+    number = len(blocks) if blocks is not None else op.inputs[1].shape[0].value
     if sizes is not None and number is not None and len(sizes) < number + 1:
         raise ValueError(f"Shape must be at least rank {number + 1} but is rank {len(sizes)}")
     if sizes is None and side is not None:
@@ -336,9 +338,13 @@ def _batch_to_space_nd_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("SpaceToBatch")
 def _space_to_batch_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [new("BatchToSpace", input=grad, crops=op.inputs[1], block_size=op.attrs["block_size"]), None]
+    return [new("BatchToSpaceND", input=grad, block_shape=_block_shape(op), crops=op.inputs[1]), None]
 
 
 @gradient("BatchToSpace")
 def _batch_to_space_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [new("SpaceToBatch", input=grad, paddings=op.inputs[1], block_size=op.attrs["block_size"]), None]
+    return [new("SpaceToBatchND", input=grad, block_shape=_block_shape(op), paddings=op.inputs[1]), None]
+
+
+def _block_shape(op: Operation) -> list[int]:
+    return [op.attrs["block_size"]] * 2

@@ -166,7 +166,7 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: 
                 if math.prod(sizes) < _SMALL and not isinstance(shape, (int, np.integer)):  # type: ignore[arg-type]
                     return make_constant(value, dtype, sizes, scope)
                 shape = convert_to_tensor(as_shape(shape))
-        if shape.shape.sizes == ():
+        if not shape.shape.sizes:  # a scalar, or of unknown shape
             shape = new("Reshape", tensor=shape, shape=[-1])
         return new("Fill", scope, dims=shape, value=make_constant(value, dtype))
 
@@ -315,7 +315,8 @@ def _fill_shape(op: Operation) -> Any:
 
 @gradient("Fill")
 def _fill_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
-    axes = new("Range", start=0, limit=new("Rank", input=grad), delta=1)
+    rank = grad.shape.ndims
+    axes = range(0, new("Rank", input=grad)) if rank is None else make_constant(np.arange(rank), int32)
     return None, new("Sum", input=grad, reduction_indices=axes)
 
 

@@ -19,13 +19,16 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.masks import chosen
-from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.constant import ones, zeros, zeros_like
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.padding import meshgrid, tile
-from gpuplace.ops.array.reshaping import reshape, transpose
+from gpuplace.ops.array.reshaping import identity, reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
-from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices, unsorted_segment_sum
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import (
     merge_shapes,
     require_axis,
@@ -217,69 +220,86 @@ def _gather_grad(op: Operation, grad: Tensor) -> tuple[Any, None]:
 @gradient("GatherV2")
 def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
     """Rows of the first axis come back as ``IndexedSlices``; other axes are moved to the front and summed."""
-    params, indices, axis = op.inputs
+    indices, axis, shared = op.inputs[1], op.inputs[2], op.attrs["batch_dims"]
+    if shared and indices.shape.ndims is None:
+        raise TypeError(
+            "The gradient of a gather with batch_dims needs the rank of indices, which is unknown."
+            " Say what is known of it: indices.set_shape([None, None])"
+        )
+    shared = shared % indices.shape.ndims if shared < 0 else shared
     known = constant_value(axis)
-    if known is not None and int(known) == 0 and not op.attrs["batch_dims"]:
+    if known is not None and int(known) == 0:
         return _slices_grad(op, grad), None, None
-    if op.attrs["batch_dims"] or known is None or params.shape.ndims is None or indices.shape.ndims is None:
-        return _batched_grad(op, grad), None, None
-    at, inner = int(known) % params.shape.ndims, indices.shape.ndims
-    last = params.shape.ndims - 1
-    flat = new("Reshape", tensor=indices, shape=[-1])
-    order = [*range(at, at + inner), *range(at), *range(at + inner, last + inner)]
-    given = shape_tensor(params)
-    moved_shape = new("GatherV2", params=given, indices=[at, *range(at), *range(at + 1, last + 1)], axis=0)
-    row = new("Slice", input=moved_shape, begin=[1], size=[last])
-    rows = new(
-        "Reshape",
-        tensor=new("Transpose", x=grad, perm=order),
-        shape=new("ConcatV2", values=[[-1], row], axis=0),
+    given, _ = _shape_and_count(op)
+    outer, inner = given[:axis], given[axis:][1:]
+    whole = concat([outer, [-1], inner], 0)
+    rank, at = size_of(whole), size_of(outer)
+    batch, between, behind = range_of(shared), range_of(shared, at), range_of(at + 1, rank)
+    values = reshape(grad, whole)
+    values = transpose(values, concat([batch, [at], between, behind], 0))
+    summed = _summed_rows(
+        given, values, indices, shared, given[axis], known is not None and int(known) == shared
     )
-    count = new("StridedSlice", input=given, begin=[at], end=[at + 1], strides=[1], shrink_axis_mask=1)
-    summed = new("UnsortedSegmentSum", data=rows, segment_ids=flat, num_segments=count)
-    return new("Transpose", x=summed, perm=[*range(1, at + 1), 0, *range(at + 1, last + 1)]), None, None
+    back = concat([batch, between + 1, [shared], behind], 0)
+    return transpose(summed, back), None, None
 
 
-def _batched_grad(op: Operation, grad: Tensor) -> Tensor:
-    """The gradient of a gather along any axis, known or not, for indices that share dimensions with the parameters."""
-    params, indices, axis = op.inputs
+def _summed_rows(
+    given: Tensor, values: Any, indices: Tensor, shared: int, size: Tensor, is_next: bool
+) -> Tensor:
+    """Rows added up by their indices, which stand after the dimensions that values and indices share.
 
-    def part(sizes: Any, begin: Any, end: Any = None) -> Any:
-        last: dict[str, Any] = {} if end is not None else {"end_mask": 1}
-        ends = [0] if end is None else [end]
-        return new("StridedSlice", input=sizes, begin=[begin], end=ends, strides=[1], **last)
+    Args:
+        given: the sizes of the tensor that was gathered from.
+        values: the rows.
+        indices: where each is from.
+        shared: how many dimensions are shared.
+        size: how many rows there are after the shared dimensions.
+        is_next: whether the rows' dimension follows the shared ones. Where it does not, release 1.15 counts the rows
+            of another dimension, and its gradient is wrong; this one is right.
+    """
+    count = new("ExpandDims", input=size_of(indices), dim=0)
+    if not shared:
+        return unsorted_segment_sum(values, reshape(indices, count), size)
+    sizes = shape_of(values)
+    outer, inner = sizes[:shared], sizes[shared:][1:]
+    batches = new("Prod", input=outer, reduction_indices=[0])
+    flat = concat([[-1], inner], 0)
+    given_size, size = size, size * batches
+    positions = _with_batch_offsets(given, indices, shared, None if is_next else given_size)
+    values = reshape(values, flat)
+    summed = unsorted_segment_sum(values, reshape(positions, count), size)
+    return reshape(summed, concat([outer, flat], 0))
 
-    def product(sizes: Any) -> Any:
-        return new("Prod", input=sizes, reduction_indices=[0])
 
-    shared = op.attrs["batch_dims"]
-    places = shape_of(indices)
-    if shared < 0:
-        shared = new("Rank", input=indices) + shared
-    given = shape_of(params)
-    at = new("FloorMod", x=new("Cast", x=axis, DstT=int32), y=new("Rank", input=params))
-    batch, between = product(part(given, 0, shared)), product(part(given, shared, at))
-    count, inner = product(part(places, shared)), product(part(given, at + 1))
-    size = new("Reshape", tensor=part(given, at, at + 1), shape=[])
-    rows = new("Reshape", tensor=grad, shape=new("Pack", values=[batch, between, count, inner]))
-    rows = new("Transpose", x=rows, perm=[0, 2, 1, 3])
-    rows = new("Reshape", tensor=rows, shape=new("Pack", values=[batch * count, between, inner]))
-    starts = new("Range", start=0, limit=batch, delta=1) * size
-    flat = new("Reshape", tensor=new("Cast", x=indices, DstT=int32), shape=new("Pack", values=[batch, count]))
-    flat = new("Reshape", tensor=flat + new("ExpandDims", input=starts, dim=1), shape=[-1])
-    summed = new("UnsortedSegmentSum", data=rows, segment_ids=flat, num_segments=batch * size)
-    summed = new("Reshape", tensor=summed, shape=new("Pack", values=[batch, size, between, inner]))
-    return new("Reshape", tensor=new("Transpose", x=summed, perm=[0, 2, 1, 3]), shape=given)
+def _with_batch_offsets(given: Tensor, indices: Tensor, shared: int, size: Tensor | None) -> Tensor:
+    """Indices of rows in all batches one after the other; ``size``: how many rows a batch has, if it is another number
+    than ``given[shared]``.
+    """
+    kind, rank = indices.dtype.base_dtype, indices.shape.ndims or 0
+    sizes = cast(given, kind)
+    rows = ones((), kind)
+    for axis in range(shared, 0, -1):
+        count = sizes[axis - 1]
+        rows = rows * (cast(size, kind) if size is not None and axis == shared else sizes[axis])
+        offsets = range_of(zeros((), kind), count, ones((), kind)) * rows
+        column = stack([*[1] * (axis - 1), count, *[1] * (rank - axis)])
+        indices = indices + reshape(offsets, column)
+    return indices
+
+
+def _shape_and_count(op: Operation) -> tuple[Any, Tensor]:
+    """The sizes of the tensor that was gathered from, and the number of indices as a vector."""
+    params, indices = op.inputs[0], op.inputs[1]
+    with params.graph.colocate_with(params.op):
+        given = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
+    return given, new("ExpandDims", input=size_of(indices), dim=0)
 
 
 def _slices_grad(op: Operation, grad: Tensor) -> Any:
-    params, indices = op.inputs[0], op.inputs[1]
-    with params.graph.colocate_with(params.op):
-        given: Any = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
-    count = new("ExpandDims", input=size_of(indices), dim=0)
-    values_shape = new("ConcatV2", "concat", values=[count, given[1:]], axis=0)
-    values = new("Reshape", tensor=grad, shape=values_shape)
-    return IndexedSlices(values, new("Reshape", tensor=indices, shape=count), given)
+    given, count = _shape_and_count(op)
+    values = reshape(grad, concat([count, given[1:]], 0))
+    return IndexedSlices(values, reshape(op.inputs[1], count), given)
 
 
 def gather_nd(
@@ -435,7 +455,7 @@ def shape_taken_nd(params: TensorShape, indices: TensorShape) -> TensorShape:
 @gradient("GatherNd")
 def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
-    given = new("Shape", input=params, out_type=indices.dtype.base_dtype)
+    given = shape_of(params, out_type=indices.dtype.base_dtype)
     if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
         return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), given), None
     return new("ScatterNd", indices=indices, updates=grad, shape=given), None
@@ -631,18 +651,26 @@ def _tensor_scatter_shape(op: Operation) -> Any:
 
 @gradient("TensorScatterUpdate")
 def _tensor_scatter_update_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    zeros = new("ZerosLike", x=op.inputs[2])
-    return tensor_scatter_update(grad, op.inputs[1], zeros), None, gather_nd(grad, op.inputs[1])
+    _, indices, updates = op.inputs
+    taken = gather_nd(grad, indices)
+    return tensor_scatter_update(identity(grad), indices, zeros_like(updates)), None, taken
 
 
-@gradient("TensorScatterAdd", "ScatterNdNonAliasingAdd")
+@gradient("ScatterNdNonAliasingAdd")
+def _scatter_nd_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+    return grad, None, gather_nd(grad, op.inputs[1])
+
+
+@gradient("TensorScatterAdd")
 def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    return new("Identity", input=grad), None, gather_nd(grad, op.inputs[1])
+    taken = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, taken
 
 
 @gradient("TensorScatterSub")
 def _tensor_scatter_sub_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
-    return new("Identity", input=grad), None, -gather_nd(grad, op.inputs[1])
+    taken = gather_nd(grad, op.inputs[1])
+    return identity(grad), None, -taken
 
 
 # Masks and choices
@@ -808,13 +836,16 @@ def _select_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
 @gradient("SelectV2")
 def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     condition, x, y = op.inputs
-    zeros = new("ZerosLike", x=grad)
-    whole = shape_tensor(op.outputs[0])
+    zero = zeros([], grad.dtype)
+    whole: Tensor | None = None
     results = []
-    for source, grads in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
+    for source, shares in ((x, (grad, zero)), (y, (zero, grad))):
+        share = where_v2(condition, *shares)
         given = shape_tensor(source)
+        whole = shape_tensor(op.outputs[0]) if whole is None else whole
         axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
-        results.append(new("Reshape", tensor=new("Sum", input=grads, reduction_indices=axes), shape=given))
+        share = new("Sum", input=share, reduction_indices=axes, keep_dims=True)
+        results.append(new("Reshape", tensor=share, shape=given))
     return None, results[0], results[1]
 
 

@@ -384,7 +384,7 @@ def _unpack_shape(op: Operation) -> Any:
 
 @gradient("Unpack")
 def _unpack_grad(op: Operation, *grads: Tensor) -> Tensor:
-    return new("Pack", values=list(grads), axis=op.attrs["axis"])
+    return stack(list(grads), axis=op.attrs["axis"])
 
 
 def split(

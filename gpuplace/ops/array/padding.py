@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.dtypes import as_dtype, int32
+from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
-from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import list_of
+from gpuplace.ops.array.constant import ones
+from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
@@ -87,7 +89,7 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, target = op.inputs
     given = _sizes_like(x, target)
     axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
-    return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
+    return reshape(new("Sum", input=grad, reduction_indices=axes, keep_dims=True), given), None
 
 
 def _sizes_like(x: Tensor, sizes: Tensor) -> Tensor:
@@ -250,8 +252,8 @@ def _tile_shape(op: Operation) -> Any:
 def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Splits each dimension into copies and elements and sums over the copies."""
     given = _sizes_like(op.inputs[0], op.inputs[1])
-    interleaved = reshape(transpose(new("Pack", values=[op.inputs[1], given])), [-1])
-    axes = new("Range", start=0, limit=size(interleaved), delta=2)
+    interleaved = reshape(transpose(stack([op.inputs[1], given])), [-1])
+    axes = range_of(0, size(interleaved), 2)
     split = reshape(grad, interleaved)
     return new("Sum", input=split, reduction_indices=axes), None
 
@@ -454,17 +456,16 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
     with name_scope(name, "meshgrid", list(args)):
         count = len(args)
         vectors = [
-            reshape(convert_to_tensor(value), [1] * axis + [-1] + [1] * (count - axis - 1))
+            reshape(stack(value), [1] * axis + [-1] + [1] * (count - axis - 1))
             for axis, value in enumerate(args)
         ]
         lengths = [size(value) for value in args]
+        if not vectors:
+            return []
+        dtype = convert_to_tensor(args[0]).dtype
         if indexing == "xy" and count > 1:
             vectors[0] = reshape(vectors[0], [1, -1] + [1] * (count - 2))
             vectors[1] = reshape(vectors[1], [-1, 1] + [1] * (count - 2))
             lengths[0], lengths[1] = lengths[1], lengths[0]
-        if not vectors:
-            return []
-        ones = new(
-            "Fill", dims=new("Pack", values=lengths), value=make_constant(1, as_dtype(vectors[0].dtype))
-        )
-        return [vector * ones for vector in vectors]
+        all_ones = ones(lengths, dtype)
+        return [vector * all_ones for vector in vectors]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import make_constant
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import range as range_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_prefix, merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
@@ -81,8 +84,8 @@ def _dynamic_partition_shape(op: Operation) -> Any:
 def _dynamic_partition_grad(op: Operation, *grads: Tensor) -> tuple[Tensor, None]:
     data, partitions = op.inputs
     prefix = shape_tensor(partitions)
-    count = new("Prod", input=prefix, reduction_indices=0)
-    positions = new("Reshape", tensor=new("Range", start=0, limit=count, delta=1), shape=prefix)
+    count = new("Prod", input=prefix, reduction_indices=make_constant([0], int32))
+    positions = new("Reshape", tensor=range_of(count), shape=prefix)
     where = dynamic_partition(positions, partitions, op.attrs["num_partitions"])
     rows = dynamic_stitch(where, list(grads))
     return new("Reshape", tensor=rows, shape=shape_tensor(data)), None

@@ -380,7 +380,10 @@ def transpose(
         InvalidArgumentError: when it runs: ``perm`` is no permutation.
     """
     with name_scope(name, "transpose", [a]) as scope:
-        op_type = "ConjugateTranspose" if conjugate else "Transpose"
+        op_type = "Transpose"
+        if conjugate:
+            a = convert_to_tensor(a, name="a")
+            op_type = "ConjugateTranspose" if a.dtype.is_complex else op_type
         if perm is None:
             a = convert_to_tensor(a, name="a")
             if a.shape.ndims is None:
@@ -453,14 +456,9 @@ def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: b
         dims = a.shape.ndims
         if dims is None:
             dims_tensor = new("Rank", input=a)
-            perm: Any = new(
-                "ConcatV2",
-                values=[
-                    new("Range", start=0, limit=dims_tensor - 2, delta=1),
-                    new("Pack", values=[dims_tensor - 1, dims_tensor - 2]),
-                ],
-                axis=0,
-            )
+            outer = new("Range", start=0, limit=dims_tensor - 2, delta=1)
+            inner = [dims_tensor - 1, dims_tensor - 2]
+            perm: Any = new("ConcatV2", "concat", values=[outer, inner], axis=0)
         elif dims < 2:
             raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}")
         else:
@@ -533,7 +531,7 @@ def _identity(xp: Any, input: Any) -> Any:
 shape_function("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")(same_shape)
 
 
-@gradient("Identity", "Snapshot", "RefIdentity", "EnsureShape")
+@gradient("Identity", "RefIdentity", "EnsureShape")
 def _identity_grad(op: Operation, grad: Tensor) -> Tensor:
     return grad
 
@@ -634,7 +632,7 @@ shape_function("CheckNumerics")(same_shape)
 
 @gradient("CheckNumerics")
 def _check_numerics_grad(op: Operation, grad: Tensor) -> Tensor:
-    text = op.attrs["message"].decode()
+    text = op.attrs["message"]  # as TensorFlow writes it: b'...'
     return check_numerics(grad, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}")
 
 

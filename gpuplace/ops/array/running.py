@@ -18,7 +18,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.support import like, new, same_shape
+from gpuplace.ops.support import new, same_shape
 from gpuplace.ops.variants import variant_of
 from gpuplace.release import rules
 from gpuplace.typing import TensorLike
@@ -176,16 +176,16 @@ def _cumulative_logsumexp_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Non
     x, axis = op.inputs
     exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
     result = op.outputs[0]
-    lowest = like(x.dtype.min, x)
+    lowest = x.dtype.min
+    positive = new("SelectV2", condition=grad > 0, t=new("Log", x=grad), e=lowest)
+    negative = new("SelectV2", condition=grad < 0, t=new("Log", x=-grad), e=lowest)
 
-    def part(sign: Any) -> Tensor:
-        here = new("Greater", x=sign, y=like(0, x))
-        safe = new("SelectV2", condition=here, t=sign, e=new("OnesLike", x=sign))
-        logs = new("SelectV2", condition=here, t=new("Log", x=safe), e=lowest)
+    def part(logs: Tensor) -> Tensor:
         sums = cumulative_logsumexp(logs - result, axis, exclusive, not reverse)
         return new("Exp", x=sums + x)
 
-    return part(grad) - part(-grad), None
+    of_positive = part(positive)
+    return of_positive - part(negative), None
 
 
 shape_function("Cumsum", "Cumprod")(same_shape)

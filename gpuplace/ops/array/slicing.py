@@ -35,6 +35,7 @@ from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, no_outputs, same_shape
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -132,6 +133,19 @@ def _slice_shape(op: Operation) -> Any:
     return (TensorShape.of(tuple(result)),)
 
 
+def _check_part(op: Operation) -> None:
+    """ValueError where a slice is known to reach out of its input, so that the gradient has no place there."""
+    sizes, begin, taken = op.inputs[0].shape, constant_value(op.inputs[1]), op.outputs[0].shape
+    if begin is None or not sizes.is_fully_defined() or not taken.is_fully_defined():
+        return
+    after = np.array(sizes.as_list()) - np.array(taken.as_list()) - begin
+    if (begin < 0).any() or (after < 0).any():
+        raise ValueError(
+            f"Paddings must be non-negative for the gradient of '{op.name}': the slice begins at {begin.tolist()}, has"
+            f" the shape {taken.as_list()}, and reaches out of its input of shape {sizes.as_list()}"
+        )
+
+
 @gradient("Slice")
 def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """Pads the gradient with zeros to the input's shape."""
@@ -141,8 +155,9 @@ def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     column = stack([axes, 1])
     before = new("Reshape", tensor=begin, shape=column)
     given = shape_of(source)
-    if begin.dtype.base_dtype is int64:
+    if begin.dtype.base_dtype is int64 and rules() != "1.15":
         given = new("Cast", x=given, DstT=int64)
+    _check_part(op)
     after = new("Reshape", tensor=given - taken - begin, shape=column)
     paddings = concat([before, after], 1)
     return new("Pad", input=grad, paddings=paddings), None, None

@@ -22,6 +22,7 @@ from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.division import div
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -308,5 +309,6 @@ def _nth_element_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """In equal shares to all elements that equal the one."""
     input, found = op.inputs[0], new("ExpandDims", input=op.outputs[0], dim=-1)
     equal = cast(new("Equal", x=found, y=input), grad.dtype)
-    number = new("Sum", input=equal, reduction_indices=-1, keep_dims=True)
-    return new("ExpandDims", input=grad, dim=-1) * (equal / number), None
+    grad = new("ExpandDims", input=grad, dim=-1)
+    number = new("ExpandDims", input=new("Sum", input=equal, reduction_indices=-1), dim=-1)
+    return div(equal, number) * grad, None

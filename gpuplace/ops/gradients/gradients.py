@@ -26,6 +26,7 @@ from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import is_exit, is_loop_switch
 from gpuplace.ops.flow.loop_gradients import LoopGradients, zeros_of
+from gpuplace.ops.gradients.dense_slices import _as_indexed_slices_list
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import find_gradient
 from gpuplace.ops.support import new
@@ -314,7 +315,7 @@ class _Walk:
                     out = self._summed(op)
                 with self._inside(op, before=False):
                     self._go_through(op, out)
-                self._update_pending(op)
+            self._update_pending(op)  # what it adds, zeros for unused exits, belongs to other operations
         if self.loops is not None:
             self.loops.finish()
 
@@ -525,9 +526,6 @@ def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
     """The sum of gradients of which some are slices: slices, by concatenation, where all are."""
     if any(isinstance(gradient, Tensor) for gradient in gradients_of_one):
         return new("AddN", inputs=list(gradients_of_one))
-    slices = [gradient for gradient in gradients_of_one if isinstance(gradient, IndexedSlices)]
-    indices = [part.indices for part in slices]
-    if len({tensor.dtype for tensor in indices}) > 1:
-        indices = [new("Cast", x=tensor, DstT="int64") for tensor in indices]
+    slices = _as_indexed_slices_list(list(gradients_of_one))
     values = joining.concat([part.values for part in slices], 0)
-    return IndexedSlices(values, joining.concat(indices, 0), slices[0].dense_shape)
+    return IndexedSlices(values, joining.concat([part.indices for part in slices], 0), slices[0].dense_shape)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.lazy import import_waiting, meet_waiting
+from gpuplace.release import rules
 
 if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation
@@ -29,11 +30,19 @@ _Function = TypeVar("_Function", bound=GradientFunction)
 _functions: dict[str, GradientFunction | None] = {}
 
 
-def gradient(*op_types: str) -> Callable[[_Function], _Function]:
+_newer: dict[str, bool] = {}
+"""Op types whose gradient is not in release 1.15 -> whether there they pass for not differentiable."""
+
+
+def gradient(
+    *op_types: str, since: str = "1.15", is_none_before: bool = False
+) -> Callable[[_Function], _Function]:
     """Registers the decorated function as the gradient of op types.
 
     Args:
         *op_types: their names.
+        since: ``"1.15"``, or ``"2.21"`` for a gradient that TensorFlow 1.15 does not have.
+        is_none_before: whether nothing flows back through the op types before; otherwise that is a LookupError.
 
     Raises:
         ValueError: one has another gradient function already.
@@ -45,6 +54,8 @@ def gradient(*op_types: str) -> Callable[[_Function], _Function]:
             if op_type in _functions and _place(_functions[op_type]) != _place(function):
                 raise ValueError(f"Registering two gradient with name '{op_type}'!")
             _functions[op_type] = function
+            if since != "1.15":
+                _newer[op_type] = is_none_before
         return function
 
     return register
@@ -83,13 +94,17 @@ def find_gradient(op: Operation) -> GradientFunction | None:
         import_waiting()
     if name not in _functions and (op.type in CALL_OPS or op.type in op.graph.functions):
         name = "PartitionedCall"
-    try:
-        return _functions[name]
-    except KeyError:
-        raise LookupError(
+    is_too_new = name in _newer and rules() == "1.15"
+    if is_too_new and _newer[name]:
+        return None
+    if is_too_new or name not in _functions:
+        text = (
             f"No gradient defined for operation '{op.name}' (op type: {op.type}): gradient registry has no entry for:"
             f" {name}"
-        ) from None
+        )
+        hint = ' in release 1.15; TensorFlow 2 has it: tf.set_release("2.21")' if is_too_new else ""
+        raise LookupError(text + hint)
+    return _functions[name]
 
 
 def gradient_op_types() -> tuple[str, ...]:

@@ -5,6 +5,8 @@ Source: tensorflow/core/kernels/adjust_*_op.cc and colorspace_op.h, release 1.15
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +21,7 @@ from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.math.unary import square
 from gpuplace.ops.shape_rules import require_rank, require_rank_at_least
 from gpuplace.ops.support import new
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -158,47 +161,82 @@ def _adjusted_shape(op: Operation) -> Sequence[Any]:
 
 @gradient("RGBToHSV")
 def _rgb_to_hsv_grad(op: Operation, grad: Tensor) -> Tensor:
-    """Of equal colours the first is the largest and the last the smallest; what would be infinite is zero.
-
-    With the difference ``d`` of the largest and the smallest, hue is a third for each colour before the largest one,
-    plus that of the two colours after it by ``6 d``; saturation is ``d / value``.
-    """
+    """Of equal colours the first is the largest and the last the smallest; what would be infinite is zero."""
     colours = [op.inputs[0][..., channel] for channel in range(3)]
-    of_hue, of_saturation, of_value = (grad[..., channel] for channel in range(3))
+    saturation, value = op.outputs[0][..., 1], op.outputs[0][..., 2]
     dtype = op.inputs[0].dtype
+    if dtype.name != "float32" and rules() == "1.15":
+        raise TypeError(
+            f"The gradient of rgb_to_hsv takes float32 alone, and the images are {dtype.name}:"
+            " tf.cast(images, tf.float32)"
+        )
     red, green, blue = colours
     is_largest = [
-        cast(one, dtype)
-        for one in (
-            (red >= blue) & (red >= green),
-            (green > red) & (green >= blue),
-            (blue > red) & (blue > green),
-        )
+        cast((red >= blue) & (red >= green), dtype),
+        cast((green > red) & (green >= blue), dtype),
+        cast((blue > red) & (blue > green), dtype),
     ]
     is_smallest = [
-        cast(one, dtype)
-        for one in (
-            (red < blue) & (red < green),
-            (green <= red) & (green < blue),
-            (blue <= red) & (blue <= green),
-        )
+        cast((red < blue) & (red < green), dtype),
+        cast((green <= red) & (green < blue), dtype),
+        cast((blue <= red) & (blue <= green), dtype),
     ]
-    value = op.outputs[0][..., 2]
-    smallest = is_smallest[0] * red + is_smallest[1] * green + is_smallest[2] * blue
-    across = 6 * (value - smallest)
-    apart = [colours[(channel + 1) % 3] - colours[(channel + 2) % 3] for channel in range(3)]
-    leading = is_largest[0] * apart[0] + is_largest[1] * apart[1] + is_largest[2] * apart[2]
-    change = div_no_nan(6 * leading, square(across))
-    parts = []
-    for channel in range(3):
-        here = is_largest[channel] - is_smallest[channel]
-        next_one = is_largest[(channel + 2) % 3] - is_largest[(channel + 1) % 3]
-        hue = div_no_nan(next_one, across) - change * here
-        fraction = div_no_nan(is_largest[channel] * smallest, square(value))
-        saturation = fraction - div_no_nan(is_smallest[channel], value)
-        saturation *= cast(colours[channel] > 0, dtype)
-        parts.append(of_hue * hue + of_saturation * saturation + of_value * is_largest[channel])
-    return stack(parts, -1)
+    of_saturation = [_saturation_slope(colours, is_largest, is_smallest, channel) for channel in range(3)]
+    of_hue = [
+        _hue_slope(colours, is_largest, is_smallest, channel, saturation, value) for channel in range(3)
+    ]
+    shares = [
+        stack([grad[..., channel] * slope for slope in slopes], -1)
+        for channel, slopes in ((2, is_largest), (1, of_saturation), (0, of_hue))
+    ]
+    return new("Add", x=new("Add", x=shares[0], y=shares[1]), y=shares[2])
+
+
+def _inverse(x: Tensor) -> Tensor:
+    return div_no_nan(x.dtype.as_numpy_dtype(1), x)
+
+
+def _is_there(colour: Tensor) -> Tensor:
+    return cast(colour > 0, colour.dtype)
+
+
+def _saturation_slope(
+    colours: list[Tensor], is_largest: list[Tensor], is_smallest: list[Tensor], channel: int
+) -> Tensor:
+    """Saturation is the difference of the largest and the smallest colour, divided by the largest."""
+    here = colours[channel]
+    first, second = ((1, 2), (0, 2), (1, 0))[channel]
+    there = _is_there(here)
+    smallest = new("Add", x=is_smallest[first] * colours[first], y=is_smallest[second] * colours[second])
+    as_largest = is_largest[channel] * smallest * _inverse(square(here))
+    largest_before = is_smallest[channel] * -1
+    largest = (is_largest[first] * colours[first]) + (is_largest[second] * colours[second])
+    return there * new("Add", x=as_largest, y=largest_before * _inverse(largest))
+
+
+def _hue_slope(
+    colours: list[Tensor],
+    is_largest: list[Tensor],
+    is_smallest: list[Tensor],
+    channel: int,
+    saturation: Tensor,
+    value: Tensor,
+) -> Tensor:
+    """Hue is a sixth of the difference of the two colours that are not the largest, divided by that of largest and
+    smallest, plus a constant; the parts are in degrees.
+    """
+    here, after, before = (colours[(channel + step) % 3] for step in range(3))
+    part = _is_there(here) * is_largest[channel] * -1 * (after - before)
+    parts = [60 * (part * _inverse(square(saturation)) * _inverse(square(value)))]
+    for other in (number for number in range(3) if number != channel):
+        top, third = colours[other], 3 - channel - other
+        part = _is_there(top) * is_largest[other] * is_smallest[channel] * (before - after)
+        apart = here - top if (channel, other) == (0, 1) else top - here
+        parts.append(60 * (part * _inverse(square(apart))))
+        part = _is_there(top) * is_largest[other] * is_smallest[third]
+        part = part * -1 if (other + 1) % 3 == third else part
+        parts.append(60 * (part * _inverse(top - colours[third])))
+    return functools.reduce(operator.add, parts) / 360
 
 
 not_differentiable("HSVToRGB")

@@ -346,7 +346,7 @@ def _gradient_of_nearest(op: Operation, grad: Tensor) -> Sequence[Any]:
     return [new("ResizeNearestNeighborGrad", grads=grad, size=size, **settings), None]
 
 
-@gradient("ResizeBilinearGrad")
+@gradient("ResizeBilinearGrad", since="2.21")
 def _gradient_of_bilinear_grad(op: Operation, grad: Tensor) -> Sequence[Any]:
     size = shape_tensor(op.inputs[0])[1:3]
     settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}

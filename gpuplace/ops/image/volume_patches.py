@@ -14,6 +14,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.nn.patches import patches_gradient
 from gpuplace.ops.nn.windows import output_size
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
@@ -92,28 +93,18 @@ def _extract(xp: Any, input: Any, *, ksizes: Any, strides: Any, padding: bytes) 
 
 @gradient("ExtractVolumePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    """Every element gets what comes for the places it was copied to, which a volume of numbers tells."""
-    sizes = shape_tensor(op.inputs[0])
-    batch, *space, channels = (
-        new("StridedSlice", input=sizes, begin=[at], end=[at + 1], strides=[1], shrink_axis_mask=1)
-        for at in range(5)
-    )
-    elements = space[0] * space[1] * space[2]
-    numbers = new(
-        "Reshape",
-        tensor=new("Range", start=1, limit=elements + 1, delta=1),
-        shape=new("Pack", values=[1, *space, 1]),
-    )
+    volumes, made = op.inputs[0], op.outputs[0]
+    if volumes.shape.ndims is None:
+        raise TypeError(
+            "The gradient of extract_volume_patches needs the sizes of the volumes, which are unknown."
+            " Say what is known of them: volumes.set_shape([None, 4, 8, 8, 1])"
+        )
+    given = shape_tensor(volumes)
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "padding")}
-    places = new("Reshape", tensor=new("ExtractVolumePatches", input=numbers, **attrs), shape=[-1])
-    parts = new(
-        "Reshape", tensor=grad, shape=new("Pack", values=[batch, new("Size", input=places), channels])
+    return patches_gradient(
+        op,
+        grad,
+        [given[0], *volumes.shape.as_list()[1:4], given[4]],
+        lambda: made.shape.as_list()[1:4],
+        lambda numbers: new("ExtractVolumePatches", input=numbers, **attrs),
     )
-    summed = new(
-        "UnsortedSegmentSum",
-        data=new("Transpose", x=parts, perm=[1, 0, 2]),
-        segment_ids=places,
-        num_segments=elements + 1,
-    )
-    inside = new("StridedSlice", input=summed, begin=[1], end=[0], strides=[1], end_mask=1)  # 0 is the border
-    return new("Reshape", tensor=new("Transpose", x=inside, perm=[1, 0, 2]), shape=sizes)

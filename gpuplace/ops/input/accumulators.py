@@ -23,7 +23,7 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import not_differentiable
-from gpuplace.ops.input.queue_kernels import own_resource, resource_of
+from gpuplace.ops.input.queue_kernels import ReferenceHandle, own_resource, resource_of
 from gpuplace.ops.input.queues import _shapes, _types
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import scalar_shape
@@ -432,15 +432,6 @@ _BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"
 """Their types in the messages about resources."""
 
 
-class _Reference(ResourceHandle):
-    """A handle as a reference to two texts, container and name, as ops older than resources have it."""
-
-    @property
-    def value(self) -> Any:
-        """The two texts."""
-        return np.asarray([self.container.encode(), self.name.encode()], object)
-
-
 @binder("ConditionalAccumulator", "ResourceConditionalAccumulator")
 def _make_dense(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
@@ -467,7 +458,7 @@ def _maker(
 ) -> Callable[[], ResourceHandle]:
     """What makes a resource of a class at the first call, and gives its handle."""
     is_barrier = kind is accumulators.Barrier
-    cls = ResourceHandle if op.outputs[0].dtype is resource else _Reference
+    cls = ResourceHandle if op.outputs[0].dtype is resource else ReferenceHandle
 
     def make(name: str) -> Any:
         if is_barrier:

@@ -74,18 +74,32 @@ def resource_of(handle: Any, wanted: type | tuple[type, ...], type_name: str) ->
     return found
 
 
-@binder(*sorted(QUEUE_MAKERS))
+class ReferenceHandle(ResourceHandle):
+    """A handle as a reference to two texts, container and name, as ops older than resources have it."""
+
+    @property
+    def value(self) -> Any:
+        """The two texts."""
+        return np.asarray([self.container.encode(), self.name.encode()], object)
+
+
+_OLD_MAKERS = tuple(sorted(name.removesuffix("V2") for name in QUEUE_MAKERS))
+"""Makers of queues of graphs older than 1.0, which give out a reference."""
+
+
+@binder(*sorted(QUEUE_MAKERS), *_OLD_MAKERS)
 def _queue(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], ResourceHandle]:
     kind = op.type.removesuffix("V2")
     dtypes, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
-    if op.type == "PriorityQueueV2":
+    if kind == "PriorityQueue":
         dtypes, shapes = (int64, *dtypes), (SCALAR_SHAPE, *shapes) if shapes or not dtypes else ()
     least = attrs.get("min_after_dequeue", 0)
+    handle_class = ResourceHandle if op.type in QUEUE_MAKERS else ReferenceHandle
 
     def make(name: str) -> queues.Queue:
-        if op.type == "RandomShuffleQueueV2":
+        if kind == "RandomShuffleQueue":
             draw = _words(Philox.seeded(attrs["seed"], attrs["seed2"]))
             return queues.RandomShuffleQueue(name, dtypes, shapes, capacity, least, draw)
         cls: Any = getattr(queues, kind)
@@ -97,7 +111,7 @@ def _queue(
             raise InvalidArgumentError.of(f"min_after_dequeue {least} must be < capacity {capacity}")
         queue, container, name = own_resource(ctx, attrs, make)
         queue.check_same(kind, dtypes, shapes, capacity)
-        return ResourceHandle(ctx.device, container, name, queues.TYPE_NAME, queue)
+        return handle_class(ctx.device, container, name, queues.TYPE_NAME, queue)
 
     return get
 
@@ -121,13 +135,13 @@ def _queue_of(handle: Any) -> queues.Queue:
     return found
 
 
-@compute("QueueEnqueueV2", waits=True)
+@compute("QueueEnqueueV2", "QueueEnqueue", waits=True)
 def _enqueue(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).enqueue(tuple(map(_kept, components)), ctx.session.cancellation)
     return ()
 
 
-@compute("QueueEnqueueManyV2", waits=True)
+@compute("QueueEnqueueManyV2", "QueueEnqueueMany", waits=True)
 def _enqueue_many(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).enqueue_many(tuple(map(_kept, components)), ctx.session.cancellation)
     return ()
@@ -138,18 +152,18 @@ def _kept(value: Any) -> Any:
     return value.copy() if value.base is not None or value.flags.writeable else value
 
 
-@compute("QueueDequeueV2", waits=True)
+@compute("QueueDequeueV2", "QueueDequeue", waits=True)
 def _dequeue(xp: Any, handle: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
     queue = _queue_of(handle)
     _check_types(queue, component_types)
     return list(queue.dequeue(ctx.session.cancellation))
 
 
-@compute("QueueDequeueManyV2", "QueueDequeueUpToV2", waits=True)
+@compute("QueueDequeueManyV2", "QueueDequeueUpToV2", "QueueDequeueMany", "QueueDequeueUpTo", waits=True)
 def _dequeue_many(xp: Any, handle: Any, n: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
     queue = _queue_of(handle)
     _check_types(queue, component_types)
-    may_be_fewer = ctx.op.type == "QueueDequeueUpToV2"
+    may_be_fewer = ctx.op.type in ("QueueDequeueUpToV2", "QueueDequeueUpTo")
     return list(queue.dequeue_many(int(n), may_be_fewer, ctx.session.cancellation))
 
 
@@ -161,18 +175,18 @@ def _check_types(queue: queues.Queue, dtypes: Any) -> None:
         )
 
 
-@compute("QueueCloseV2", waits=True)
+@compute("QueueCloseV2", "QueueClose", waits=True)
 def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool, ctx: KernelContext) -> tuple[()]:
     _queue_of(handle).close(cancel_pending_enqueues, ctx.session.cancellation)
     return ()
 
 
-@compute("QueueSizeV2")
+@compute("QueueSizeV2", "QueueSize")
 def _size(xp: Any, handle: Any) -> Any:
     return np.asarray(_queue_of(handle).size, np.int32)
 
 
-@compute("QueueIsClosedV2")
+@compute("QueueIsClosedV2", "QueueIsClosed")
 def _is_closed(xp: Any, handle: Any) -> Any:
     return np.asarray(_queue_of(handle).is_closed)
 
@@ -322,5 +336,7 @@ def _sparse_shape(op: Operation) -> Any:
 not_differentiable(
     "AddSparseToTensorsMap", "AddManySparseToTensorsMap", "TakeManySparseFromTensorsMap",
     *sorted(QUEUE_MAKERS), "QueueEnqueueV2", "QueueEnqueueManyV2", "QueueDequeueV2", "QueueDequeueManyV2",
-    "QueueDequeueUpToV2", "QueueCloseV2", "QueueSizeV2", "QueueIsClosedV2",
+    "QueueDequeueUpToV2", "QueueCloseV2", "QueueSizeV2", "QueueIsClosedV2", *_OLD_MAKERS, "QueueEnqueue",
+    "QueueEnqueueMany", "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueClose", "QueueSize",
+    "QueueIsClosed",
 )  # fmt: skip

@@ -27,7 +27,7 @@ from gpuplace.typing import TensorLike, TensorsLike
 __all__ = ["global_norm", "clip_by_global_norm", "clip_by_average_norm"]
 
 
-@gradient("ClipByValue")
+@gradient("ClipByValue", since="2.21")
 def _clip_by_value_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     """To the bound where it is one, else to what was clipped."""
     x, low, high = op.inputs

@@ -14,7 +14,6 @@ from typing import Any
 
 from gpuplace.dtypes import DType, float32, float64
 from gpuplace.errors import InternalError, InvalidArgumentError
-from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -22,11 +21,10 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import (
     binary_ufunc,
-    broadcast_gradients,
+    broadcast_of,
     broadcast_shape,
     conjugate,
     new,
-    shape_tensor,
     sum_to,
 )
 from gpuplace.typing import TensorLike
@@ -162,24 +160,19 @@ shape_function("DivNoNan")(broadcast_shape)
 
 @gradient("Div", "RealDiv")
 def _div_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    divide = "RealDiv" if op.type == "RealDiv" else "Div"
-
-    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    of_x = sum_to(new(divide, x=grad, y=y), axes_x, shape_x)
-    of_y = grad * new(divide, x=new(divide, x=-x, y=y), y=y)
-    return of_x, sum_to(of_y, axes_y, shape_y)
+    return _quotient_gradients(op, grad, realdiv if op.type == "RealDiv" else truediv)
 
 
 @gradient("DivNoNan")
 def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
+    return _quotient_gradients(op, grad, div_no_nan)
+
+
+def _quotient_gradients(op: Operation, grad: Tensor, quotient: Callable[..., Tensor]) -> Gradients:
+    back_x, back_y = broadcast_of(*op.inputs)
     x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    of_x = sum_to(div_no_nan(grad, y), axes_x, shape_x)
-    of_y = grad * div_no_nan(div_no_nan(-x, y), y)
-    return of_x, sum_to(of_y, axes_y, shape_y)
+    of_x = sum_to(quotient(grad, y), *back_x)
+    return of_x, sum_to(grad * quotient(quotient(-x, y), y), *back_y)
 
 
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -290,7 +283,10 @@ not_differentiable("FloorDiv", "TruncateDiv")
 @gradient("FloorMod")
 def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = op.inputs
-    return broadcast_gradients(op, lambda: (grad, grad * -new("FloorDiv", x=x, y=y)))
+    back_x, back_y = broadcast_of(x, y)
+    quotient = new("FloorDiv", x=x, y=y)
+    of_x = sum_to(grad, *back_x)
+    return of_x, sum_to(grad * -quotient, *back_y)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:

@@ -85,7 +85,7 @@ def _sizes(terms: Sequence[str], inputs: Sequence[Any]) -> dict[str, int]:
     return sizes
 
 
-@gradient("Einsum")
+@gradient("Einsum", since="2.21")
 def _einsum_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     terms, result = _terms(op.attrs["equation"])
     return [_of_operand(op, terms, result, number, grad) for number in range(len(terms))]

@@ -22,6 +22,7 @@ from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.ops.array.constant import ones_like, zeros_like
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.division import (
     Gradients,
     div,
@@ -40,6 +41,7 @@ from gpuplace.ops.support import (
     after,
     binary_ufunc,
     broadcast_gradients,
+    broadcast_of,
     broadcast_shape,
     conjugate,
     like,
@@ -49,6 +51,7 @@ from gpuplace.ops.support import (
     shape_tensor,
     sum_to,
 )
+from gpuplace.release import rules
 from gpuplace.shapes import TensorShape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, TensorLike, TensorsLike
 
@@ -176,12 +179,13 @@ binary_ufunc("multiply", "Mul")
 def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
     if _all_shaped_alike(op, grad) and grad.dtype.name in ("float32", "int32"):
         return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
-    return reduced_gradients(
-        op,
-        grad,
-        lambda: new("Mul", x=grad, y=conjugate(op.inputs[1])),
-        lambda: new("Mul", x=conjugate(op.inputs[0]), y=grad),
-    )
+    parts: list[Tensor] = []
+
+    def of_x() -> Tensor:
+        parts.extend(conjugate(one) for one in op.inputs)
+        return new("Mul", x=grad, y=parts[1])
+
+    return reduced_gradients(op, grad, of_x, lambda: new("Mul", x=parts[0], y=grad))
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -216,7 +220,16 @@ shape_function("MulNoNan")(broadcast_shape)
 @gradient("MulNoNan")
 def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = op.inputs
-    return broadcast_gradients(op, lambda: (new("MulNoNan", x=grad, y=y), new("MulNoNan", x=x, y=grad)), grad)
+
+    def of_x() -> Tensor:
+        return new("MulNoNan", x=grad, y=y)
+
+    def of_y() -> Tensor:
+        return new("MulNoNan", x=x, y=grad)
+
+    if _all_shaped_alike(op, grad):
+        return of_x(), of_y()
+    return broadcast_gradients(op, of_x, of_y)
 
 
 # Powers, extremes, the rest
@@ -393,12 +406,12 @@ binary_ufunc("arctan2", "Atan2")
 @gradient("Atan2")
 def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
     y, x = op.inputs
-
-    def make() -> tuple[Tensor, Tensor]:
+    if rules() != "1.15":
+        scaled = grad / (new("Square", x=x) + new("Square", x=y))
+        return broadcast_gradients(op, lambda: x * scaled, lambda: -y * scaled)
+    with after(grad):  # release 1.15 forgets that y and x broadcast
         scaled = grad / (new("Square", x=x) + new("Square", x=y))
         return x * scaled, -y * scaled
-
-    return broadcast_gradients(op, make)
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -451,27 +464,30 @@ shape_function("Xlogy", "Xdivy")(broadcast_shape)
 
 
 def _where_nonzero(x: Tensor) -> Tensor:
-    return new("Cast", x=new("NotEqual", x=x, y=like(0, x)), DstT=x.dtype.base_dtype)
+    zero = cast(0.0, x.dtype)
+    return cast(new("NotEqual", x=x, y=zero), x.dtype)
 
 
 @gradient("Xlogy")
 def _xlogy_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = op.inputs
-    return broadcast_gradients(
-        op, lambda: (new("Xlogy", x=_where_nonzero(x), y=y) * grad, new("Xdivy", x=x, y=y) * grad)
-    )
+    back_x, back_y = broadcast_of(x, y)
+    with after(grad):
+        slope_x = new("Xlogy", x=_where_nonzero(x), y=y)
+        slope_y = new("Xdivy", x=x, y=y)
+        of_x = sum_to(slope_x * grad, *back_x)
+        return of_x, sum_to(slope_y * grad, *back_y)
 
 
 @gradient("Xdivy")
 def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = op.inputs
-    return broadcast_gradients(
-        op,
-        lambda: (
-            new("Xdivy", x=_where_nonzero(x), y=y) * grad,
-            new("Xdivy", x=-x, y=new("Square", x=y)) * grad,
-        ),
-    )
+    back_x, back_y = broadcast_of(x, y)
+    with after(grad):
+        slope_x = new("Xdivy", x=_where_nonzero(x), y=y)
+        slope_y = new("Xdivy", x=-x, y=y**2)
+        of_x = sum_to(slope_x * grad, *back_x)
+        return of_x, sum_to(slope_y * grad, *back_y)
 
 
 # Several tensors
@@ -665,7 +681,7 @@ shape_function("Complex")(broadcast_shape)
 def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
     real = op.inputs[0].dtype.base_dtype
     return broadcast_gradients(
-        op, lambda: (new("Real", input=grad, Tout=real), new("Imag", input=grad, Tout=real))
+        op, lambda: new("Real", input=grad, Tout=real), lambda: new("Imag", input=grad, Tout=real)
     )
 
 

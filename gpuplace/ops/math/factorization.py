@@ -16,14 +16,16 @@ from gpuplace.graph.convert import graph_for, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.constant import eye, zeros_like
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.linalg import adjoint, matrix_triangular_solve
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from gpuplace.ops.math.unary import real, reciprocal, square
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
+from gpuplace.release import rules
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -249,12 +251,22 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
     a = op.inputs[0]
     diagonal = matrix_diag(grad_s)
     if not op.attrs["compute_uv"]:
-        vectors = apply_op("Svd", input=a, compute_uv=True, full_matrices=False).outputs
-        return matmul(vectors[1], matmul(diagonal, vectors[2], adjoint_b=True))
+        _, left, right = svd(a)
+        return matmul(left, matmul(diagonal, right, adjoint_b=True))
+    if a.shape.ndims is None:
+        raise TypeError(
+            "The gradient of svd needs the sizes of the matrices, but their rank is unknown."
+            " Say what is known of them: tensor.set_shape([3, 2])"
+        )
     rows, columns = (size.value for size in a.shape[-2:])
     if rows is None or columns is None:
         raise NotImplementedError(
             "SVD gradient has not been implemented for input with unknown inner matrix shape."
+        )
+    if a.dtype.is_complex and rules() == "1.15":
+        raise NotImplementedError(
+            "SVD gradient is not implemented for complex types and compute_uv=True. TensorFlow 2 has it:"
+            ' tf.set_release("2.21")'
         )
     s, u, v = op.outputs
     s = s if not a.dtype.is_complex else cast(real(s), a.dtype)
@@ -268,27 +280,28 @@ def _svd_grad(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> 
             raise NotImplementedError(
                 "svd gradient is not implemented for abs(m - n) > 1 when full_matrices is True"
             )
-        squares = square(s)
-        gaps = expand_dims(squares, -2) - expand_dims(squares, -1)
+        values, squares = matrix_diag(s), square(s)
+        sizes = shape_of(s)
+        one = eye(sizes[-1], batch_shape=sizes[:-1], dtype=s.dtype)  # against 1 / 0, which is not used
+        gaps = expand_dims(squares, -2) - expand_dims(squares, -1) + one
         scale = matrix_set_diag(reciprocal(gaps), zeros_like(s))
-        values, inner = matrix_diag(s), (..., slice(None), slice(rows))
+        inverse = matrix_diag(reciprocal(s))
+        inner = (..., slice(None), slice(rows))
         v1, grad_v1 = v[inner], grad_v[inner]
-        turned_u = scale * matmul(u, grad_u, adjoint_a=True)
-        turned_v = scale * matmul(v1, grad_v1, adjoint_a=True)
-        middle = (
-            diagonal
-            + matmul(turned_u + turned(turned_u), values)
-            + matmul(values, turned_v + turned(turned_v))
-        )
+        along_u, along_v = matmul(u, grad_u, adjoint_a=True), matmul(v1, grad_v1, adjoint_a=True)
+        turned_u, turned_v = scale * along_u, scale * along_v
+        middle = diagonal + matmul(turned_u + adjoint(turned_u), values)
+        middle = middle + matmul(values, turned_v + adjoint(turned_v))
         if a.dtype.is_complex:  # the phases of u and v are bound to each other
-            phases = matrix_diag(matrix_diag_part(matmul(v1, grad_v1, adjoint_a=True)))
-            middle = middle + 0.5 * matmul(matrix_diag(reciprocal(s)), turned(phases) - phases)
+            phases = matrix_diag(matrix_diag_part(along_v))
+            middle = middle + 0.5 * matmul(inverse, turned(phases) - phases)
         result = matmul(u, matmul(middle, v1, adjoint_b=True))
         if rows != columns:
             back = turned(grad_v1)
             rest = back - matmul(matmul(back, v1), v1, adjoint_b=True)
             if full:
                 outer = (..., slice(None), slice(rows, columns))
-                rest -= matmul(matmul(v1, grad_v[outer], adjoint_a=True), v[outer], adjoint_b=True)
-            result = result + matmul(matmul(u, matrix_diag(reciprocal(s))), rest)
+                v2, grad_v2 = v[outer], grad_v[outer]
+                rest -= matmul(matmul(v1, grad_v2, adjoint_a=True), v2, adjoint_b=True)
+            result = result + matmul(matmul(u, inverse), rest)
         return turned(result) if transposed else result

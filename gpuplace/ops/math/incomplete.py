@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.ops.array.constant import zeros_like
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.special import digamma_values, lgamma_values
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.support import after, broadcast_shape, like, new, same_shape, shape_tensor, sum_to
+from gpuplace.ops.support import after, broadcast_of, broadcast_shape, new, same_shape, sum_to
 from gpuplace.shapes import SCALAR_SHAPE
 from gpuplace.typing import TensorLike
 
@@ -257,36 +257,30 @@ def _betainc_shape(op: Operation) -> Any:
 _register("Betainc", betainc_values, _betainc_shape)
 
 
-def _of_second(op: Operation, make: Callable[[], Tensor]) -> tuple[None, Tensor]:
-    """The gradient for the second input alone."""
-    sizes = [shape_tensor(tensor) for tensor in op.inputs]
-    axes = apply_op("BroadcastGradientArgs", s0=sizes[0], s1=sizes[1]).outputs[1]
-    return None, sum_to(make(), axes, sizes[1])
-
-
 @gradient("Zeta")
 def _zeta_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     x, q = op.inputs
+    _, back = broadcast_of(x, q)
     with after(grad):
-        return _of_second(op, lambda: grad * (-x * zeta(x + 1, q)))
+        return None, sum_to(-x * zeta(x + 1, q) * grad, *back)
 
 
 @gradient("Polygamma")
 def _polygamma_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     n, x = op.inputs
+    _, back = broadcast_of(n, x)
     with after(grad):
-        return _of_second(op, lambda: grad * polygamma(n + 1, x))
+        return None, sum_to(polygamma(n + 1, x) * grad, *back)
 
 
 @gradient("Igamma")
 def _igamma_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     a, x = op.inputs
-    sizes = [shape_tensor(tensor) for tensor in op.inputs]
-    axes = apply_op("BroadcastGradientArgs", s0=sizes[0], s1=sizes[1]).outputs
+    back_a, back_x = broadcast_of(a, x)
     with after(grad):
         of_a = new("IgammaGradA", a=a, x=x)
         of_x = new("Exp", x=-x + (a - 1) * new("Log", x=x) - new("Lgamma", x=a))
-        return sum_to(of_a * grad, axes[0], sizes[0]), sum_to(of_x * grad, axes[1], sizes[1])
+        return sum_to(of_a * grad, *back_a), sum_to(of_x * grad, *back_x)
 
 
 @gradient("Igammac")
@@ -298,11 +292,10 @@ def _igammac_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 @gradient("Betainc")
 def _betainc_grad(op: Operation, grad: Tensor) -> tuple[None, None, Tensor]:
     a, b, x = op.inputs
-    sizes = [shape_tensor(tensor) for tensor in (a, x)]
-    axes = apply_op("BroadcastGradientArgs", s0=sizes[0], s1=sizes[1]).outputs[1]
+    _, back = broadcast_of(a, x)
     whole = new("Lgamma", x=a) + new("Lgamma", x=b) - new("Lgamma", x=a + b)
-    of_x = new("Exp", x=(b - 1) * new("Log1p", x=-x) + (a - 1) * new("Log", x=x) - whole)
-    return None, None, sum_to(of_x * grad, axes, sizes[1])
+    of_x = new("Exp", x=(b - 1) * new("Log", x=1 - x) + (a - 1) * new("Log", x=x) - whole)
+    return None, None, sum_to(of_x * grad, *back)
 
 
 @gradient("BesselI0e")
@@ -316,10 +309,13 @@ def _bessel_i0e_grad(op: Operation, grad: Tensor) -> Tensor:
 def _bessel_i1e_grad(op: Operation, grad: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     with after(grad):
-        is_zero = new("Equal", x=x, y=like(0, x))
-        safe = where(is_zero, new("OnesLike", x=x), x)
+        # At 0, where the formula divides by 0, the slope is a half.
+        tiny = np.finfo(x.dtype.as_numpy_dtype).eps
+        zeros = zeros_like(x)
+        is_safe = new("Abs", x=x) > tiny
+        safe = where(is_safe, x, tiny + zeros)
         slope = new("BesselI0e", x=safe) - y * (new("Sign", x=safe) + new("Reciprocal", x=safe))
-        return grad * where(is_zero, 0.5 * new("OnesLike", x=x), slope)
+        return grad * where(is_safe, slope, 0.5 + zeros)
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:

@@ -15,7 +15,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import eye
-from gpuplace.ops.array.reshaping import matrix_transpose
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import matrix_transpose, reshape
 from gpuplace.ops.dispatch import dispatched
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul, matrix_band_part, matrix_diag_part, matrix_set_diag
@@ -122,9 +123,8 @@ def _matrix_determinant_shape(op: Operation) -> Any:
 @gradient("MatrixDeterminant")
 def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
     inverse = matrix_inverse(op.inputs[0], adjoint=True)
-    ones = [1, 1]
-    shape = new("ConcatV2", values=[shape_tensor(op.outputs[0]), ones], axis=0)
-    return new("Reshape", tensor=grad * op.outputs[0], shape=shape) * inverse
+    share = grad * op.outputs[0]
+    return reshape(share, concat([shape_tensor(op.outputs[0]), [1, 1]], 0)) * inverse
 
 
 @dispatched
@@ -160,11 +160,8 @@ def _cholesky(xp: Any, input: Any) -> Any:
 def _cholesky_grad(op: Operation, grad: Tensor) -> Tensor:
     """Murray, Differentiation of the Cholesky decomposition."""
     factor = op.outputs[0]
-    size = new(
-        "StridedSlice", input=shape_tensor(factor), begin=[-1], end=[0], strides=[1], shrink_axis_mask=1
-    )
-    batch = new("StridedSlice", input=shape_tensor(factor), begin=[0], end=[-2], strides=[1], begin_mask=1)
-    identity = eye(size, batch_shape=batch, dtype=factor.dtype)
+    size = shape_tensor(factor)[-1]
+    identity = eye(size, batch_shape=shape_tensor(factor)[:-2], dtype=factor.dtype)
     inverse = matrix_triangular_solve(factor, identity)
     middle = matmul(factor, grad, adjoint_a=True)
     middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))
@@ -357,8 +354,7 @@ def _log_matrix_determinant_shape(op: Operation) -> Any:
 @gradient("LogMatrixDeterminant")
 def _log_matrix_determinant_grad(op: Operation, _: Tensor, grad: Tensor) -> Tensor:
     inverse = matrix_inverse(op.inputs[0], adjoint=True)
-    shape = new("ConcatV2", values=[shape_tensor(op.outputs[1]), [1, 1]], axis=0)
-    return new("Reshape", tensor=grad, shape=shape) * inverse
+    return reshape(grad, concat([shape_tensor(op.outputs[1]), [1, 1]], 0)) * inverse
 
 
 @dispatched

@@ -12,16 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.arguments import int_of
 from gpuplace.numerics.pieces import is_large_product, multiply, over
+from gpuplace.ops.array.constant import zeros, zeros_like
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.dispatch import dispatched
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import broadcast, conjugate, new, same_shape, shape_tensor, sum_to
@@ -195,10 +201,12 @@ def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     a, b = op.inputs
     swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
 
+    sparse = {a: op.attrs["a_is_sparse"], b: op.attrs["b_is_sparse"], grad: grad.op.type == "ReluGrad"}
+
     def product(x: Tensor, y: Tensor, swap_x: bool, swap_y: bool, like: Tensor) -> Tensor:
-        wide = [new("Cast", x=t, DstT="float32") if t.dtype.name != "float32" else t for t in (x, y)]
-        result = new("MatMul", a=wide[0], b=wide[1], transpose_a=swap_x, transpose_b=swap_y)
-        return result if like.dtype.name == "float32" else new("Cast", x=result, DstT=like.dtype.base_dtype)
+        right = transpose(y) if swap_y else y
+        result = matmul(x, right, transpose_a=swap_x, a_is_sparse=sparse[x], b_is_sparse=sparse[y])
+        return cast(result, like.dtype)
 
     left = product(b, grad, swap_b, True, a) if swap_a else product(grad, b, False, not swap_b, a)
     right = product(grad, a, True, swap_a, b) if swap_b else product(a, grad, not swap_a, False, b)
@@ -408,7 +416,7 @@ def _matrix_diag_shape(op: Operation) -> Any:
 
 @gradient("MatrixDiag")
 def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
-    return new("MatrixDiagPart", input=grad)
+    return matrix_diag_part(grad)
 
 
 @dispatched
@@ -469,7 +477,7 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
     sizes = matrix.shape.sizes
     if sizes is not None and sizes[-1] is not None and sizes[-1] == sizes[-2]:
         return matrix_diag(grad)
-    return matrix_set_diag(new("ZerosLike", x=matrix), grad)
+    return matrix_set_diag(zeros_like(matrix), grad)
 
 
 def matrix_set_diag(
@@ -527,8 +535,20 @@ def _matrix_set_diag_shape(op: Operation) -> Any:
 
 @gradient("MatrixSetDiag")
 def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
-    zeros = new("ZerosLike", x=op.inputs[1])
-    return matrix_set_diag(grad, zeros), matrix_diag_part(grad)
+    matrices = op.inputs[0].shape.merge_with(grad.shape)
+    batch = matrices[:-2].merge_with(op.inputs[1].shape[:-1])
+    sizes: Any
+    if batch.is_fully_defined() and matrices[-2:].is_fully_defined():
+        sizes = [*batch.as_list(), min(matrices[-2:].as_list())]
+    else:
+        with grad.graph.colocate_with(grad.op):
+            given, rank = shape_tensor(grad), rank_of(grad)
+            outer = new("Slice", input=given, begin=[0], size=[rank - 2])
+            inner = new("Slice", input=given, begin=[rank - 2], size=[2])
+            least = new("Min", input=inner, reduction_indices=make_constant([0], int32))
+            sizes = concat([outer, [least]], 0)
+    rest = matrix_set_diag(grad, zeros(sizes, grad.dtype))
+    return rest, matrix_diag_part(grad)
 
 
 def matrix_band_part(

@@ -26,8 +26,10 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import eye, zeros_like
 from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose, reshape
 from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.gradients.registry import gradient
@@ -35,9 +37,10 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.factorization import svd
 from gpuplace.ops.math.linalg import cholesky, cholesky_solve, matrix_solve
 from gpuplace.ops.math.matrix import matmul
-from gpuplace.ops.math.reduction import reduce_max, reduce_sum
+from gpuplace.ops.math.reduction import reduce_max, reduce_prod, reduce_sum
 from gpuplace.ops.shape_rules import merge_sizes, require_rank_at_least
 from gpuplace.ops.support import like, new
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -179,28 +182,39 @@ def _root_by_iteration(xp: Any, matrix: Any) -> Any:
 @gradient("MatrixSquareRoot")
 def _matrix_square_root_grad(op: Operation, grad: Tensor) -> Tensor:
     """The solution ``x`` of ``root^T x + x root^T = grad``, as one system of ``n * n`` equations."""
-    root = matrix_transpose(op.outputs[0])  # TensorFlow conjugates nothing
-    size = shape_of(root)[-1]
-    one = eye(size, dtype=root.dtype)
-    both = _with_last(root, [size * size, size * size])
-    left = _kronecker(one, root, both)
-    right = _kronecker(matrix_transpose(root), one, both)
-    columns = reshape(matrix_transpose(grad), _with_last(grad, [size * size, 1]))
-    found = matrix_solve(left + right, columns)
-    return matrix_transpose(reshape(found, shape_of(grad)))
+    root = op.outputs[0]  # TensorFlow conjugates nothing
+    sizes = shape_of(root)
+    size = sizes[-1]
+    count = reduce_prod(sizes[0:-2])
+    one = reshape(eye(size, dtype=root.dtype), [-1])
+    one = reshape(new("Tile", input=one, multiples=[count]), sizes)
+    left = _kronecker(one, matrix_transpose(root))
+    both = new("Add", x=left, y=_kronecker(root, one))
+    outer = _outer(sizes)
+    column = concat([outer, [size * size], [1]], 0)
+    columns = reshape(matrix_transpose(grad), column)
+    return matrix_transpose(reshape(matrix_solve(both, columns), sizes))
 
 
-def _with_last(x: Tensor, sizes: list[Any]) -> Tensor:
-    """The shape of ``x`` with other sizes of its matrices."""
-    last = new("Pack", values=sizes)
-    return new("ConcatV2", values=[shape_of(x)[:-2], last], axis=0)
+def _kronecker(a: Tensor, b: Tensor) -> Tensor:
+    """The Kronecker product of matrices in batches of one shape."""
+    sizes = shape_of(a), shape_of(b)
+    rows, columns = (shape[-1] for shape in sizes)
+    outer = _outer(sizes[0])
+    shapes = (
+        concat([outer, [rows], [1], [rows], [1]], 0),
+        concat([outer, [1], [columns], [1], [columns]], 0),
+    )
+    parts = [reshape(one, shape) for one, shape in zip((a, b), shapes, strict=True)]
+    whole = rows * columns
+    sizes_of_product = concat([outer, [whole], [whole]], 0)
+    return reshape(parts[0] * parts[1], sizes_of_product)
 
 
-def _kronecker(a: Tensor, b: Tensor, shape: Tensor) -> Tensor:
-    """The Kronecker product of matrices, of which one may lack the batch, in a given shape."""
-    rows = expand_dims(expand_dims(a, -1), -3)
-    columns = expand_dims(expand_dims(b, -2), -4)
-    return reshape(rows * columns, shape)
+def _outer(sizes: Tensor) -> Tensor:
+    """The sizes of the batch alone."""
+    rank = new("Sub", x=size_of(sizes), y=2)
+    return new("Slice", input=sizes, begin=[0], size=[rank])
 
 
 def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
@@ -378,7 +392,12 @@ def _by_shape(matrix: Tensor, make: Callable[[bool], Any]) -> Any:
 def _gram_root(matrix: Tensor, weight: Tensor, tall: bool) -> Tensor:
     """The Cholesky root of ``matrix^H matrix`` or ``matrix matrix^H``, with a weight on the diagonal."""
     gram = matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
-    return cholesky(gram + weight * eye(shape_of(gram)[-1], dtype=gram.dtype))
+    sizes = shape_of(matrix)
+    outer, size = sizes[:-2], sizes[-1 if tall else -2]
+    one = eye(size, batch_shape=outer, dtype=matrix.dtype)
+    inner = matrix.shape[-1 if tall else -2]
+    one.set_shape(matrix.shape[:-2].concatenate([inner, inner]))
+    return cholesky(gram + weight * one)
 
 
 def _solution(matrix: Tensor, rhs: Any, weight: Tensor, tall: bool) -> Tensor:
@@ -420,6 +439,11 @@ def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
     if not op.attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
     matrix, rhs, weight = op.inputs
+    if not matrix.shape[-2:].is_fully_defined() and rules() == "1.15":
+        raise ValueError(
+            "The gradient of matrix_solve_ls needs the sizes of the matrices, which are unknown."
+            " Say what is known of them: matrix.set_shape([3, 2])"
+        )
     weight = cast(weight, matrix.dtype)
 
     def of_tall() -> list[Tensor]:
@@ -427,15 +451,16 @@ def _matrix_solve_ls_grad(op: Operation, grad: Tensor) -> list[Any]:
         inner = cholesky_solve(_gram_root(matrix, weight, True), grad)
         both = matmul(solution, inner, adjoint_b=True)
         both = both + matrix_transpose(both)  # TensorFlow conjugates nothing here
-        return [matmul(rhs, inner, adjoint_b=True) - matmul(matrix, both), matmul(matrix, inner)]
+        of_matrix = -matmul(matrix, both) + matmul(rhs, inner, adjoint_b=True)
+        return [of_matrix, matmul(matrix, inner)]
 
     def of_wide() -> list[Tensor]:
         root = _gram_root(matrix, weight, False)
         of_rhs = cholesky_solve(root, matmul(matrix, grad))
         inner = cholesky_solve(root, rhs)
-        solution = matmul(matrix, inner, adjoint_a=True)
+        through = -matmul(of_rhs, matmul(inner, matrix, adjoint_a=True))
         rest = grad - matmul(matrix, of_rhs, adjoint_a=True)
-        return [matmul(inner, rest, adjoint_b=True) - matmul(of_rhs, solution, adjoint_b=True), of_rhs]
+        return [through + matmul(inner, rest, adjoint_b=True), of_rhs]
 
     return [*_by_shape(matrix, lambda tall: of_tall() if tall else of_wide()), None]
 

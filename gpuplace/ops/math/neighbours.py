@@ -11,8 +11,9 @@ from typing import Any
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import ones, zeros
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.support import broadcast_gradients, new
+from gpuplace.ops.support import after, broadcast_of, new, sum_to
 from gpuplace.typing import TensorLike
 
 
@@ -46,7 +47,11 @@ def _next_after(xp: Any, x1: Any, x2: Any) -> Any:
 @gradient("NextAfter")
 def _next_after_grad(op: Operation, grad: Tensor) -> Any:
     """All of it to the first."""
-    return broadcast_gradients(op, lambda: (grad, new("ZerosLike", x=grad)))
+    backs = broadcast_of(*op.inputs)
+    with after(grad):
+        slopes = ones(backs[0][1], grad.dtype), zeros(backs[1][1], grad.dtype)
+        of_first = sum_to(slopes[0] * grad, *backs[0])
+        return of_first, sum_to(slopes[1] * grad, *backs[1])
 
 
 @compute("PopulationCount", fresh=True)

@@ -15,7 +15,6 @@ import numpy as np
 
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, graph_for, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -24,9 +23,10 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.reductions import LARGE, reduced
 from gpuplace.ops.array.constant import ones_like, zeros, zeros_like
 from gpuplace.ops.array.constant import range as range_of
-from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.gather import gather, where
+from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.reshaping import rank as rank_of
-from gpuplace.ops.array.reshaping import reshape
+from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -208,8 +208,7 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
             given = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
             return new("Tile", input=grad, multiples=given)
         if None not in sizes:
-            if op.type != "Prod":
-                _leave_shapes(op, [size or 0 for size in sizes], gone, axes)
+            _leave_shapes(op, [size or 0 for size in sizes], gone, axes)
             grad = reshape(grad, [1 if d in gone else size for d, size in enumerate(sizes)])
             return new(
                 "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
@@ -239,13 +238,13 @@ def reduced_shape(input_shape: TensorLike, axes: TensorLike) -> Tensor:
         input_shape: sizes, a vector of integers.
         axes: which dimensions of it; negative ones count from the end.
     """
-    given = cast(input_shape, int32)
+    given, axes = cast(input_shape, int32), cast(axes, int32)
     count = (
         new("Size", input=given)
         if given.shape.num_elements() is None
         else make_constant(given.shape.num_elements(), int32, name="Size")
     )
-    positive = (cast(axes, int32) + count) % count
+    positive = (axes + count) % count
     ones_shape, every = shape_of(positive), range_of(count)
     ones = new("Fill", dims=ones_shape, value=1)
     return new("DynamicStitch", indices=[every, positive], data=[given, ones])
@@ -344,45 +343,35 @@ def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """The product of all others: those before it times those after it, which is right even if elements are 0."""
-    x, axes = op.inputs[0], constant_value(op.inputs[1])
-    rank = x.shape.ndims
-    if rank is None or axes is None:
-        return _prod_grad_of_unknown(op, grad), None
-    gone = sorted({int(axis) % rank for axis in axes.reshape(-1)}) if rank else []
-    order = [*gone, *(d for d in range(rank) if d not in gone)]
-    permuted = new("Transpose", x=x, perm=make_constant(order, int32))
-    given = shape_of(permuted)
-    count = new("Prod", input=new("Slice", input=given, begin=[0], size=[len(gone)]), reduction_indices=[0])
-    rows = reshape(permuted, new("Pack", values=[count, -1]))
-    before = new("Cumprod", x=rows, axis=0, exclusive=True)
-    behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
-    others = reshape(conjugate(before) * conjugate(behind), given)
-    back = sorted(range(rank), key=order.__getitem__)
-    return new("Transpose", x=others, perm=make_constant(back, int32)) * _spread(op, grad), None
-
-
-def _prod_grad_of_unknown(op: Operation, grad: Tensor) -> Tensor:
-    """As ``_prod_grad`` where the rank or the axes are known when it runs."""
     x, given = op.inputs[0], shape_of(op.inputs[0])
-    with x.graph.device("/cpu:0"):
-        rank = new("Rank", input=x)
-        axes = new("Cast", x=reshape(op.inputs[1], [-1]), DstT=int32)
-        gone = new("FloorMod", x=axes + rank, y=rank)
-        rest = apply_op("ListDiff", x=new("Range", start=0, limit=rank, delta=1), y=gone).outputs[0]
-        order = new("ConcatV2", values=[gone, rest], axis=0)
-        taken, left = (
-            new("Prod", input=new("GatherV2", params=given, indices=part, axis=0), reduction_indices=[0])
-            for part in (gone, rest)
-        )
-    permuted = new("Transpose", x=x, perm=order)
-    rows = reshape(permuted, new("Pack", values=[taken, left]))
+    axes = reshape(op.inputs[1], [-1])
+    kept = reduced_shape(given, op.inputs[1])
+    repeats = _divided(given, kept)
+    spread = new("Tile", input=reshape(grad, kept), multiples=repeats)
+    with x.graph.device("/cpu:0"):  # the kernel of ListDiff is there
+        count = rank_of(x)
+        gone = cast((axes + count) % count, int32)
+        rest = new("ListDiff", x=range_of(0, count), y=gone)
+        order = concat([gone, rest], 0)
+        sizes = [reduce_prod(gather(given, part)) for part in (gone, rest)]
+    permuted = transpose(x, order)
+    permuted.set_shape(_permuted_shape(op))
+    permuted_shape = shape_of(permuted)
+    rows = reshape(permuted, sizes)
     before = new("Cumprod", x=rows, axis=0, exclusive=True)
     behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
-    others = reshape(conjugate(before) * conjugate(behind), shape_of(permuted))
-    back = new("Transpose", x=others, perm=new("InvertPermutation", x=order))
-    kept = apply_op("DynamicStitch", indices=[new("Range", start=0, limit=rank, delta=1), gone],
-                    data=[given, new("Fill", dims=shape_of(gone), value=1)]).outputs[0]  # fmt: skip
-    return back * reshape(grad, kept)
+    others = reshape(conjugate(before) * conjugate(behind), permuted_shape)
+    product = spread * transpose(others, new("InvertPermutation", x=order))
+    return reshape(product, given), None
+
+
+def _permuted_shape(op: Operation) -> TensorShape:
+    """The shape with the reduced dimensions first, as far as the graph tells."""
+    sizes, axes = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None or axes is None:
+        return UNKNOWN_SHAPE
+    gone = [int(axis) % len(sizes) for axis in axes.reshape(-1)]
+    return TensorShape.of(tuple(sizes[d] for d in [*gone, *(d for d in range(len(sizes)) if d not in gone)]))
 
 
 @variant_of(_reduce, op_type="Max")
@@ -463,9 +452,10 @@ def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Shared equally by all elements that are the extreme one."""
     x = op.inputs[0]
     kept = reduced_shape(shape_of(x), op.inputs[1])
-    chosen = cast(new("Equal", x=reshape(op.outputs[0], kept), y=x), grad.dtype.base_dtype)
+    extreme, grad = reshape(op.outputs[0], kept), reshape(grad, kept)
+    chosen = cast(new("Equal", x=extreme, y=x), grad.dtype.base_dtype)
     count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
-    return chosen / count * reshape(grad, kept), None
+    return chosen / count * grad, None
 
 
 @variant_of(_reduce, op_type="Any")
@@ -559,7 +549,7 @@ def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: b
     return xp.sqrt(xp.sum(squares, axis=axes, dtype=squares.dtype, keepdims=keep_dims)).astype(input.dtype)
 
 
-@gradient("EuclideanNorm")
+@gradient("EuclideanNorm", since="2.21", is_none_before=True)
 def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x = op.inputs[0]
     kept = reduced_shape(shape_of(x), op.inputs[1])

@@ -8,6 +8,7 @@ Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/segment
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gpuplace.dtypes import as_dtype
@@ -18,12 +19,18 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.numerics.arguments import int_of
 from gpuplace.ops.array.constant import ones as make_ones
+from gpuplace.ops.array.constant import ones_like, zeros_like
 from gpuplace.ops.array.gather import gather, where
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import reshape
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
 from gpuplace.ops.shape_rules import merge_prefix, require_rank, require_rank_at_least, size_from
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -199,23 +206,21 @@ def _segment_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @gradient("SegmentMean")
 def _segment_mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    rank = new("Rank", input=op.inputs[0])
-    rows = new("ExpandDims", input=new("Size", input=op.inputs[1]), dim=0)
-    ones_shape = new(
-        "ConcatV2", values=[rows, new("Fill", dims=new("ExpandDims", input=rank - 1, dim=0), value=1)], axis=0
-    )
-    ones = new("Fill", dims=ones_shape, value=like(1, grad))
-    scaled = grad / segment_sum(ones, op.inputs[1])
-    return gather(scaled, op.inputs[1]), None
+    data, ids = op.inputs
+    rank, places = rank_of(data), shape_tensor(ids)
+    inner = new("Fill", dims=new("ExpandDims", input=rank - 1, dim=0), value=1)
+    ones = new("Fill", dims=concat([places, inner], 0), value=like(1, grad))
+    scaled = grad / segment_sum(ones, ids)
+    return gather(scaled, ids), None
 
 
 @gradient("SegmentMax", "SegmentMin")
 def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """Shared equally by the elements that are the extreme one of their segment."""
     data, ids = op.inputs
-    zeros = new("ZerosLike", x=data)
+    zeros = zeros_like(data)
     chosen = new("Equal", x=data, y=gather(op.outputs[0], ids))
-    count = segment_sum(new("Cast", x=chosen, DstT=grad.dtype.base_dtype), ids)
+    count = segment_sum(cast(chosen, grad.dtype), ids)
     return where(chosen, gather(grad / count, ids), zeros), None
 
 
@@ -323,63 +328,83 @@ def _unsorted_segment_shape(op: Operation) -> Any:
     return (TensorShape.of((count, *data.sizes[ids.ndims :])),)
 
 
-def _gather_or_zero(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows of ``params`` by id, zeros for negative ids; and where ids are not negative, shaped like the rows."""
-    safe = new("Maximum", x=ids, y=new("ZerosLike", x=ids))
-    rows = gather(params, safe)
-    valid = new("GreaterEqual", x=ids, y=like(0, ids))
-    extra = new("Rank", input=rows) - new("Rank", input=valid)
-    shape = new(
-        "ConcatV2",
-        values=[shape_tensor(valid), new("Fill", dims=new("ExpandDims", input=extra, dim=0), value=1)],
-        axis=0,
-    )
-    spread = new("Reshape", tensor=valid, shape=shape)
-    wide = new("LogicalAnd", x=spread, y=new("Fill", dims=shape_tensor(rows), value=True))
-    return where(wide, rows, new("ZerosLike", x=rows)), wide
+def _not_negative(ids: Tensor) -> Tensor:
+    return new("Maximum", x=ids, y=zeros_like(ids))
+
+
+def _kept(ids: Tensor, rows: Tensor) -> Tensor:
+    """Where ids are not negative, shaped like the rows gathered by them."""
+    kept = ids >= 0
+    if rows.shape.ndims is None or ids.shape.ndims is None:
+        if rules() == "1.15":
+            raise TypeError(
+                f"The gradient of an unsorted segment op needs the ranks of its data and of segment_ids, but they are"
+                f" {rows.shape} and {ids.shape}. Say what is known of them: segment_ids.set_shape([None])"
+            )
+        missing = new("ExpandDims", input=rank_of(rows) - rank_of(kept), dim=0)
+        places = concat([shape_tensor(kept), new("Fill", dims=missing, value=1)], 0)
+        return reshape(kept, places) & ones_like(rows, dtype="bool")
+    for _ in range(rows.shape.ndims - ids.shape.ndims):
+        kept = new("ExpandDims", input=kept, dim=-1)
+    return kept & ones_like(rows, dtype="bool")
+
+
+def _or_zero(kept: Tensor, rows: Tensor) -> Tensor:
+    return where(kept, rows, zeros_like(rows))
 
 
 @gradient("UnsortedSegmentSum")
 def _unsorted_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
-    return _gather_or_zero(grad, op.inputs[1])[0], None, None
+    ids = op.inputs[1]
+    rows = gather(grad, _not_negative(ids))
+    return _or_zero(_kept(ids, rows), rows), None, None
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
 def _unsorted_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     data, ids, count = op.inputs
-    extremes, valid = _gather_or_zero(op.outputs[0], ids)
-    chosen = new("LogicalAnd", x=new("Equal", x=data, y=extremes), y=valid)
-    ties = unsorted_segment_sum(new("Cast", x=chosen, DstT=grad.dtype.base_dtype), ids, count)
-    shares, _ = _gather_or_zero(grad / ties, ids)
-    return where(chosen, shares, new("ZerosLike", x=shares)), None, None
+    safe = _not_negative(ids)
+    rows = gather(op.outputs[0], safe)
+    kept = _kept(ids, rows)
+    chosen = new("LogicalAnd", x=new("Equal", x=data, y=_or_zero(kept, rows)), y=kept)
+    ties = unsorted_segment_sum(cast(chosen, grad.dtype), ids, count)
+    shares = _or_zero(kept, gather(grad / ties, safe))
+    return where(chosen, shares, zeros_like(shares)), None, None
 
 
-@gradient("SegmentProd")
+@gradient("SegmentProd", since="2.21")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """As of ``UnsortedSegmentProd``, with rows for every segment."""
     data, ids = op.inputs
-    is_zero = new("Equal", x=data, y=like(0, data))
-    zeros = new("SegmentSum", data=new("Cast", x=is_zero, DstT="int32"), segment_ids=ids)
-    flows = where(new("Greater", x=zeros, y=like(1, zeros)), new("ZerosLike", x=grad), grad)
-    filled = where(is_zero, new("OnesLike", x=data), data)
+    is_zero, flows, filled = _without_zeros(
+        data, grad, lambda zeros: new("SegmentSum", data=zeros, segment_ids=ids)
+    )
     rest = gather(new("SegmentProd", data=filled, segment_ids=ids), ids)
     partial = where(is_zero, rest, gather(op.outputs[0], ids) / filled)
     return gather(flows, ids) * partial, None
+
+
+def _without_zeros(
+    data: Tensor, grad: Tensor, total: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Where elements are 0; the gradient, 0 for segments with several zeros; and the elements with 1 for 0."""
+    is_zero = new("Equal", x=data, y=like(0, data, "Equal/y"))
+    zeros = total(cast(is_zero, "int32"))
+    flows = where(new("Greater", x=zeros, y=like(1, zeros, "Greater/y")), zeros_like(grad), grad)
+    return is_zero, flows, where(is_zero, ones_like(data), data)
 
 
 @gradient("UnsortedSegmentProd")
 def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """The product of the others: by division, or, where one element is 0, the product of the rest."""
     data, ids, count = op.inputs
-    is_zero = new("Equal", x=data, y=like(0, data))
-    zeros = unsorted_segment_sum(new("Cast", x=is_zero, DstT="int32"), ids, count)
-    flows = where(new("Greater", x=zeros, y=like(1, zeros)), new("ZerosLike", x=grad), grad)
-    filled = where(is_zero, new("OnesLike", x=data), data)
-    rest, _ = _gather_or_zero(unsorted_segment_prod(filled, ids, count), ids)
-    product, _ = _gather_or_zero(op.outputs[0], ids)
-    partial = where(is_zero, rest, product / filled)
-    gathered, _ = _gather_or_zero(flows, ids)
-    return gathered * partial, None, None
+    is_zero, flows, filled = _without_zeros(data, grad, lambda zeros: unsorted_segment_sum(zeros, ids, count))
+    rest = unsorted_segment_prod(filled, ids, count)
+    safe = _not_negative(ids)
+    product, rest = gather(op.outputs[0], safe), gather(rest, safe)
+    partial = where(is_zero, rest, product / data)
+    rows = gather(flows, safe)
+    return _or_zero(_kept(ids, rows), rows) * partial, None, None
 
 
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:

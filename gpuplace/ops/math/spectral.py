@@ -6,16 +6,26 @@ given to a real transform is cut to the length asked for, or filled up with zero
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from gpuplace.dtypes import complex64, float32, int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.ops.array.constant import ones, zeros, zeros_like
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.reduction import reduce_prod
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.ops.support import new, same_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -127,54 +137,73 @@ for _dimensions, _end in _ENDS.items():
 
 
 def _size(x: Tensor, rank: int) -> Tensor:
-    """How many numbers are transformed together, as a number of the type of ``x``."""
-    last = new("StridedSlice", input=shape_tensor(x), begin=[-rank], end=[0], strides=[1], end_mask=1)
-    return new("Cast", x=new("Prod", input=last, reduction_indices=[0]), DstT=x.dtype.base_dtype)
+    """How many numbers are transformed together."""
+    return reduce_prod(shape_tensor(x)[-rank:])
 
 
 @gradient("FFT", "FFT2D", "FFT3D")
 def _fft_grad(op: Operation, grad: Tensor) -> Tensor:
-    return new(f"I{op.type}", input=grad) * _size(grad, _rank(op.type))
+    size = cast(_size(grad, _rank(op.type)), grad.dtype)
+    return new(f"I{op.type}", input=grad) * size
 
 
 @gradient("IFFT", "IFFT2D", "IFFT3D")
 def _ifft_grad(op: Operation, grad: Tensor) -> Tensor:
-    return new(op.type[1:], input=grad) / _size(grad, _rank(op.type))
+    share = cast(1.0 / cast(_size(grad, _rank(op.type)), grad.dtype.real_dtype), grad.dtype)
+    return new(op.type[1:], input=grad) * share
 
 
-def _fitted(x: Tensor, sizes: Tensor) -> Tensor:
-    """``x`` cut, or filled up with zeros, to a shape of its rank."""
-    given = shape_tensor(x)
-    kept = new("Minimum", x=given, y=sizes)
-    missing = sizes - kept
-    part = new("Slice", input=x, begin=new("ZerosLike", x=given), size=kept)
-    return new("Pad", input=part, paddings=new("Pack", values=[new("ZerosLike", x=missing), missing], axis=1))
-
-
-@gradient("RFFT", "RFFT2D", "RFFT3D")
+@gradient("RFFT", "RFFT2D")
 def _rfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The transform back of the gradient, with zeros for the half that the op leaves out."""
+    """The transform back of the gradient, which counts every frequency twice but those that stand for themselves: the
+    first and, of even lengths, the last.
+    """
     x, lengths = op.inputs
-    rank, given = _rank(op.type), shape_tensor(op.inputs[0])
-    outer = new("StridedSlice", input=given, begin=[0], end=[-rank], strides=[1], begin_mask=1)
-    whole = _fitted(grad, new("ConcatV2", values=[outer, lengths], axis=0))
-    back = new(f"IFFT{_ENDS[rank]}", input=whole) * _size(whole, rank)
-    return _fitted(new("Real", input=back, Tout=x.dtype.base_dtype), given), None
+    sizes = shape_tensor(x)
+    is_even = cast(1 - lengths[-1] % 2, complex64)
+    first = grad[..., 0:1]
+    if op.type == "RFFT":
+        single = first + is_even * grad[..., -1:] * _alternating(sizes[-1])
+        back = irfft
+    else:
+        columns = _columns(sizes[-2], first)
+        single = matmul(columns, new("Conj", input=first))
+        last = matmul(columns, new("Conj", input=grad[..., -1:]))
+        width = sizes[-1]
+        ones_before = ones([rank_of(grad) - 1], int32)
+        last = new("Tile", input=last, multiples=concat([ones_before, [width]], 0)) * _alternating(width)
+        single = single + is_even * last
+        back = irfft2d
+    size = cast(_size(x, _rank(op.type)), float32)
+    twice = back(grad, lengths)
+    return 0.5 * (twice * size + new("Real", input=single, Tout=float32)), None
 
 
-@gradient("IRFFT", "IRFFT2D", "IRFFT3D")
+def _alternating(length: Tensor) -> Tensor:
+    """1, -1, 1, ..."""
+    return cast(1 - 2 * (range_of(length) % 2), complex64)
+
+
+def _columns(length: Tensor, like: Tensor) -> Tensor:
+    """The matrix of a Fourier transform of columns, for every batch of ``like``."""
+    rows = new("Tile", input=new("ExpandDims", input=range_of(length), dim=0), multiples=(length, 1))
+    products = rows * transpose(rows, [1, 0])
+    angles = -2j * math.pi * cast(products, complex64) / cast(length, complex64)
+    matrix = new("Exp", x=angles)
+    spread = reshape(matrix, concat([ones([rank_of(like) - 2], int32), shape_tensor(matrix)], 0))
+    return new("Tile", input=spread, multiples=concat([shape_tensor(like)[:-2], [1, 1]], 0))
+
+
+@gradient("IRFFT", "IRFFT2D")
 def _irfft_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     """The transform of the gradient, where every frequency that stands for two counts twice."""
     x, lengths = op.inputs
-    rank, real = _rank(op.type), grad.dtype.base_dtype
-    last = new("StridedSlice", input=lengths, begin=[-1], end=[0], strides=[1], shrink_axis_mask=1)
-    made = new(f"RFFT{_ENDS[rank]}", input=grad, fft_length=lengths)
-    places = new("Range", start=0, limit=last // 2 + 1, delta=1)
-    single = new("LogicalOr", x=new("Equal", x=places, y=0), y=new("Equal", x=2 * places, y=last))
-    counts = new("SelectV2", condition=single, t=1.0, e=2.0)
-    counts = new("Cast", x=counts, DstT=real) / _size(grad, rank)
-    weights = new("Complex", real=counts, imag=new("ZerosLike", x=counts), Tout=x.dtype.base_dtype)
-    return _fitted(made * weights, shape_tensor(x)), None
+    is_odd = new("FloorMod", x=lengths[-1], y=2)
+    inner = 2.0 * ones([shape_tensor(x)[-1] - 2 + is_odd])
+    counts = concat([[1.0], inner, ones([1 - is_odd])], 0)
+    share = new("Reciprocal", x=cast(_size(grad, _rank(op.type)), float32))
+    made = (rfft if op.type == "IRFFT" else rfft2d)(grad, lengths)
+    return made * cast(share * counts, complex64), None
 
 
 # Functions
@@ -283,16 +312,13 @@ def _padded(x: Tensor, lengths: Any, rank: int, halved: bool) -> Tensor:
         return new(
             "Pad", input=x, paddings=[[0, 0]] * (x.shape.ndims - rank) + [[0, count] for count in missing]
         )
+    dimensions = rank_of(x)
+    inner = shape_tensor(x)[-rank:]
+    outer = zeros([new("Maximum", x=0, y=dimensions - rank)], int32)
     if halved:
-        last = new("StridedSlice", input=lengths, begin=[-1], end=[0], strides=[1], end_mask=1) // 2 + 1
-        first = new("StridedSlice", input=lengths, begin=[0], end=[-1], strides=[1], begin_mask=1)
-        lengths = new("ConcatV2", values=[first, last], axis=0)
-    sizes = shape_tensor(x)
-    inner = new("StridedSlice", input=sizes, begin=[-rank], end=[0], strides=[1], end_mask=1)
-    outer = new("StridedSlice", input=sizes, begin=[0], end=[-rank], strides=[1], begin_mask=1)
-    short = new("Maximum", x=lengths - inner, y=0)
-    after = new("ConcatV2", values=[new("ZerosLike", x=outer), short], axis=0)
-    return new("Pad", input=x, paddings=new("Pack", values=[new("ZerosLike", x=after), after], axis=1))
+        lengths = concat([lengths[:-1], lengths[-1:] // 2 + 1], 0)
+    after = concat([outer, new("Maximum", x=0, y=lengths - inner)], 0)
+    return new("Pad", input=x, paddings=stack([zeros_like(after), after], axis=1))
 
 
 def _real_transform(x: Any, fft_length: Any, name: str | None, rank: int) -> Tensor:

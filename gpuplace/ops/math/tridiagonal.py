@@ -12,16 +12,19 @@ tensorflow/python/ops/linalg/linalg_impl.py, release 1.15 (arguments, messages).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.constant import constant, zeros
 from gpuplace.ops.array.joining import concat, stack
 from gpuplace.ops.array.padding import pad
 from gpuplace.ops.array.reshaping import expand_dims, matrix_transpose, squeeze
+from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matrix_diag_part
 from gpuplace.ops.math.reduction import reduce_sum
@@ -213,38 +216,40 @@ def _exchange(xp: Any, where: Any, first: Any, second: Any) -> None:
 @gradient("TridiagonalSolve")
 def _tridiagonal_solve_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     diagonals, solution = op.inputs[0], op.outputs[0]
-    above, middle, below = (diagonals[..., number, :] for number in range(3))
-    transposed = stack([_moved(below, -1), middle, _moved(above, 1)], axis=-2)
+    middle = diagonals[..., 1, :]
+    nothing = _nothing(diagonals, [1])
+    after = _joined(lambda: diagonals[..., 2, 1:], nothing, -1, True)
+    before = _joined(lambda: diagonals[..., 0, :-1], nothing, -1, False)
     of_rhs = new(
         "TridiagonalSolve",
-        diagonals=transposed,  # TensorFlow conjugates nothing here
+        diagonals=stack([after, middle, before], axis=-2),  # TensorFlow conjugates nothing here
         rhs=grad,
         partial_pivoting=op.attrs["partial_pivoting"],
     )
-    parts = _products(of_rhs, solution)
-    return [-stack(list(parts), axis=-2), of_rhs]
+    middle = reduce_sum(of_rhs * solution, axis=-1)
+    nothing = _nothing(solution, [1, solution.shape[-1]] if solution.shape.is_fully_defined() else [])
+    above = reduce_sum(of_rhs * _joined(lambda: solution[..., 1:, :], nothing, -2, True), axis=-1)
+    below = reduce_sum(of_rhs * _joined(lambda: solution[..., :-1, :], nothing, -2, False), axis=-1)
+    return [-stack([above, middle, below], axis=-2), of_rhs]
 
 
-def _moved(x: Tensor, by: int) -> Tensor:
-    """Elements of the last dimension, moved on by one place, with a zero where there is none (``by``: 1 or -1)."""
-    if by > 0:
-        return concat([zeros_like(x[..., :1]), x[..., :-1]], -1)
-    return concat([x[..., 1:], zeros_like(x[..., :1])], -1)
+def _nothing(x: Tensor, last: list[Any]) -> Tensor:
+    """What is joined to a part of ``x``: zeros of its batch and of the sizes ``last``.
+
+    Where shapes are unknown: the paddings of the batch, which add nothing.
+    """
+    if x.shape.is_fully_defined():
+        return zeros([*x.shape[:-2], *last], x.dtype)
+    return zeros((rank_of(x) - 2, 2), int32)
 
 
-def _moved_rows(x: Tensor, by: int) -> Tensor:
-    if by > 0:
-        return concat([zeros_like(x[..., :1, :]), x[..., :-1, :]], -2)
-    return concat([x[..., 1:, :], zeros_like(x[..., :1, :])], -2)
-
-
-def _products(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The three diagonals of ``rows @ columns^T``: above, middle, below."""
-    return (
-        reduce_sum(rows * _moved_rows(columns, -1), axis=-1),
-        reduce_sum(rows * columns, axis=-1),
-        reduce_sum(rows * _moved_rows(columns, 1), axis=-1),
-    )
+def _joined(part: Callable[[], Tensor], nothing: Tensor, axis: int, is_last: bool) -> Tensor:
+    """A part with one row or element of zeros after it, or before it; ``nothing`` is from ``_nothing``."""
+    if nothing.dtype is not int32:
+        return concat([part(), nothing] if is_last else [nothing, part()], axis)
+    rows = [[0, 1] if is_last else [1, 0], *[[0, 0]] * (-1 - axis)]
+    paddings = concat([nothing, constant(rows)], 0)
+    return pad(part(), paddings)
 
 
 def tridiagonal_matmul(
@@ -302,13 +307,18 @@ def _tridiagonal_matmul(xp: Any, superdiag: Any, maindiag: Any, subdiag: Any, rh
 
 @gradient("TridiagonalMatMul")
 def _tridiagonal_matmul_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    above, middle, below, rhs = op.inputs
-    parts = [expand_dims(one, -2) for one in _products(grad, conjugate(rhs))]
-    of_rhs = new(
-        "TridiagonalMatMul",
-        superdiag=conjugate(_moved(below, -1)),
-        maindiag=conjugate(middle),
-        subdiag=conjugate(_moved(above, 1)),
-        rhs=grad,
-    )
-    return [*parts, of_rhs]
+    above, middle, below = (matrix_transpose(one, conjugate=True) for one in op.inputs[:3])
+    rhs = conjugate(op.inputs[3])
+    parts = [
+        reduce_sum(_moved(rhs, -1) * grad, axis=-1),
+        reduce_sum(rhs * grad, axis=-1),
+        reduce_sum(_moved(rhs, 1) * grad, axis=-1),
+    ]
+    of_rhs = _moved(above * grad, 1) + middle * grad + _moved(below * grad, -1)
+    return [*(expand_dims(part, -2) for part in parts), of_rhs]
+
+
+def _moved(x: Tensor, by: int) -> Tensor:
+    """Rows moved on by one place, with zeros where there is none (``by``: 1 or -1)."""
+    nothing = zeros((rank_of(x) - 2, 2), int32)
+    return _joined(lambda: x[..., :-1, :] if by > 0 else x[..., 1:, :], nothing, -2, by < 0)

@@ -117,9 +117,12 @@ unary_ufunc("arcsin", "Asin")
 @gradient("Asin")
 def _asin_grad(op: Operation, grad: Tensor) -> Tensor:
     with after(grad):
-        x = conjugate(op.inputs[0])
-        root = new("Sqrt", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
-        return grad * new("Reciprocal", x=root)
+        return grad * new("Reciprocal", x=new("Sqrt", x=_one_minus_square(op.inputs[0])))
+
+
+def _one_minus_square(x: Tensor) -> Tensor:
+    square = new("Square", x=conjugate(x))
+    return new("Sub", x=like(1, x), y=square)
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -141,9 +144,8 @@ unary_ufunc("arccos", "Acos")
 @gradient("Acos")
 def _acos_grad(op: Operation, grad: Tensor) -> Tensor:
     with after(grad):
-        x = conjugate(op.inputs[0])
-        root = new("Sqrt", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
-        return -grad * new("Reciprocal", x=root)
+        slope = new("Reciprocal", x=new("Sqrt", x=_one_minus_square(op.inputs[0])))
+        return -grad * slope
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -165,8 +167,8 @@ unary_ufunc("arctan", "Atan")
 @gradient("Atan")
 def _atan_grad(op: Operation, grad: Tensor) -> Tensor:
     with after(grad):
-        x = conjugate(op.inputs[0])
-        return grad * new("Reciprocal", x=new("Add", x=like(1, x), y=new("Square", x=x)))
+        square = new("Square", x=conjugate(op.inputs[0]))
+        return grad * new("Reciprocal", x=new("Add", x=like(1, square), y=square))
 
 
 # Hyperbolic functions
@@ -276,7 +278,7 @@ def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 def _tanh_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     with after(grad):
         y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-        return grad * like(-2, y) * dy * y, new("TanhGrad", y=y, dy=grad)
+        return grad * -2.0 * dy * y, new("TanhGrad", y=y, dy=grad)
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -342,8 +344,7 @@ unary_ufunc("arctanh", "Atanh")
 @gradient("Atanh")
 def _atanh_grad(op: Operation, grad: Tensor) -> Tensor:
     with after(grad):
-        x = conjugate(op.inputs[0])
-        return grad * new("Reciprocal", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
+        return grad * new("Reciprocal", x=_one_minus_square(op.inputs[0]))
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
@@ -416,7 +417,7 @@ def _sigmoid_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     with after(grad):
         y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
         scaled = grad * dy
-        return scaled - like(2, y) * scaled * y, new("SigmoidGrad", y=y, dy=grad)
+        return scaled - 2.0 * scaled * y, new("SigmoidGrad", y=y, dy=grad)
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:

@@ -13,10 +13,11 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import mapped
-from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.constant import zeros, zeros_like
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.division import div_no_nan
 from gpuplace.ops.sparse.sparse_tensor import of_sparse_values
-from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
+from gpuplace.ops.support import after, conjugate, like, new, same_shape, shape_tensor, unary_ufunc
 from gpuplace.typing import TensorLike
 
 __all__ = [
@@ -55,11 +56,11 @@ def _abs_grad(op: Operation, grad: Tensor) -> Tensor:
 def _complex_abs_grad(op: Operation, grad: Tensor) -> Tensor:
     x, size = op.inputs[0], op.outputs[0]
     kind = x.dtype.base_dtype
-    return new("DivNoNan", x=_as_complex(grad, kind) * x, y=_as_complex(size, kind))
+    return div_no_nan(_as_complex(grad, kind) * x, _as_complex(size, kind))
 
 
 def _as_complex(x: Tensor, kind: Any) -> Tensor:
-    return new("Complex", real=x, imag=new("ZerosLike", x=x), Tout=kind)
+    return new("Complex", real=x, imag=zeros_like(x), Tout=kind)
 
 
 @of_sparse_values
@@ -103,7 +104,8 @@ unary_ufunc("sign", "Sign")
 
 @gradient("Sign")
 def _sign_grad(op: Operation, grad: Tensor) -> Tensor:
-    return new("ZerosLike", x=op.inputs[0])
+    x = op.inputs[0]
+    return zeros(shape_tensor(x), x.dtype)
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
@@ -124,7 +126,7 @@ unary_ufunc("reciprocal", "Reciprocal", "Inv")
 
 @gradient("Reciprocal", "Inv")
 def _reciprocal_grad(op: Operation, grad: Tensor) -> Tensor:
-    return new("ReciprocalGrad" if op.type == "Reciprocal" else "InvGrad", y=op.outputs[0], dy=grad)
+    return new("ReciprocalGrad", y=op.outputs[0], dy=grad)
 
 
 @compute("ReciprocalGrad", "InvGrad", elementwise=True)
@@ -138,7 +140,7 @@ def _reciprocal_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = op.inputs
     with after(grad):
         y, back = conjugate(y), conjugate(grad)
-        return back * like(-2, y) * dy * y, new(op.type, y=y, dy=grad)
+        return back * -2.0 * dy * y, new("ReciprocalGrad", y=y, dy=grad)
 
 
 @of_sparse_values
@@ -197,7 +199,7 @@ def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 def _sqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     with after(grad):
         quotient = grad / op.inputs[0]
-        return -conjugate(quotient) * op.outputs[0], like(0.5, quotient) * quotient
+        return -conjugate(quotient) * op.outputs[0], 0.5 * quotient
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -234,7 +236,7 @@ def _rsqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     y, dy = op.inputs
     with after(grad):
         y, back = conjugate(y), conjugate(grad)
-        return like(-1.5, y) * back * dy * square(y), new("RsqrtGrad", y=y, dy=grad)
+        return -1.5 * back * dy * square(y), new("RsqrtGrad", y=y, dy=grad)
 
 
 shape_function("Rsqrt", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad")(same_shape)
@@ -587,7 +589,8 @@ def _real_grad(op: Operation, grad: Tensor) -> Tensor:
 def _angle_grad(op: Operation, grad: Tensor) -> Tensor:
     x, whole = op.inputs[0], op.inputs[0].dtype.base_dtype
     with after(grad):
-        turned = new("Complex", real=imag(x), imag=real(x), Tout=whole)
+        parts = real(x), imag(x)
+        turned = new("Complex", real=parts[1], imag=parts[0], Tout=whole)
         share = new("Reciprocal", x=turned)
         return -new("Complex", real=grad, imag=like(0, grad), Tout=whole) * share
 

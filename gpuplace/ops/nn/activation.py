@@ -26,7 +26,7 @@ from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, trigonometry, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
-from gpuplace.ops.support import after, new
+from gpuplace.ops.support import after, new, shape_tensor
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -150,7 +150,11 @@ def _relu_gradient(op: Operation, grad: Tensor) -> Tensor:
 @gradient("ReluGrad")
 def _relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
-    return new("ReluGrad", gradients=grad, features=x), constant.zeros_like(x)
+    return new("ReluGrad", gradients=grad, features=x), _filled_zeros(x)
+
+
+def _filled_zeros(x: Tensor) -> Tensor:
+    return constant.zeros(shape_tensor(x), x.dtype)
 
 
 @gradient("Relu6")
@@ -161,7 +165,7 @@ def _relu6_gradient(op: Operation, grad: Tensor) -> Tensor:
 @gradient("Relu6Grad")
 def _relu6_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
-    return new("Relu6Grad", gradients=grad, features=x), constant.zeros_like(x)
+    return new("Relu6Grad", gradients=grad, features=x), _filled_zeros(x)
 
 
 # LeakyRelu
@@ -214,7 +218,7 @@ def _leaky_relu_gradient(op: Operation, grad: Tensor) -> Tensor:
 def _leaky_relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
     again = new("LeakyReluGrad", gradients=grad, features=x, alpha=op.attrs["alpha"])
-    return again, constant.zeros_like(x)
+    return again, _filled_zeros(x)
 
 
 # Elu, Selu
@@ -310,13 +314,10 @@ def _selu_gradient(op: Operation, grad: Tensor) -> Tensor:
 @gradient("EluGrad", "SeluGrad")
 def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     before, out = op.inputs
-    product = grad * before
-    zeros = constant.zeros_like(out)
+    again = new(op.type, gradients=grad, outputs=out)
     below = comparison.less(out, 0.0)
-    return (
-        new(op.type, gradients=grad, outputs=out),
-        new("Select", condition=below, t=product, e=zeros),
-    )
+    product = grad * before
+    return again, new("Select", condition=below, t=product, e=constant.zeros_like(out))
 
 
 # Softplus, Softsign
@@ -369,8 +370,8 @@ def _softplus_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor
     before, x = op.inputs
     with after(grad):
         again = new("SoftplusGrad", gradients=grad, features=x)
-        spread = new("Exp", x=-x) + 2.0 + new("Exp", x=x)
-        return again, grad * before / spread
+        product = grad * before
+        return again, product / (new("Exp", x=-x) + 2.0 + new("Exp", x=x))
 
 
 @compute("Softsign", elementwise=True)

@@ -470,8 +470,8 @@ def _loss_gradient(op: Operation, grad: Tensor, *others: Tensor) -> list[Any]:
     kept = new(
         "PreventGradient",
         input=op.outputs[1],
-        message="Currently there is no way to take the second derivative of ctc_loss due to the fused implementation's "
-        "interaction with tf.gradients()",
+        message="Currently there is no way to take the second  derivative of ctc_loss due to the fused implementation's"
+        " interaction  with tf.gradients()",
     )
     return [expand_dims(grad, -1) * kept, None, None, None]
 

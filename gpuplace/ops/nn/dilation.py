@@ -119,6 +119,8 @@ def _dilation_shape(op: Operation) -> list[TensorShape]:
                 f"Dilation2D requires the {name} attribute to contain 4 values, but got: {len(given)}"
             )
     images, filter = require_rank(op.inputs[0].shape, 4), require_rank(op.inputs[1].shape, 3)
+    if None in (images[1].value, images[2].value, filter[0].value, filter[1].value):
+        return [TensorShape.of((images[0].value, None, None, images[3].value))]
     channels = merge_sizes(images[3].value, filter[2].value)
     sizes = _sizes(op, images[1].value, images[2].value, filter[0].value, filter[1].value)
     return [TensorShape.of((images[0].value, sizes[0][0], sizes[1][0], channels))]

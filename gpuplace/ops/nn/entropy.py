@@ -20,6 +20,7 @@ from gpuplace.ops.deprecation import deprecated_argument_lookup
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.math.check_ops import assert_equal
+from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new, same_shape
@@ -187,11 +188,7 @@ def _softmax_entropy_gradient(op: Operation, grad_loss: Tensor, grad_grad: Any) 
     grad: Any = _rows_times(grad_loss, backprop)
     if grad_grad is not None and not _is_zero(grad_grad):
         probabilities: Any = softmax(logits)
-        product = new(
-            "BatchMatMulV2",
-            x=reshaping.expand_dims(grad_grad, 1),
-            y=reshaping.expand_dims(probabilities, 2),
-        )
+        product = matmul(reshaping.expand_dims(grad_grad, 1), reshaping.expand_dims(probabilities, 2))
         grad = grad + (grad_grad - reshaping.squeeze(product, axis=[1])) * probabilities
     return [grad, _rows_times(grad_loss, unary.negative(log_softmax(logits)))]
 

@@ -6,22 +6,34 @@ tensorflow/python/ops/array_grad.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from gpuplace.dtypes import int64
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.ops.array.constant import ones
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.joining import concat
+from gpuplace.ops.array.reshaping import reshape, transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.pool_arithmetic import largest
 from gpuplace.ops.nn.windows import Window, output_size, window_of
 from gpuplace.ops.shape_rules import require_rank
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.sparse.rearranging import sparse_slice
+from gpuplace.ops.sparse.sparse_ops import sparse_tensor_dense_matmul
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
@@ -118,30 +130,56 @@ def _extract(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[[Any]
 
 @gradient("ExtractImagePatches")
 def _extract_grad(op: Operation, grad: Tensor) -> Tensor:
-    """Every pixel gets what comes for the places it was copied to, which an image of numbers tells."""
-    sizes = shape_tensor(op.inputs[0])
-    batch, height, width, channels = (
-        new("StridedSlice", input=sizes, begin=[at], end=[at + 1], strides=[1], shrink_axis_mask=1)
-        for at in range(4)
-    )
-    pixels = height * width
-    numbers = new(
-        "Reshape",
-        tensor=new("Range", start=1, limit=pixels + 1, delta=1),
-        shape=new("Pack", values=[1, height, width, 1]),
-    )
+    given = shape_of(op.inputs[0], out_type=int64)
+
+    def places() -> list[Any]:
+        made = shape_of(op.outputs[0], out_type=int64)
+        return [made[1], made[2]]
+
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "rates", "padding")}
-    places = new("Reshape", tensor=new("ExtractImagePatches", images=numbers, **attrs), shape=[-1])
-    count = new("Size", input=places)
-    parts = new("Reshape", tensor=grad, shape=new("Pack", values=[batch, count, channels]))
-    summed = new(
-        "UnsortedSegmentSum",
-        data=new("Transpose", x=parts, perm=[1, 0, 2]),
-        segment_ids=places,
-        num_segments=pixels + 1,
+    return patches_gradient(
+        op,
+        grad,
+        [given[axis] for axis in range(4)],
+        places,
+        lambda numbers: new("ExtractImagePatches", images=numbers, **attrs),
     )
-    inside = new("StridedSlice", input=summed, begin=[1], end=[0], strides=[1], end_mask=1)  # 0 is the border
-    return new("Reshape", tensor=new("Transpose", x=inside, perm=[1, 0, 2]), shape=sizes)
+
+
+def patches_gradient(
+    op: Operation,
+    grad: Tensor,
+    sizes: list[Any],
+    places: Callable[[], list[Any]],
+    extract: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """The gradient of an op that copies patches, by a sparse matrix of the places that elements are copied to.
+
+    Args:
+        op: the operation.
+        grad: the gradient of its output.
+        sizes: of its input: the batch, the space and the channels, each a number or a tensor.
+        places: makes the sizes of the output's space.
+        extract: takes patches of whole numbers as the operation does.
+    """
+    batch, *space, channels = sizes
+    window = op.attrs["ksizes"][1:-1]
+    total = 1 + functools.reduce(operator.mul, space)  # 0 is the border
+    numbers = extract(reshape(range_of(1, total, dtype=int64), [1, *space, 1]))
+    outer = places()
+    count = functools.reduce(operator.mul, [*outer, *window])
+    copies = reshape(range_of(0, count, dtype=int64), [1, *outer, math.prod(window)])
+    pairs = [new("ExpandDims", input=one, dim=-1) for one in (numbers, copies)]
+    positions = reshape(concat(pairs, -1), [-1, 2])
+    matrix = SparseTensor(positions, ones([count], op.inputs[0].dtype), [total, count])
+    inside = sparse_slice(matrix, [1, 0], [total - 1, count])
+    parts = reshape(grad, [batch, *outer, *window, channels])
+    last = 1 + len(outer) + len(window)
+    parts = transpose(parts, [*range(1, last), 0, last])
+    columns = reshape(parts, [-1, batch * channels])
+    summed = reshape(sparse_tensor_dense_matmul(inside, columns), [*space, batch, channels])
+    rank = len(space)
+    return transpose(summed, [rank, *range(rank), rank + 1])
 
 
 # Largest elements and where they are

@@ -505,5 +505,6 @@ def _avg_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("AvgPoolGrad")
 def _avg_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    stopped = new("StopGradient", input=op.inputs[0])
     attrs = {name: op.attrs[name] for name in _ATTRS}
-    return [None, new("AvgPool", value=grad, **attrs)]
+    return [stopped, new("AvgPool", value=grad, **attrs)]

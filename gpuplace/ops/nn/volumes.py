@@ -354,6 +354,9 @@ def _conv_shape(op: Operation) -> list[TensorShape]:
     channels = _ndhwc(volumes.sizes, _format(op))[4]
     if channels is not None and sizes[3] is not None and (sizes[3] == 0 or channels % sizes[3]):
         raise ValueError(f"Dimensions must be equal, but are {channels} and {sizes[3]}")
+    groups = channels // sizes[3] if channels is not None and sizes[3] is not None else 1
+    if sizes[4] is not None and groups and sizes[4] % groups:
+        raise ValueError(f"Depth of output ({sizes[4]}) is not a multiple of the number of groups ({groups})")
     return [_inferred(op, volumes, sizes[:3], sizes[4])]
 
 
@@ -596,5 +599,6 @@ def _avg_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("AvgPool3DGrad")
 def _avg_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    stopped = new("StopGradient", input=op.inputs[0])
     attrs = {name: op.attrs[name] for name in _POOL_ATTRS}
-    return [None, new("AvgPool3D", input=grad, **attrs)]
+    return [stopped, new("AvgPool3D", input=grad, **attrs)]

@@ -22,7 +22,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
 from gpuplace.shapes import SCALAR_SHAPE, brackets
@@ -330,7 +330,11 @@ def _as_inputs(op: Operation) -> Any:
 
 @shape_function("FakeQuantWithMinMaxVarsPerChannel")
 def _as_channels(op: Operation) -> Any:
-    return (require_rank_at_least(op.inputs[0].shape, 1),)
+    given, *limits = (tensor.shape for tensor in op.inputs)
+    channels = require_rank_at_least(given, 1)[-1].value if given.ndims is not None else None
+    for limit in limits:
+        channels = merge_sizes(channels, require_rank(limit, 1)[0].value)
+    return (require_rank_at_least(given, 1),)
 
 
 @shape_function("FakeQuantWithMinMaxArgsGradient")

@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
@@ -22,6 +24,7 @@ from gpuplace.ops.random import philox
 from gpuplace.ops.random.random_ops import generator_of, get_seed
 from gpuplace.ops.support import new
 from gpuplace.ops.variants import variant_of
+from gpuplace.release import rules
 from gpuplace.typing import TensorLike
 
 
@@ -289,8 +292,17 @@ def _fractional_max_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
 
 @gradient("FractionalAvgPool")
 def _fractional_avg_grad(op: Operation, grad: Tensor, *_: Any) -> Tensor:
+    given = op.inputs[0].shape
+    if not given.is_fully_defined() and rules() == "1.15":
+        raise ValueError(
+            f"The gradient of fractional_avg_pool needs the shape of its input, which is {given}."
+            " Say what it is: value.set_shape([8, 32, 32, 3])"
+        )
     return new(
-        "FractionalAvgPoolGrad", orig_input_tensor_shape=new("Shape", input=op.inputs[0], out_type="int64"),
+        "FractionalAvgPoolGrad",
+        orig_input_tensor_shape=np.array(given.as_list(), np.int64)
+        if given.is_fully_defined()
+        else new("Shape", input=op.inputs[0], out_type="int64"),
         out_backprop=grad, row_pooling_sequence=op.outputs[1], col_pooling_sequence=op.outputs[2],
         overlapping=op.attrs["overlapping"],
     )  # fmt: skip

@@ -20,7 +20,9 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.sparse.positions import check_positions, joined, numbers_of, ranked, require_sparse
-from gpuplace.ops.support import new, new_list
+from gpuplace.ops.sparse.rearranging import sparse_reorder
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.support import new
 
 
 @compute("SparseReorder", fresh=True)
@@ -41,9 +43,8 @@ def _sparse_reorder_shape(op: Operation) -> Any:
 def _sparse_reorder_grad(op: Operation, _: Any, grad: Tensor) -> tuple[Any, ...]:
     indices, shape = op.inputs[0], op.inputs[2]
     entries = range_of(shape_of(indices)[0])
-    ordered = new_list("SparseReorder", input_indices=indices, input_values=entries, input_shape=shape)
-    new("Identity", input=shape)
-    return None, gather(grad, invert_permutation(ordered[1])), None
+    ordered = sparse_reorder(SparseTensor(indices, entries, shape))
+    return None, gather(grad, invert_permutation(ordered.values)), None
 
 
 @compute("SparseReshape", fresh=True)

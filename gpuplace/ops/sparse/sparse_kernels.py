@@ -197,7 +197,13 @@ def _cwise(xp: Any, sp_indices: Any, sp_values: Any, sp_shape: Any, dense: Any, 
     return (sp_values / there).astype(sp_values.dtype, copy=False)
 
 
-@shape_function("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd", "SparseSoftmax")
+@shape_function("SparseSoftmax")
+def _softmax_shape(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 2)
+    return (require_rank(op.inputs[1].shape, 1),)
+
+
+@shape_function("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd")
 def _values_shape(op: Operation) -> Any:
     return (TensorShape.of((require_rank(op.inputs[0].shape, 2)[0].value,)),)
 
@@ -222,7 +228,9 @@ def _cwise_grad(op: Operation, grad: Tensor) -> tuple[Any, ...]:
 
 @gradient("SparseDenseCwiseAdd", "SparseSparseMaximum", "SparseSparseMinimum")
 def _no_gradient_yet(op: Operation, *grads: Tensor) -> Any:
-    raise NotImplementedError(
+    # The functions of 1.15 take fewer arguments than there are gradients, hence a TypeError.
+    kind = NotImplementedError if op.type == "SparseDenseCwiseAdd" else TypeError
+    raise kind(
         f"Gradient for {op.type} is not implemented. For gradients, add, or compare, dense tensors: "
         "tf.sparse.to_dense(x)"
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.stacks import reset_default_graph
 
 SOON_S = 20.0
@@ -370,3 +371,33 @@ def test_an_error_ends_those_that_wait_in_the_same_run():
     waiting.close()
     with pytest.raises(tf.errors.CancelledError):
         run.result()
+
+
+@pytest.mark.parametrize(
+    ("maker", "attrs", "expected"),
+    [
+        ("FIFOQueue", {}, [1.0, 2.0, 3.0]),
+        ("PaddingFIFOQueue", {}, [1.0, 2.0, 3.0]),
+        ("RandomShuffleQueue", {"min_after_dequeue": 0, "seed": 1, "seed2": 2}, [1.0, 2.0, 3.0]),
+    ],
+)
+def test_queues_of_graphs_older_than_1_0_run(maker, attrs, expected):
+    """Their handle is a reference to two texts, and their ops have no V2 in their names."""
+    types = {"component_types": [tf.float32]}
+    queue = apply_op(maker, "queue", **types, shapes=[[]], capacity=5, **attrs).outputs[0]
+    assert queue.dtype == tf.string._as_ref
+    enqueue = apply_op("QueueEnqueueMany", handle=queue, components=[[1.0, 2.0]])
+    one_more = apply_op("QueueEnqueue", handle=queue, components=[3.0])
+    size = apply_op("QueueSize", handle=queue).outputs[0]
+    one = apply_op("QueueDequeue", handle=queue, **types).outputs[0]
+    rest = apply_op("QueueDequeueUpTo", handle=queue, n=5, **types).outputs[0]
+    close = apply_op("QueueClose", handle=queue)
+    with tf.Session() as session:
+        session.run(enqueue)
+        session.run(one_more)
+        assert session.run(size) == 3
+        first = session.run(one)
+        session.run(close)
+        assert sorted([first, *session.run(rest)]) == expected
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(one)

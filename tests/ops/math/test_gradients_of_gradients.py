@@ -122,9 +122,15 @@ CASES = {
 }
 
 
+OF_TENSORFLOW_2 = {"clip", "segments", *(name for name in CASES if name.startswith("svd of complex"))}
+"""Those that release 1.15 has no gradient for."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_slopes(name):
     build, values = CASES[name]
+    if name in OF_TENSORFLOW_2:
+        tf.set_release("2.21")
     found, numeric = slopes(build, values)
     for one, other in zip(found, numeric, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

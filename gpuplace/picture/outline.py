@@ -201,8 +201,8 @@ class Outline(ScopeTree):
             if boxes + more <= most:
                 boxes += more
                 found.append(alike)
-                for scope in alike:
-                    offer(self.children[scope])
+                # What is in towers opens in all of them.
+                offer([child for scope in alike for child in self.children[scope]])
         return found
 
     def _weights(self) -> list[float]:

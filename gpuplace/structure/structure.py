@@ -266,10 +266,13 @@ class _Builder:
             self._shelve(label, purpose.get(label, ()))
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
+        known: dict[str, int] = {}
         for node in nodes:
-            part = self._shelf(label)
             scope = self.view.names[node].rpartition("/")[0]
-            self.tree.part_of[node] = self._shelved_scope(part, label, scope) if scope else part
+            if scope not in known:
+                shelf = self._shelf(label)
+                known[scope] = self._shelved_scope(shelf, label, scope) if scope else shelf
+            self.tree.part_of[node] = known[scope]
 
     def _shelf(self, label: str) -> int:
         if (ROOT, f"({label})") not in self.tree.served:

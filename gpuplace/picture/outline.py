@@ -239,7 +239,12 @@ class Outline(ScopeTree):
 
     def _is_most(self, scope: int) -> bool:
         """Whether a part holds most of the model."""
-        return 2 * self.size(scope) > self.size(ROOT) - sum(map(self.size, self.shelves))
+        return 2 * self.size(scope) > self._model_size
+
+    @cached_property
+    def _model_size(self) -> int:
+        """Nodes that are not set aside."""
+        return self.size(ROOT) - sum(map(self.size, self.shelves))
 
     @property
     def has_layers(self) -> bool:

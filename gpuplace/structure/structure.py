@@ -299,7 +299,12 @@ class _Builder:
         for node in reversed(left):  # constants of one layer, wherever they are named
             if roles.is_constant[node]:
                 taken = {self.tree.part_of[after] for after in roles.consumers[node]}
+                if len(taken) > 1 and -1 not in taken:
+                    taken = {self.tree.layer_of_part(part) for part in taken}
                 self.tree.part_of[node] = taken.pop() if len(taken) == 1 else -1
+        for node in left:  # what passes a result on is shown with what makes it
+            if roles.is_passing[node] and self.tree.part_of[node] < 0 and roles.inputs[node]:
+                self.tree.part_of[node] = self.tree.part_of[roles.inputs[node][0]]
         for node in left:
             if self.tree.part_of[node] >= 0:
                 continue

@@ -20,6 +20,7 @@ from typing import Self
 
 import numpy as np
 
+from gpuplace.structure.division import NORM
 from gpuplace.structure.roles import AVERAGING, BACKWARD, BOOKKEEPING, UPDATE
 from gpuplace.structure.scopes import stem
 from gpuplace.structure.structure import Structure, structure_of
@@ -239,7 +240,12 @@ class Outline(ScopeTree):
 
     def _is_most(self, scope: int) -> bool:
         """Whether a part holds most of the model."""
-        return 2 * self.size(scope) > self.size(ROOT) - sum(map(self.size, self.shelves))
+        return 2 * self.size(scope) > self._model_size
+
+    @cached_property
+    def _model_size(self) -> int:
+        """Nodes that are not set aside."""
+        return self.size(ROOT) - sum(map(self.size, self.shelves))
 
     @property
     def has_layers(self) -> bool:
@@ -283,6 +289,7 @@ class Outline(ScopeTree):
         layers = [self.model.parts[child] for child in self.children[scope] if self.is_layer[child]]
         if len(_lines([part.label for part in layers], 99)) > lines:
             layers = [part for part in layers if part.has_variables] or layers
+            layers = [part for part in layers if not NORM.search(part.label)] or layers
         return [part.label for part in layers]
 
     @cached_property

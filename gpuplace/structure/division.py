@@ -39,7 +39,7 @@ _PLUMBING = re.compile(
     re.IGNORECASE,
 )
 """Names of ops that say nothing of the layer that they end."""
-_NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
+NORM = re.compile(r"norm|(^|_)(bn|ln)(_|\d|$)", re.IGNORECASE)
 """Layers after which no part is named if it has another."""
 _DOMINANT = 0.5
 """The part of all items that is divided further by the next piece of its names."""
@@ -437,11 +437,14 @@ def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
 
 def _period_label(items: Sequence[Item], begin: int, start: int, period: int) -> str:
     """Of what recurs: the name that the other times do not have, else that at the end."""
+    named = [item.result for item in items[start : start + period] if item.result]
+    if named:
+        return named[-1]
     other = begin if start > begin else begin + period
     own = [
         item
         for item, same in zip(items[start : start + period], items[other : other + period], strict=False)
-        if item.label != same.label and not _NORM.search(item.label) and not _PLUMBING.fullmatch(item.label)
+        if item.label != same.label and not NORM.search(item.label) and not _PLUMBING.fullmatch(item.label)
     ]
     numbered = [item.label for item in own if item.key > 0 or item.members] or [
         item.label for item in own if item.is_heavy
@@ -510,7 +513,8 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
         light = (i for i, position in enumerate(positions) if items[position].is_heavy)
         kept = next(light, len(positions))
         if parts and kept:  # an activation behind an addition is part of its block
-            parts[-1][0].extend(positions[:kept])
+            block, label = parts[-1]
+            parts[-1] = (block + positions[:kept], items[positions[kept - 1]].result or label)
             positions = positions[kept:]
         for piece in _chain_pieces(items, positions):
             parts.append((piece, _end_label([items[position] for position in piece])))
@@ -520,10 +524,10 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 def _end_label(items: Sequence[Item]) -> str:
     """The name of the result or of the op at the end; of an op that says nothing of a layer the last layer's."""
     last = items[-1]
-    if last.result or not (_PLUMBING.fullmatch(last.label) or (last.is_heavy and _NORM.search(last.label))):
+    if last.result or not (_PLUMBING.fullmatch(last.label) or (last.is_heavy and NORM.search(last.label))):
         return last.result or last.label
     heavy = [item.label for item in items if item.is_heavy]
-    named = [label for label in heavy if not (_NORM.search(label) or _PLUMBING.fullmatch(label))]
+    named = [label for label in heavy if not (NORM.search(label) or _PLUMBING.fullmatch(label))]
     return (named or heavy or [last.label])[-1]
 
 

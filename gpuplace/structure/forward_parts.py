@@ -199,7 +199,8 @@ class ForwardParts:
             )
             for item in items
         ]
-        found = copies.towers(read, links) if any(read) else []
+        is_shared = sum(map(len, read)) > len(frozenset().union(*read))
+        found = copies.towers(read, links) if is_shared else []
         place = list(range(len(items)))
         made: list[tuple[int, Item]] = []
         for number, members in enumerate(found):
@@ -250,7 +251,7 @@ class ForwardParts:
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
         """Parts that the flow passes once in place of scopes that it enters again and again."""
-        groups = circles(len(items), links)
+        groups = circles(len(items), links) if any(one > other for one, other in links) else []
         if not groups:
             return items, links
         at = {item.key: position for position, item in enumerate(items)}

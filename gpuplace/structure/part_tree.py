@@ -112,14 +112,16 @@ class PartTree:
             for position, (part, gone) in enumerate(zip(self.parts, is_gone, strict=True))
         ]
         self.part_of = [int(at[up[part]]) for part in self.part_of]
-        self.parts = [
-            replace(part, parent=int(at[part.parent]))
-            for part, gone in zip(self.parts, is_gone, strict=True)
-            if not gone
-        ]
         reading = {self.part_of[node] for node, reads in enumerate(is_reading) if reads}
-        for position in range(len(self.parts) - 1, -1, -1):
+        kept = [part for part, gone in zip(self.parts, is_gone, strict=True) if not gone]
+        parents = [int(at[part.parent]) for part in kept]
+        for position in range(len(kept) - 1, -1, -1):
             if position in reading:
-                reading.add(self.parts[position].parent)
-                self.parts[position] = replace(self.parts[position], has_variables=True)
+                reading.add(parents[position])
+        self.parts = [
+            replace(part, parent=parent, has_variables=position in reading)
+            if parent != part.parent or position in reading
+            else part
+            for position, (part, parent) in enumerate(zip(kept, parents, strict=True))
+        ]
         return [int(at[part]) for part in up]

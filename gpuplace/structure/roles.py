@@ -441,16 +441,22 @@ class Roles:
         is_random = self._of_types(RANDOM_OPS.__contains__).tolist()
         fed = [False] * len(found)
         for node in self.order:
-            starts = not inputs[node] and not self.is_constant[node] and self.variable_of[node] < 0
-            fed[node] = (
-                starts
-                or is_random[node]
-                or found[node] == INPUT
-                or any(fed[before] for before in inputs[node])
-            )
-        is_trained = self._leading_to(
-            [any(found[after] == BACKWARD for after in self.consumers[node]) for node in range(len(found))]
-        )
+            befores = inputs[node]
+            if not befores:
+                fed[node] = not self.is_constant[node] and self.variable_of[node] < 0
+            elif is_random[node] or found[node] == INPUT:
+                fed[node] = True
+            else:
+                for before in befores:
+                    if fed[before]:
+                        fed[node] = True
+                        break
+        is_differentiated = [False] * len(found)
+        for node in range(len(found)):
+            if found[node] == BACKWARD:
+                for before in inputs[node]:
+                    is_differentiated[before] = True
+        is_trained = self._leading_to(is_differentiated)
         for node in range(len(found)):
             if not (found[node] != FORWARD or fed[node] or is_trained[node] or self.is_constant[node]):
                 found[node] = BOOKKEEPING

@@ -266,24 +266,31 @@ class _Builder:
             self._shelve(label, purpose.get(label, ()))
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
+        """Puts nodes on a shelf, inside the name scopes that they lie in."""
+        known: dict[str, int] = {}
         for node in nodes:
-            part = self._shelf(label)
             scope = self.view.names[node].rpartition("/")[0]
-            self.tree.part_of[node] = self._shelved_scope(part, label, scope) if scope else part
+            if scope not in known:
+                self._shelve_scope(label, scope, known)
+            self.tree.part_of[node] = known[scope]
+
+    def _shelve_scope(self, label: str, scope: str, known: dict[str, int]) -> None:
+        """Makes the parts of a name scope, and of those around it, on a shelf."""
+        if not known:
+            known[""] = self._shelf(label)
+        waiting = []
+        while scope not in known:
+            waiting.append(scope)
+            scope = scope.rpartition("/")[0]
+        part = known[scope]
+        for path in reversed(waiting):
+            name = path.rpartition("/")[2]
+            part = known[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
 
     def _shelf(self, label: str) -> int:
         if (ROOT, f"({label})") not in self.tree.served:
             self.tree.served[ROOT, f"({label})"] = self.tree.part(f"({label})", f"({label})", ROOT, "shelf")
         return self.tree.served[ROOT, f"({label})"]
-
-    def _shelved_scope(self, shelf: int, label: str, scope: str) -> int:
-        part, path = shelf, ""
-        for piece in scope.split("/"):
-            path = f"{path}/{piece}".lstrip("/")
-            if (part, piece) not in self.tree.served:
-                self.tree.served[part, piece] = self.tree.part(f"({label})/{path}", piece, part, "scope")
-            part = self.tree.served[part, piece]
-        return part
 
     def _rest(self) -> None:
         """Constants, plumbing and unread variables: with their name scope, else with what takes or makes their data."""
@@ -292,7 +299,12 @@ class _Builder:
         for node in reversed(left):  # constants of one layer, wherever they are named
             if roles.is_constant[node]:
                 taken = {self.tree.part_of[after] for after in roles.consumers[node]}
+                if len(taken) > 1 and -1 not in taken:
+                    taken = {self.tree.layer_of_part(part) for part in taken}
                 self.tree.part_of[node] = taken.pop() if len(taken) == 1 else -1
+        for node in left:  # what passes a result on is shown with what makes it
+            if roles.is_passing[node] and self.tree.part_of[node] < 0 and roles.inputs[node]:
+                self.tree.part_of[node] = self.tree.part_of[roles.inputs[node][0]]
         for node in left:
             if self.tree.part_of[node] >= 0:
                 continue

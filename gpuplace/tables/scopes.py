@@ -225,8 +225,11 @@ class ScopeTree:
 
     def structure(self, scope: int, op_type: np.ndarray) -> int:
         """A number that is equal for scopes with the same op types under the same names, but for numbers in names."""
-        if self._structures is None or not np.array_equal(self._structures[0], op_type):
-            self._structures = (op_type, {})
+        known = None if self._structures is None else self._structures[0]
+        if known is not op_type:  # compared once for each array, not for each scope
+            same = known is not None and np.array_equal(known, op_type)
+            self._structures = (op_type, self._structures[1] if same and self._structures else {})
+        assert self._structures is not None
         return self._structure(scope, *self._structures)
 
     def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:

@@ -37,7 +37,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
 LESSONS = [path for path in NOTEBOOKS if "01" <= path.stem[:2] <= "09"]
-SEQUELS = [path for path in NOTEBOOKS if path.stem[:2] in ("13", "14", "15", "16")]
+SEQUELS = [path for path in NOTEBOOKS if path.stem[:2] in ("13", "14", "15", "16", "17")]
 """Longer lessons, after the nine."""
 TIMEOUT_S = 180
 LIVE = ("application/vnd.jupyter.widget-view+json",)

@@ -108,7 +108,7 @@ def compare(
 
 
 def explore(
-    x: GraphLike | LoggedPlacement | None = None,
+    x: GraphLike | LoggedPlacement | LogCapture | None = None,
     machine: MachineLike | None = None,
     config: ConfigLike | None = None,
     release: str | None = None,
@@ -124,7 +124,8 @@ def explore(
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        x: what to explore, a file of a graph or of a log and what `capture_log` gave among others; None: the default
+            graph.
         machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, else the release that wrote the
@@ -154,9 +155,12 @@ def explore(
     given = locals()
     given["signature"] = signature_choice(signature, function, given.pop("whole_graph"))
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
+    from gpuplace.logs.capture import LogCapture
 
     if x is None:
         given["x"] = get_default_graph()
+    elif isinstance(x, LogCapture):
+        given["x"] = x.placement
     elif isinstance(x, str | os.PathLike):
         from gpuplace.logs.graph_or_log import log_in_file
 

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import gpuplace
+from gpuplace.logs import tensorflow_log
 from gpuplace.logs.python_streams import PythonStream
 
 LINE = "a: (Neg): /job:localhost/replica:0/task:0/device:CPU:0\n"
@@ -46,6 +47,7 @@ def test_all_writers_are_kept_and_printed(capfd):
         assert sorted(kept.splitlines()) == sorted([LINE[:-1], "of C", "of Python", "of a child"])
     assert sorted(log.stderr.splitlines()) == ["error", "warning"] == sorted(printed.err.splitlines())
     assert dict(log.placement) == {"a": "/job:localhost/replica:0/task:0/device:CPU:0"}
+    assert len(gpuplace.explore(log).placement) == 1
     assert repr(log).startswith("<LogCapture of ") and "1 node: 1 on CPU:0" in repr(log)
 
 
@@ -274,6 +276,21 @@ def test_tensorflows_log_is_switched_on_and_back(monkeypatch, capfd):
     with gpuplace.capture_log():
         pass
     assert values == [True, True, True]
+
+
+def test_a_context_that_has_run_ops_is_told_too(monkeypatch, capfd):
+    """TensorFlow's own function does not reach it, and sets soft placement in it by mistake."""
+    fake_tensorflow(monkeypatch)
+    told = []
+    config = sys.modules["tensorflow"].config
+    config.set_soft_device_placement = lambda value: told.append(("soft", value))
+    context = SimpleNamespace(context=lambda: SimpleNamespace(_context_handle="capsule"))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
+    monkeypatch.setitem(sys.modules, "tensorflow.python._pywrap_tfe", SimpleNamespace())
+    monkeypatch.setattr(tensorflow_log, "_switch_context", lambda handle, is_on: told.append((handle, is_on)))
+    with gpuplace.capture_log():
+        assert told == [("soft", True), ("capsule", True)]
+    assert told[2:] == [("soft", True), ("capsule", False)]
 
 
 def test_the_switch_of_tensorflow_1_is_the_programs(monkeypatch, capfd):

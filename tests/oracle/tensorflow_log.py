@@ -3,8 +3,8 @@
     python tests/oracle/tensorflow_log.py [--record] [NAME ...]
 
 run with TensorFlow 2.21 and gpuplace in one environment runs every program of ``tensorflow_programs`` (or the named
-ones) three times: with its output in files, in `gpuplace.capture_log`, and by `gpuplace watch`. It prints a line for each
-and, as its exit code, the number of those where
+ones) three times: with its output in files, in `gpuplace.capture_log`, and by `gpuplace watch`. It prints a line for
+each and, as its exit code, the number of those where
 
 - the ops by device differ between the three, or the output of the program does;
 - a line that names a device is neither in a table nor among the notes;

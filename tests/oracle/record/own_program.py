@@ -2,8 +2,8 @@
 
     python tests/oracle/record/own_program.py
 
-run with TensorFlow 2.21 and gpuplace in one environment writes the log of the lesson's program and its model to ``notebooks/recorded``: the program is the
-cell of the notebook that imports TensorFlow, so that both are the same.
+run with TensorFlow 2.21 and gpuplace in one environment writes the log of the lesson's program and its model to
+``notebooks/recorded``. The program is the cell of the notebook that imports TensorFlow, so that both are the same.
 """
 
 import gzip

@@ -24,7 +24,7 @@ from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.graphdef.model import Model, Part, PlacedPart
 from gpuplace.graphdef.node_columns import read_columns
-from gpuplace.graphdef.tensorflow_objects import saved_object
+from gpuplace.graphdef.objects.tensorflow_objects import saved_object
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.lowering import lower

@@ -147,7 +147,8 @@ def compare(
         raise InvalidArgumentError.of(
             "What ran names no device, so there is nothing to compare", hint=NO_PLACEMENT
         )
-    source = graph_or_model(_body(graph))
+    body = _body(graph)
+    source = graph_or_model(body)
     name = releases.resolve(release, release_of(source))
     devices = machine if machine is not None else log.machine()
     soft = soft_placement
@@ -156,6 +157,11 @@ def compare(
 
     placed = partial(place, source, devices, config, soft_placement=soft)
     placement = placed(name)
+    # A variable that a function has captured stays where it was made; its device is no request in the graph.
+    captured = {node: device for node, device in _captured(body).items() if node in placement}
+    if captured and set(captured.values()) <= set(placement.device_set.names):
+        placed = partial(placed, assigned=captured)
+        placement = placed(name)
     others = {
         f"TensorFlow {version} places it there": partial(placed, version)
         for version in ("1.15", "2.21")
@@ -178,6 +184,15 @@ def _body(graph: Any) -> Any:
         graph = traces[0] if len(traces) == 1 else graph
     is_trace = hasattr(graph, "structured_outputs") and hasattr(graph, "captured_inputs")
     return graph.graph if is_trace else graph
+
+
+def _captured(body: Any) -> dict[str, str]:
+    """Devices of what a function of TensorFlow's has captured, by the nodes that stand for it."""
+    return {
+        inside.op.name: full_name(outside.device)
+        for outside, inside in getattr(body, "captures", ())
+        if getattr(outside, "device", "")
+    }
 
 
 def _log_of(ran: Any) -> LoggedPlacement:

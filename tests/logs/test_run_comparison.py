@@ -112,6 +112,23 @@ def test_a_function_of_tensorflow_is_its_body():
         assert tf.compare(value, f"y: (NoOp): {L}:CPU:0").same == 1
 
 
+def test_a_captured_variable_stays_where_it_is():
+    nodes = [
+        node("handle", "Placeholder", dtype="resource"),
+        node("read", "ReadVariableOp", "handle", dtype="float32"),
+    ]
+    made = GraphDef.FromString(graph_def(nodes))
+    inside = SimpleNamespace(op=SimpleNamespace(name="handle"))
+    body = SimpleNamespace(
+        as_graph_def=lambda: made, captures=[(SimpleNamespace(device=f"{L}:CPU:1"), inside)]
+    )
+    trace = SimpleNamespace(structured_outputs=None, captured_inputs=[], graph=body)
+    log = f"read: (ReadVariableOp): {L}:CPU:1\nother: (Neg): {L}:CPU:0"
+    assert tf.compare(trace, log).same == 1
+    body.captures = []
+    assert [row.node for row in tf.compare(trace, log).differences] == ["read"]
+
+
 def test_run_metadata_has_the_step_beside():
     with tf.Graph().as_default() as graph:
         a = tf.placeholder(tf.float32, [64, 64], name="a")

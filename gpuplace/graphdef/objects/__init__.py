@@ -1,0 +1,1 @@
+"""Objects of a TensorFlow in this process as graphs."""

@@ -354,10 +354,10 @@ def _without_last_axis(weights: Tensor, labels: Tensor) -> Tensor:
     rank, wanted = weights.shape.ndims, labels.shape.ndims
     if rank is not None and wanted is not None:
         return reshaping.squeeze(weights, [-1]) if rank - wanted == 1 else weights
+    more = reshaping.rank(weights) - reshaping.rank(labels)
     if rank == 0 or rank is not None and not weights.shape[-1].is_compatible_with(1):
         return weights
-    has_one_more = comparison.equal(1, reshaping.rank(weights) - reshaping.rank(labels))
-    return cond(has_one_more, lambda: reshaping.squeeze(weights, [-1]), lambda: weights)
+    return cond(comparison.equal(1, more), lambda: reshaping.squeeze(weights, [-1]), lambda: weights)
 
 
 def absolute_difference(

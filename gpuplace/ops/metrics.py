@@ -22,9 +22,10 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.array.gather import where
+from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.losses import broadcast_weights
 from gpuplace.ops.math.cast import cast
-from gpuplace.ops.math.check_ops import assert_type
+from gpuplace.ops.math.check_ops import assert_rank_in, assert_type
 from gpuplace.ops.math.comparison import equal, greater, logical_and, not_equal
 from gpuplace.ops.math.confusion_matrix import confusion_matrix, remove_squeezable_dimensions
 from gpuplace.ops.math.division import div
@@ -72,12 +73,49 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
         return predictions, labels, None
     weights = convert_to_tensor(weights)
     mine, theirs = weights.shape.ndims, predictions.shape.ndims
-    if mine and theirs is not None:
-        if mine - theirs == 1:
-            weights = reshaping.squeeze(weights, [-1])
-        elif theirs - mine == 1:
-            weights = reshaping.expand_dims(weights, [-1])
+    if mine == 0:
+        return predictions, labels, weights
+    if mine is None or theirs is None:
+        return predictions, labels, _aligned_when_it_runs(weights, predictions)
+    if mine - theirs == 1:
+        weights = reshaping.squeeze(weights, [-1])
+    elif theirs - mine == 1:
+        weights = reshaping.expand_dims(weights, [-1])
     return predictions, labels, weights
+
+
+def as_vector(tensor: Tensor) -> Tensor:
+    """All elements as a vector.
+
+    Args:
+        tensor: of known rank.
+
+    Raises:
+        TypeError: the rank is not known.
+    """
+    if tensor.shape.ndims is None:
+        raise TypeError(
+            f"The rank of {tensor.name} is unknown. Say what is known of its shape: tensor.set_shape([None])"
+        )
+    return reshaping.reshape(tensor, [-1]) if tensor.shape.ndims > 1 else tensor
+
+
+def _aligned_when_it_runs(weights: Tensor, predictions: Tensor) -> Tensor:
+    """Weights of the rank of the predictions, or one number."""
+    rank: Any = reshaping.rank(weights)
+    more = rank - reshaping.rank(predictions)
+    last = None if weights.shape.ndims is None else weights.shape[-1].value
+
+    def shorter() -> Tensor:
+        return weights if last not in (None, 1) else reshaping.squeeze(weights, [-1])
+
+    def longer() -> Tensor:
+        return cond(equal(more, -1), lambda: reshaping.expand_dims(weights, [-1]), lambda: weights)
+
+    def changed() -> Tensor:
+        return cond(equal(more, 1), shorter, longer)
+
+    return cond(equal(rank, 0), lambda: weights, changed)
 
 
 def mean(
@@ -265,7 +303,9 @@ def _counted(
         count = gathered([], float32, "count")
         values = cast(found, float32)
         if weights is not None:
-            values = multiply(values, cast(weights, float32))
+            fits = assert_rank_in(weights, (0, reshaping.rank(values)))
+            with get_default_graph().control_dependencies([fits]):
+                values = multiply(values, cast(weights, float32))
         value = reshaping.identity(count)
         update = assign_add(count, reduce_sum(values))
         return collected(value, update, metrics_collections, updates_collections)
@@ -452,11 +492,8 @@ def mean_iou(
         found, truth = cast(found, int64), cast(truth, int64)
         count = cast(num_classes, int64)
 
-        def flat(tensor: Any) -> Any:
-            return reshaping.reshape(tensor, [-1]) if (tensor.shape.ndims or 0) > 1 else tensor
-
-        found, truth = flat(found), flat(truth)
-        share = None if weights is None else flat(convert_to_tensor(weights))
+        found, truth = as_vector(found), as_vector(truth)
+        share = None if weights is None else as_vector(convert_to_tensor(weights))
         batch = confusion_matrix(truth, found, count, dtype=float64, weights=share)
         update = assign_add(matrix, batch)
         rows = cast(reduce_sum(matrix, 0), float32)

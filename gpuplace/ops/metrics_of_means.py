@@ -23,6 +23,7 @@ from gpuplace.ops.metrics import (
     Keys,
     Metric,
     aligned,
+    as_vector,
     collected,
     gathered,
     mean,
@@ -157,6 +158,11 @@ def mean_tensor(
     scoped: list[Any] = [values, weights]
     with variable_scope(name, "mean", scoped):
         numbers: Any = cast(values, float32)
+        if not numbers.shape.is_fully_defined():
+            raise ValueError(
+                f"mean_tensor keeps a mean of each element, and needs the shape, which is {numbers.shape}."
+                " Say what it is: values.set_shape([4, 3])"
+            )
         sizes = numbers.shape.as_list()
         total, count = gathered(sizes, float32, "total_tensor"), gathered(sizes, float32, "count_tensor")
         number: Any = constant.ones_like(numbers)
@@ -203,7 +209,7 @@ def mean_per_class_accuracy(
         truth: Any = cast(labels, int64)
         found: Any = convert_to_tensor(predictions)
         found.shape.assert_is_compatible_with(truth.shape)
-        truth, found = _flat(truth), _flat(found)
+        truth, found = as_vector(truth), as_vector(found)
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)
         if truth.dtype != found.dtype:
@@ -211,7 +217,7 @@ def mean_per_class_accuracy(
         right: Any = cast(equal(found, truth), float32)
         if weights is not None:
             given = convert_to_tensor(weights)
-            share = cast(_flat(given), float32)
+            share = cast(as_vector(given), float32)
             right, labelled = right * share, labelled * share
         update_total = scatter_add(total, truth, labelled)
         update_count = scatter_add(count, truth, right)
@@ -219,7 +225,3 @@ def mean_per_class_accuracy(
         value = reduce_mean(shares, name="mean_accuracy")
         update = div_no_nan(update_count, maximum(update_total, 0), name="update_op")
         return collected(value, update, metrics_collections, updates_collections)
-
-
-def _flat(tensor: Any) -> Any:
-    return reshaping.reshape(tensor, [-1]) if (tensor.shape.ndims or 0) > 1 else tensor

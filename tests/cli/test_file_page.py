@@ -46,3 +46,12 @@ def test_what_is_no_file_of_tensorflow(files, capsys):
         command_of(files / "notes.log", files / "page.html")
     assert main([str(files / "notes.log"), str(files / "page.html")]) == 1
     assert "notes.log" in capsys.readouterr().err
+
+
+def test_piped_place_has_a_summary_line(files, capsys):
+    from gpuplace.cli import main as command_line
+
+    assert command_line(["place", str(files / "graph.pb"), "--machine", "1x T4"]) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines()[0] == "1 node: 1 on GPU:0; nothing is copied between devices"
+    assert "1 node:" not in out and out.splitlines()[1].startswith("x ")

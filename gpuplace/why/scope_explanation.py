@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from gpuplace.display import with_safe_text
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.why.rules import RULES, Rule
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
 
 _SHOWN = 6
 
@@ -47,11 +44,11 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.0%})"
 
 
-def explain_nodes(placement: Placement, of: str, nodes: list[int]) -> ScopeExplanation:
+def explain_nodes(placement: Any, of: str, nodes: list[int]) -> ScopeExplanation:
     """Return what settled the devices of some nodes.
 
     Args:
-        placement: the placement.
+        placement: a `Placement`.
         of: what named them.
         nodes: their positions.
     """

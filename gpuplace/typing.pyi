@@ -149,6 +149,7 @@ class PictureOptions(TypedDict, total=False):
 
     open: Iterable[str] | None
     colour: str | None
+    color: str | None
     run_metadata: RunMetadata | None
     estimate: StepEstimate | None
     against: Any

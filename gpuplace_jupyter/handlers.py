@@ -10,7 +10,8 @@ leaves. The page may request nothing, and runs in a sandbox.
 
 In ``jupyter_server_config.py``::
 
-    c.GpuplacePages = {"most_bytes": 2**30, "most_seconds": 300}
+    c.GpuplacePages.most_bytes = 2**30
+    c.GpuplacePages.most_seconds = 300
 """
 
 from __future__ import annotations
@@ -26,21 +27,25 @@ from typing import Any
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
+from traitlets import Float, Int
+from traitlets.config import Configurable
 
 __all__ = ["add_handlers"]
 
-DEFAULTS = {
-    "most_bytes": 512 * 2**20,
-    "most_seconds": 120,
-    "most_processes": 2,
-    "most_page_bytes": 256 * 2**20,
-}
-"""Largest file, longest time, processes at one time, and largest page."""
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-downloads"
 )
 _TEMPLATE = "import sys; from gpuplace.page.packed import template_page; sys.stdout.write(template_page())"
+
+
+class GpuplacePages(Configurable):
+    """What pages of files may cost."""
+
+    most_bytes = Int(512 * 2**20, config=True, help="The largest file.")
+    most_seconds = Float(120.0, config=True, help="The longest time for a page.")
+    most_processes = Int(2, config=True, help="Pages that are made at one time.")
+    most_page_bytes = Int(256 * 2**20, config=True, help="The largest page.")
 
 
 def add_handlers(server: Any) -> None:
@@ -49,12 +54,12 @@ def add_handlers(server: Any) -> None:
     Args:
         server: the running ``ServerApp``.
     """
-    limits = {**DEFAULTS, **server.config.get("GpuplacePages", {})}
+    limits = GpuplacePages(parent=server)
     base = server.web_app.settings["base_url"]
     shared = {
         "root": Path(server.root_dir),
         "limits": limits,
-        "turns": asyncio.Semaphore(limits["most_processes"]),
+        "turns": asyncio.Semaphore(limits.most_processes),
     }
     server.web_app.add_handlers(
         ".*$",
@@ -91,7 +96,7 @@ def file_below(root: Path, path: str) -> Path:
 class _Handler(APIHandler):
     """A handler that runs a process and ends it when its time is over or the browser has left."""
 
-    def initialize(self, root: Path, limits: dict[str, int], turns: asyncio.Semaphore) -> None:
+    def initialize(self, root: Path, limits: GpuplacePages, turns: asyncio.Semaphore) -> None:
         self.root, self.limits, self.turns = root, limits, turns
         self._process: asyncio.subprocess.Process | None = None
         self._is_left = False
@@ -131,10 +136,10 @@ class _Handler(APIHandler):
                 start_new_session=True,
             )
             try:
-                out, err = await asyncio.wait_for(self._process.communicate(), self.limits["most_seconds"])
+                out, err = await asyncio.wait_for(self._process.communicate(), self.limits.most_seconds)
             except TimeoutError:
                 raise web.HTTPError(
-                    504, reason=f"This takes more than {self.limits['most_seconds']} seconds"
+                    504, reason=f"This takes more than {self.limits.most_seconds:g} seconds"
                 ) from None
             finally:
                 self._kill()
@@ -166,7 +171,7 @@ class PageHandler(_Handler):
             await self._send(path)
 
     async def _send(self, path: Path) -> None:
-        size, most = path.stat().st_size, self.limits["most_bytes"]
+        size, most = path.stat().st_size, self.limits.most_bytes
         if size > most:
             raise web.HTTPError(
                 413, reason=f"The file has {size:,} bytes; {most:,} are allowed (c.GpuplacePages, most_bytes)"
@@ -182,7 +187,7 @@ class PageHandler(_Handler):
                 self.set_header("Content-Type", "text/plain; charset=utf-8")
                 self.finish(complaint.replace(str(path), path.name).strip() or "The page cannot be made.")
                 return
-            if page.stat().st_size > self.limits["most_page_bytes"]:
+            if page.stat().st_size > self.limits.most_page_bytes:
                 raise web.HTTPError(413, reason="The page of this file is too large for a browser")
             self.answer(page.read_text(encoding="utf-8"))
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, fields, replace
 
 from gpuplace.cli.output import render, terminal_width
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
-from gpuplace.errors import NotFoundError
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted, summary_text
 from gpuplace.typing import Findings
@@ -31,8 +30,8 @@ def place(arguments: argparse.Namespace) -> int:
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement, shown)]
     if placement.graph.part and arguments.format == "table":
         print(placement.subject.text(placement.release), file=sys.stderr)
-    if arguments.format == "table" and terminal_width() is not None:
-        print(summary_text(placement))
+    if arguments.format == "table":  # in a pipe, the rows alone are on standard output
+        print(summary_text(placement), file=sys.stdout if terminal_width() is not None else sys.stderr)
     more = len(nodes) - len(shown)
     print(render(rows, arguments.format, columns, more=more, full_names=arguments.full_names))
     return 0
@@ -41,14 +40,6 @@ def place(arguments: argparse.Namespace) -> int:
 def explain(arguments: argparse.Namespace) -> int:
     """Prints why a node is where it is; of a graph that cannot be placed, what is known, and the error."""
     placement = placement_of(arguments, machine_of(arguments.machine), on_error="keep")
-    names = placement.graph.names
-    if arguments.node not in placement.graph.index:
-        from difflib import get_close_matches
-
-        raise NotFoundError.of(
-            f"The graph has no node '{arguments.node}'.",
-            facts={"nearest": ", ".join(map(repr, get_close_matches(arguments.node, names))) or "none"},
-        )
     print(placement.explain(arguments.node))
     if placement.errors:
         raise placement.errors[0]

@@ -12,6 +12,7 @@ Traceback (most recent call last):
 ...
 gpuplace.errors.InvalidArgumentError: Unknown GPU model 'K41c'.
   known models  Tesla K20m, Quadro K4000, Tesla K40c, ...
+  another card  by its figures: gpuplace.Machine.simulated(2, gpu=GPUModel('name', ...
   try           Tesla K40c
 """
 
@@ -175,6 +176,12 @@ def _key(name: str) -> str:
 _BY_KEY = {_key(name): model for model in GPU_MODELS for name in (model.name, *model.aliases)}
 
 
+_TELLING = 3
+"""Letters of a name from which the models that begin so are meant."""
+_OTHER = (
+    "by its figures: gpuplace.Machine.simulated(2, gpu=GPUModel('name', "
+    "memory_bytes=8 * 2**30, compute_capability=(6, 1), sm_count=20)), with GPUModel from gpuplace.device.gpu_models"
+)
 _SHOWN = 200
 """Characters of a name that an error repeats."""
 
@@ -195,9 +202,11 @@ def find_model(name: str) -> GPUModel:
         return model
     import difflib
 
-    nearest = difflib.get_close_matches(_key(name), _BY_KEY, n=1, cutoff=0.5)
+    key = _key(name)
+    nearest = [known for known in _BY_KEY if len(key) >= _TELLING and known.startswith(key)][:1]
+    nearest = nearest or difflib.get_close_matches(key, _BY_KEY, n=1, cutoff=0.5)
     raise InvalidArgumentError.of(
         f"Unknown GPU model '{name if len(name) <= _SHOWN else name[:_SHOWN] + '...'}'.",
-        facts={"known models": ", ".join(known.name for known in GPU_MODELS)},
+        facts={"known models": ", ".join(known.name for known in GPU_MODELS), "another card": _OTHER},
         hint=_BY_KEY[nearest[0]].name if nearest else None,
     )

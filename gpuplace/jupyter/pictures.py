@@ -163,6 +163,7 @@ def placement_picture(
     *,
     open: Iterable[str] | None = None,
     colour: str | None = None,
+    color: str | None = None,
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
     against: Any = None,
@@ -187,6 +188,7 @@ def placement_picture(
         colour: what colours mean: ``"assigned"`` (the device each op got), ``"requested"``, ``"type"``, ``"group"``
             (colocation), ``"memory"``, ``"time"`` (needs ``run_metadata``) or ``"cause"`` (the rule that settled it).
             By default the device, or what moved where ``against`` is given.
+        color: the same as ``colour``.
         run_metadata: ``RunMetadata`` of a step run with ``FULL_TRACE``.
         estimate: a prediction of a step (`gpuplace.estimate`): folded boxes show their part of its kernel time, and the
             bytes of their variables.
@@ -218,7 +220,7 @@ def placement_picture(
     sheet = picture_sheet(
         placement,
         open,
-        colour=colour,
+        colour=colour if color is None else color,
         run_metadata=run_metadata,
         estimate=estimate,
         against=against,

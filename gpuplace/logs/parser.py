@@ -35,6 +35,7 @@ from gpuplace.logs.logged_placement import (
 )
 from gpuplace.logs.reader import read_log
 from gpuplace.logs.sessions import sessions_of
+from gpuplace.logs.startup import is_startup, why_no_gpu
 from gpuplace.logs.statements import Kind, LogNote, Statement
 from gpuplace.logs.text import check_is_text, log_text
 from gpuplace.progress import track
@@ -61,6 +62,7 @@ def parse_log(log: Any) -> LoggedPlacement:
     """
     statements: list[Statement] = []
     unparsed: list[Unparsed] = []
+    startup: list[Unparsed] = []
     notes: list[LogNote] = []
     text = log_text(log)
     inside = unpacked(text)
@@ -75,7 +77,8 @@ def parse_log(log: Any) -> LoggedPlacement:
         if piece.statement is not None:
             statements.append(piece.statement)
         elif not piece.is_understood:
-            unparsed.append(Unparsed(line_of(piece.line), piece.column, piece.text))
+            place = startup if is_startup(piece.text) else unparsed
+            place.append(Unparsed(line_of(piece.line), piece.column, piece.text))
     if inside is not None:
         notes = [note._replace(line=inside.lines[note.line - 1]) for note in notes]
         notes.append(LogNote(1, "undone", inside.what))
@@ -112,7 +115,7 @@ def parse_log(log: Any) -> LoggedPlacement:
         tuple(gpu._replace(line=line_of(gpu.line)) for gpu in _gpus(hardware)),
         tuple(unparsed),
         tuple(range(len(sessions))) or (0,),
-        (*sorted(notes), *_ignored(unparsed)),
+        (*sorted(notes), *_startup_notes(startup), *_ignored(unparsed)),
         tuple([request for request, _ in overridden]),
     )
 
@@ -161,6 +164,15 @@ def _of_group(group: list[Statement]) -> tuple[OverriddenRequest, str]:
         text = f"{counted(len(members), 'node')} with {first.name} cannot be on {asked or 'the requested device'}"
         text += f" and are on {device}" if device else ""
     return OverriddenRequest(first.name, asked, device, "colocation", len(members) or 1, head.line), text
+
+
+def _startup_notes(lines: list[Unparsed]) -> list[LogNote]:
+    """Notes about TensorFlow's start: how many lines, and why it uses no GPU."""
+    if not lines:
+        return []
+    notes = [LogNote(lines[0].line, "start-up", f"{counted(len(lines), 'line')} of TensorFlow's start")]
+    reasons = {reason: line.line for line in reversed(lines) if (reason := why_no_gpu(line.text))}
+    return [*notes, *(LogNote(line, "no GPU", reason) for reason, line in reversed(reasons.items()))]
 
 
 def _ignored(unparsed: list[Unparsed]) -> list[LogNote]:

@@ -76,7 +76,8 @@ class LogNote(NamedTuple):
     kind: str
     """`"undone"`: taken off before reading; `"cut"`: a sentence that breaks off; `"ambiguous"`: readable in two ways;
     `"overridden"`: a requested device that gave way to that of a variable; `"colocation"`: nodes that could not be
-    where, or with whom, they were asked to be; `"ignored"`: text that says nothing of placement."""
+    where, or with whom, they were asked to be; `"start-up"`: TensorFlow's start; `"no GPU"`: why it
+    uses none; `"ignored"`: text that says nothing of placement."""
     text: str
     """What it is about; of text its beginning."""
 

@@ -95,16 +95,18 @@ def page_html(
     if findings is not None:
         data["findings"] = finding_blocks(findings)
     sections = _ops_section(placement) + _cost_section(estimate) + _timeline_section(timeline, heading)
-    body = f"""{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
+    errors = view_of(placement).errors
+    told = data["summary"]
+    if errors:
+        told = f"TensorFlow refuses this graph. The picture shows the placement without that: {told}"
+    body = f"""{_refused_section(errors)}{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
 {sections}<section id="tables" aria-labelledby="tables-title">
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(
-        title, data["summary"], data["settings"], body, data, "gpuplace/page/placement.js", bodies
-    )
+    return _document(title, told, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
 
 
 def timeline_page_html(
@@ -120,6 +122,18 @@ def timeline_page_html(
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
     return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
+
+
+def _refused_section(errors: Sequence[BaseException]) -> str:
+    """TensorFlow's error of a graph that it refuses, with its facts and what to try; the others are in the tables."""
+    if not errors:
+        return ""
+    more = f"<p>{counted(len(errors) - 1, 'more error')} in the tables below.</p>" if len(errors) > 1 else ""
+    return f"""<section id="refused" aria-labelledby="refused-title">
+<h2 id="refused-title">This graph cannot be placed</h2>
+{error_html(errors[0])}{more}
+</section>
+"""
 
 
 def _findings_section(findings: Findings | None) -> str:

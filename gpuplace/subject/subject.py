@@ -31,13 +31,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.names import suggestions
 from gpuplace.graph.op_sets import NOT_FOR_THEIR_RESULTS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation
 from gpuplace.graphdef.model import PlacedPart
@@ -50,8 +50,6 @@ UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """Prefixes of the op types with which optimizers update variables."""
 OTHER = "others"
 """Nodes outside the step that are not bookkeeping."""
-_SEARCHED = 5_000
-"""Names that an unknown name is compared with."""
 _SHOWN = 12
 """Names that an error lists."""
 _TRAIN_OP = "train_op"
@@ -313,7 +311,7 @@ def _tensor(graph: PlacementGraph, name: str, use: str, catalogue: Catalogue) ->
     if node_name not in graph.index:
         inputs, outputs = signature_tensors(graph)
         own = [*(inputs if use == "feed" else outputs)]
-        alike = get_close_matches(node_name, [*own, *graph.names[:_SEARCHED]], 3)
+        alike = suggestions(node_name, [*own, *graph.names])
         facts = {"requested as": f"a {use}"}
         if own:
             facts[f"{'inputs' if use == 'feed' else 'outputs'} of the signature"] = ", ".join(own[:_SHOWN])

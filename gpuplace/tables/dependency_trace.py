@@ -19,13 +19,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpuplace.display import above, notebook_view, with_safe_text
+from gpuplace.graph.names import UnknownNameError, named_by
 from gpuplace.tables.placement_view import CopyRow, PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import copies_text, counted, shortened
@@ -36,7 +36,6 @@ TRACES = ("inputs", "consumers", "both")
 """Ways to go from an op: against the edges, along them, or either."""
 _NARROW = 64
 """Nodes up to which a step is taken one by one, and not by arrays."""
-_SEARCHED = 5_000
 _WORDS: dict[str, str] = RULES["lights"]["told"]
 _NAME_LETTERS: int = RULES["text"]["lit_letters"]
 
@@ -148,10 +147,9 @@ def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:
     elif name and name in tree.index:
         starts = np.flatnonzero(tree.is_inside(tree.index[name]))
     else:
-        alike = get_close_matches(name, view.names[:_SEARCHED], 3)
-        raise KeyError(
-            f"no node and no name scope {name!r}" + (f"; there is {', '.join(alike)}" if alike else "")
-        )
+        starts = np.array(named_by(name, view.names), dtype=np.int64)
+        if not len(starts):
+            raise UnknownNameError.among(name, view.names, "no node and no name scope")
     return trace_from(view, starts, direction, name)
 
 

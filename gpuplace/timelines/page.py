@@ -42,6 +42,8 @@ from gpuplace.timelines.text import (
 COLOURS = ("device", "op type", "time")
 """What boxes can be coloured by."""
 _MOST_TYPES = 14
+_NEARLY_EMPTY = 0.02
+"""Share of a step that a lane is busy for, below which it is nearly empty."""
 _MOST_NOTES = 6
 _MOST_COPIES = 200
 _ON_PATH, _TRANSFER = 1, 2
@@ -60,6 +62,45 @@ class Page(NamedTuple):
         return {"step": self.step, "columns": base64.b64encode(self.columns).decode()}
 
 
+def lane_order(timeline: StepTimeline) -> list[int]:
+    """Return the lanes from top to bottom: those of a task's GPUs come before those of its CPUs.
+
+    Args:
+        timeline: the step.
+    """
+    tasks = list(dict.fromkeys(lane.task for lane in timeline.lanes))
+
+    def key(number: int) -> tuple[int, bool, int]:
+        lane = timeline.lanes[number]
+        return tasks.index(lane.task), "/device:GPU:" not in lane.device, number
+
+    return sorted(range(len(timeline.lanes)), key=key)
+
+
+def thin_lanes(timeline: StepTimeline) -> np.ndarray:
+    """Return which lanes are drawn thin: those of copies, and a CPU's further lanes that are nearly empty.
+
+    Args:
+        timeline: the step.
+    """
+    lanes = timeline.lanes
+    if not lanes:
+        return np.zeros(0, dtype=bool)
+    length = timeline.end_us - timeline.start_us
+    busy = np.bincount(timeline.lane, length, len(lanes)) if len(timeline) else np.zeros(len(lanes))
+    empty = busy < _NEARLY_EMPTY * max(timeline.total_us, 1e-9)
+    firsts = {lane.device: number for number, lane in reversed(list(enumerate(lanes)))}
+    return np.array(
+        [
+            lane.kind == "copies"
+            or bool(empty[number])
+            and "/device:GPU:" not in lane.device
+            and firsts[lane.device] != number
+            for number, lane in enumerate(lanes)
+        ]
+    )
+
+
 def timeline_page(timeline: StepTimeline | None) -> Page:
     """Columns and lists of a step; of None, an empty one that says so."""
     if timeline is None:
@@ -70,17 +111,24 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
             empty
             | {name: [] for name in ("names", "ops", "lanes", "copies", "path", "hints", "gaps", "colours")},
         )
+    order = lane_order(timeline)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
     names, name = _numbered(timeline.names)
     ops, op = _numbered(timeline.ops)
     colours = [_coloured(timeline, colour, ops, op) for colour in COLOURS]
     flags = np.where(timeline.is_on_path, _ON_PATH, 0) | np.where(timeline.is_transfer, _TRANSFER, 0)
     columns = [
         *(column.astype("<f8") for column in (timeline.start_us, timeline.end_us, timeline.nbytes)),
-        *(column.astype("<u4") for column in (name, op, timeline.lane)),
+        *(
+            column.astype("<u4")
+            for column in (name, op, place[timeline.lane] if len(timeline) else timeline.lane)
+        ),
         *(column.astype("<i4") for column in (timeline.last_input, timeline.last_copy)),
         *(fill.astype("<u2") for fill, _, _ in colours),
         flags.astype("u1"),
     ]
+    thin = thin_lanes(timeline)
     shares = {use.device: use.share for use in timeline.uses}
     return Page(
         b"".join(column.tobytes() for column in columns),
@@ -98,8 +146,9 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
                     owner=printable(device_label(lane.device)),
                     task=printable(lane.task),
                     share=f"{share_text(shares[lane.device])} busy",
+                    thin=bool(thin[number]),
                 )
-                for lane in timeline.lanes
+                for number, lane in ((number, timeline.lanes[number]) for number in order)
             ],
             "copies": [
                 [

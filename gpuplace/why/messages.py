@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gpuplace.device.parsed_name import ParsedName, parse_name
+from gpuplace.device.visible import visible_gpus
 from gpuplace.errors import (
     FailedPreconditionError,
     InternalError,
@@ -461,7 +462,7 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
         if same_type:
             advice.append(f"a device of the machine ({', '.join(same_type)})")
         elif requested.type == "GPU":
-            advice.append("a machine with a GPU")
+            advice.append(_gpu_advice(placement))
         else:
             advice.append("a device of the machine")
     else:
@@ -469,6 +470,17 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
         if kinds:
             advice.append(f"placing the node on a {' or '.join(kinds)}")
     return ", or ".join(advice) or "change the requested device"
+
+
+def _gpu_advice(placement: Placed) -> str:
+    """How there would be a GPU: another machine, or other visible devices where the machine has GPUs."""
+    origin = placement.device_set.origin
+    if origin is None or not origin.machine.gpus or origin.machine.tasks:
+        return "a machine with a GPU"
+    seen = visible_gpus(origin.machine.gpus, origin.environ)
+    if seen.visible or not seen.hidden:
+        return "a machine with a GPU"
+    return f"other visible devices: {next(iter(seen.hidden.values()))}"
 
 
 def _soft_switch(placement: Placed) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpuplace.display import above, notebook_view, safe_text, with_safe_text
 from gpuplace.errors import OpError
+from gpuplace.graph.names import UnknownNameError, named_by
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.placed import Placed
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation, Tensor
     from gpuplace.why.blame import Blame
     from gpuplace.why.diff import PlacementDiff
-    from gpuplace.why.explanation import Explanation
-
-_SEARCHED = 5_000
-"""So many names are compared with one that does not exist."""
 
 
 class EdgeRow(NamedTuple):
@@ -119,23 +116,35 @@ class Placement(Placed, Mapping[str, str]):
         totals = np.bincount(placed, minlength=len(self.device_set)).tolist()
         return {label: total for label, total in zip(self.device_labels, totals, strict=True) if total}
 
-    def explain(self, node: Any) -> Explanation:
+    def explain(self, node: Any) -> Any:
         """Why a node is where it is: the rules that acted, in order, and what would move it.
 
+        Of a name scope, or of a text that names several nodes, a `ScopeExplanation`: devices and rules as shares.
+
         Args:
-            node: an `Operation`, a `Tensor`, or the name of either (`MatMul`, `MatMul:0`).
+            node: an `Operation`, a `Tensor`, or the name of either (`MatMul`, `MatMul:0`); also the end of a name
+                (`Conv2D`), a name scope (`tower_0`), or a regular expression.
 
         Raises:
-            KeyError: there is no such node; says which names are like it.
+            UnknownNameError: there is no such node, a `NotFoundError` and `KeyError` that says which names are like it.
         """
         name = node if isinstance(node, str) else getattr(node, "op", node).name
+        asked = name
         if name not in self.graph.index:
             name = split_tensor_name(name)[0]
         if name not in self.graph.index:
-            from difflib import get_close_matches
+            nodes = named_by(asked, self.graph.names)
+            if not nodes:
+                raise UnknownNameError.among(name, self.graph.names)
+            if (
+                len(nodes) > 1
+                or not isinstance(node, str)
+                or f"{asked.rstrip('/')}/" in self.graph.names[nodes[0]]
+            ):
+                from gpuplace.why.scope_explanation import explain_nodes
 
-            alike = get_close_matches(name, self.graph.names[:_SEARCHED], 3)
-            raise KeyError(f"no node {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""))
+                return explain_nodes(self, asked, nodes)
+            name = self.graph.names[nodes[0]]
         from gpuplace.why.explain import explain
 
         return explain(self, self.graph.index[name])

@@ -91,6 +91,7 @@ def test_every_key_does_what_the_help_says(page, explorer, screenshots):
     expect(keys).to_contain_text("Fit the whole picture")
     expect(keys).to_contain_text("Search for a better placement")
     expect(keys).to_contain_text("GPU 1 · Tesla K40c")
+    expect(keys).not_to_contain_text("tower/one")
     explorer.screenshot(path=screenshots / "keys.png")
     assert violations(page, ".gp-keys") == []
     page.keyboard.press("Escape")

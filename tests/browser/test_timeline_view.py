@@ -85,10 +85,10 @@ def test_keys_go_from_event_to_event(page, screenshots):
     assert "ops on 3 devices" in canvas.get_attribute("aria-label")
     canvas.focus()
     page.keyboard.press("ArrowDown")
-    assert "on CPU:0" in said(page)
+    assert "on GPU:0" in said(page), "GPUs come first"
     assert canvas.get_attribute("aria-label") == said(page)
     page.keyboard.press("ArrowDown")
-    assert "on GPU:0" in said(page)
+    assert "on GPU:1" in said(page)
     first = said(page)
     away, back = "ArrowRight", "ArrowLeft"
     page.keyboard.press(away)

@@ -332,7 +332,7 @@ def test_every_setting(opened, explorer, screenshots):
     explorer.get_by_role("button", name="Unset CUDA_VISIBLE_DEVICES").click()
     expect(legend).to_contain_text("GPU:3")
     explorer.get_by_label("CUDA_DEVICE_ORDER").select_option("PCI_BUS_ID")
-    expect(explorer.locator("summary")).to_contain_text("(1 set)")
+    expect(explorer.get_by_role("button", name=re.compile("^Settings"))).to_contain_text("(1 set)")
     bad = type_into("visible_device_list", "0,7")
     expect(explorer.get_by_role("alert")).to_contain_text("listed an invalid GPU id '7'")
     expect(bad).to_have_attribute("aria-invalid", "true")

@@ -400,7 +400,9 @@ def test_what_of_a_model_is_placed(gpuplace, tmp_path):
     def placed(*words):
         result = gpuplace("place", "net", *TWO, *words)
         assert result.returncode == 0
-        return result.stderr, {line.split()[0] for line in result.stdout.splitlines()[1:]}
+        subject, summary = result.stderr.splitlines(keepends=True)
+        assert " nodes: " in summary
+        return subject, {line.split()[0] for line in result.stdout.splitlines()[1:]}
 
     subject, nodes = placed()
     assert subject.startswith("Signature serving_default of net, ")

@@ -207,3 +207,15 @@ def test_bodies_have_a_limit_and_follow_calls_in_them():
     placement = tf.place(message, "2x Tesla K40c")
     assert [placement.graph.names[node] for node in all_calls(placement)] == ["call", "choose", "same"]
     assert "template" not in bodies_of(placement)
+
+
+def test_a_refused_graph_leads_with_its_error():
+    with tf.Graph().as_default() as graph, tf.device("/gpu:0"):
+        tf.constant(1.0, name="x")
+    text = page_html(tf.place(graph, "cpu", on_error="keep"))
+    body = text[text.index("<body") :]
+    assert "<p>TensorFlow refuses this graph." in body
+    refused = body.index("This graph cannot be placed")
+    assert refused < body.index("was explicitly assigned to /device:GPU:0") < body.index('id="graph"')
+    assert refused < body.index("soft_placement") < body.index('id="graph"')
+    assert "This graph cannot be placed" not in page_html(tf.place(graph, "1x T4"))

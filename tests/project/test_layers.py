@@ -238,7 +238,7 @@ OWNERS: dict[str, set[str]] = {
     "pyarrow": {"gpuplace.sweeps.saved"},
     "PIL": {"gpuplace.ops.image.codecs"},
     "re2": {"gpuplace.ops.text"},
-    "regex": {"gpuplace.tables.text"},
+    "regex": {"gpuplace.graph.names", "gpuplace.tables.text"},
 }
 
 

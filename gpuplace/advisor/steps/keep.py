@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.names import suggestions
 from gpuplace.placer.placement_graph import PlacementGraph
-
-_SEARCHED = 5_000
 
 
 class KeptNode(str):
@@ -134,7 +132,7 @@ def _chosen(graph: PlacementGraph, choice: Any) -> list[int]:
         found = [node for node in range(len(graph)) if test(KeptNode.of(graph, node))]
     if found or not isinstance(choice, str | re.Pattern):
         return found
-    alike = get_close_matches(str(getattr(choice, "pattern", choice)), graph.names[:_SEARCHED], 3)
+    alike = suggestions(str(getattr(choice, "pattern", choice)), graph.names)
     raise InvalidArgumentError.of(
         f"keep: no node is chosen by {_shown(choice)}",
         hint=", ".join(alike) or "the name of a node or of a scope, or a pattern such as 'save/*'",

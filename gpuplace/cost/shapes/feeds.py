@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ import numpy as np
 
 from gpuplace.cost.shapes.kinds import Sizes, Value, shape_of
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.names import suggestions
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.placer.placement_graph import PlacementGraph, split_tensor_name
 from gpuplace.shapes import Dimension, TensorShape
@@ -122,7 +122,7 @@ def resolve_feeds(
         node_name, output = split_tensor_name(name.removeprefix("^"))
         node = graph.index.get(node_name)
         if node is None:
-            near = difflib.get_close_matches(node_name, _placeholder_names(graph) or graph.names, _NEAREST)
+            near = suggestions(node_name, _placeholder_names(graph) or graph.names, _NEAREST)
             raise InvalidArgumentError.of(
                 f"Tensor {name}, specified in feeds, is not in the graph",
                 facts={**({"nearest": ", ".join(near)} if near else {}), **_placeholders(graph, declared)},

@@ -42,7 +42,7 @@ function offerColours() {
   const change = () => model.send({ type: "colour", name: choice.value });
   const choice = element("select", { id: "colour-by", title: "What colours mean", onchange: change }, ...options);
   const bar = /** @type {HTMLElement} */ (graph.querySelector(".gp-lights"));
-  bar.prepend(element("label", { for: "colour-by" }, "Colour by"), choice);
+  bar.prepend(element("span", { class: "gp-row" }, element("label", { for: "colour-by" }, "Colour by"), choice));
   bar.hidden = false;
   model.on("change:colour", () => (choice.value = model.get("colour")));
 }

@@ -40,7 +40,11 @@ function render({ model, el }) {
   el.classList.add("gp", "gp-settings");
   const say = (message) => tell(model, el, message);
   const button = (text, label, action, key = null) =>
-    element("button", { type: "button", title: label, "aria-label": label, onclick: action, "data-key": key }, text);
+    element(
+      "button",
+      { type: "button", title: label, "aria-label": label, onclick: action, "data-shortcut": key },
+      text,
+    );
 
   const banner = element("div", { class: "gp-banner", role: "status", "aria-live": "assertive", hidden: true });
   const main = element("div", { class: "gp-fields" });
@@ -80,7 +84,7 @@ function render({ model, el }) {
       type: "button",
       title: "More settings, and settings as Python or as a file",
       "aria-controls": panel.id,
-      "data-key": "t",
+      "data-shortcut": "t",
       onclick: () => showMore(panel.hidden),
     },
     "Settings ",
@@ -143,7 +147,7 @@ function render({ model, el }) {
         },
       });
     }
-    if (field.key) input.dataset.key = field.key;
+    if (field.key) input.dataset.shortcut = field.key;
     const options = field.options && field.kind !== "choice" ? element("datalist", { id: `${id}-list` }) : null;
     const label = element("label", { for: id }, field.label);
     const unset = field.unset ? button("×", field.unset, () => set(null)) : null;

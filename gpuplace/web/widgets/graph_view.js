@@ -50,7 +50,7 @@ function render({ model, el }) {
     type: "search",
     placeholder: "Find an op (regular expression)",
     "aria-label": "Find an op by regular expression",
-    "data-key": "/",
+    "data-shortcut": "/",
     onkeydown: (event) => {
       event.stopPropagation();
       if (event.key === "Enter") search(event.shiftKey);
@@ -60,7 +60,11 @@ function render({ model, el }) {
   const search = (back) => model.send({ type: "find", text: find.value, back });
   const found = element("span", { class: "gp-found", role: "status", "aria-live": "polite" });
   const button = (text, label, action, key = null) =>
-    element("button", { type: "button", title: label, "aria-label": label, onclick: action, "data-key": key }, text);
+    element(
+      "button",
+      { type: "button", title: label, "aria-label": label, onclick: action, "data-shortcut": key },
+      text,
+    );
   const full = button("Full screen", "Full screen", () => {
     if (document.fullscreenElement) document.exitFullscreen();
     else body.requestFullscreen();

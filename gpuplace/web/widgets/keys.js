@@ -1,4 +1,4 @@
-// The keyboard of an explorer or a page: every control that has a key names it in `data-key`, and `?` lists them all.
+// The keyboard of an explorer or a page: every control that has a key names it in `data-shortcut`, and `?` lists them all.
 //
 // In a notebook no key that is pressed here may act on the cells. JupyterLab looks for its shortcuts from the element
 // that has the focus up to one with `data-lm-suppress-shortcuts`, and moves the focus to the cell on `mousedown`, after
@@ -22,8 +22,8 @@ const isVisible = (node) => node.getClientRects().length > 0 && !node.closest("[
 /** The controls that have a key, each once: of several with one key, the first that can be seen. */
 function controlsIn(root) {
   const found = new Map();
-  for (const node of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-key]"))) {
-    if (isVisible(node) && !found.has(node.dataset.key)) found.set(node.dataset.key, node);
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-shortcut]"))) {
+    if (isVisible(node) && !found.has(node.dataset.shortcut)) found.set(node.dataset.shortcut, node);
   }
   return found;
 }

@@ -14,7 +14,7 @@ export function lightControls(model) {
   const choice = element("select", {
     id,
     title: "What to light up; the rest is dimmed. On a box: I inputs, C consumers, B both, P critical path, L nothing",
-    "data-key": "k",
+    "data-shortcut": "k",
     onchange: () => say({ what: choice.value }),
     onkeydown: (event) => event.key !== "Tab" && event.stopPropagation(),
   });
@@ -22,7 +22,7 @@ export function lightControls(model) {
     type: "checkbox",
     id: `${id}-only`,
     "aria-label": "Only these in the tables",
-    "data-key": "y",
+    "data-shortcut": "y",
     onchange: () => say({ only: only.checked }),
   });
   const follow = element(
@@ -35,8 +35,7 @@ export function lightControls(model) {
   const bar = element(
     "div",
     { class: "gp-lights", role: "group", "aria-label": "What to light up" },
-    element("label", { for: id }, "Light up"),
-    choice,
+    element("span", { class: "gp-row" }, element("label", { for: id }, "Light up"), choice),
     follow,
     told,
   );

@@ -17,7 +17,7 @@ function render({ model, el }) {
     type: "search",
     placeholder: "Filter rows (regular expression)",
     "aria-label": `Filter rows by regular expression: ${model.get("caption")}`,
-    "data-key": "q",
+    "data-shortcut": "q",
   });
   const count = element("span", { class: "gp-hint", role: "status" });
   const columns = model.get("columns");

@@ -7,6 +7,8 @@ import { bytesText, grouped, timeText } from "gpuplace/text.js";
 
 const LANE = 28;
 const BAR = 20;
+const THIN = 11; // of copies, and of lanes in which hardly anything runs
+const THIN_BAR = 7;
 const AXIS = 22;
 const LABELS = 152; // at least
 const MOST_LABELS = 280;
@@ -54,6 +56,9 @@ function render({ model, el }) {
     for (const row of made.rows) row.forEach((event, place) => (made.place[event] = place));
     made.total = Math.max(made.total, 1e-3);
     const widths = made.lanes.map((lane) => 24 + LETTER * lane.label.length + (lane.share ? SHARE : 4));
+    made.heights = made.lanes.map((lane) => (lane.thin ? THIN : LANE));
+    made.whole = 0;
+    made.tops = made.heights.map((height) => (made.whole += height) - height);
     made.labels = Math.min(Math.max(LABELS, ...widths), MOST_LABELS);
     return made;
   }
@@ -113,7 +118,8 @@ function render({ model, el }) {
   const room = () => Math.max(60, canvas.clientWidth - step.labels - RIGHT);
   const x = (time) => step.labels + ((time - span[0]) / (span[1] - span[0])) * room();
   const timeAt = (px) => span[0] + ((px - step.labels) / room()) * (span[1] - span[0]);
-  const y = (lane) => AXIS + lane * LANE + (LANE - BAR) / 2 - scroller.scrollTop;
+  const barOf = (lane) => (step.lanes[lane].thin ? THIN_BAR : BAR);
+  const y = (lane) => AXIS + step.tops[lane] + (step.heights[lane] - barOf(lane)) / 2 - scroller.scrollTop;
 
   function show(from, to) {
     const least = Math.min(step.total, Math.max(step.total * 1e-7, 0.02));
@@ -160,7 +166,7 @@ function render({ model, el }) {
   function paint() {
     const width = scroller.clientWidth;
     if (!width) return;
-    const whole = AXIS + step.lanes.length * LANE + 4;
+    const whole = AXIS + step.whole + 4;
     space.style.height = `${whole}px`;
     const height = Math.min(whole, scroller.clientHeight);
     const dots = window.devicePixelRatio || 1;
@@ -196,7 +202,7 @@ function render({ model, el }) {
     for (let number = 0; number < step.lanes.length; number += 1) {
       if (y(number) + LANE < AXIS || y(number) > height) continue;
       pen.fillStyle = look.raised;
-      pen.fillRect(step.labels, y(number), room(), BAR);
+      pen.fillRect(step.labels, y(number), room(), barOf(number));
       drawn += paintLane(number, look);
     }
     if (arrows.checked) paintCopies(look);
@@ -245,11 +251,12 @@ function render({ model, el }) {
     pen.clip();
     step.lanes.forEach((lane, number) => {
       if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
-      const top = y(number) + BAR / 2;
+      const top = y(number) + barOf(number) / 2;
       if (number && lane.task !== step.lanes[number - 1].task) {
         pen.fillStyle = look.faint;
-        pen.fillRect(0, y(number) - (LANE - BAR) / 2, step.labels, 1);
+        pen.fillRect(0, AXIS + step.tops[number] - scroller.scrollTop, step.labels, 1);
       }
+      if (lane.thin && lane.owner === before) return; // too low for words, which are said of what is pointed at
       if (lane.owner !== before) {
         pen.fillStyle = lane.fill;
         pen.strokeStyle = look.faint;
@@ -318,9 +325,10 @@ function render({ model, el }) {
   function paintBox(event, left, top, width, look) {
     const isTransfer = step.flags[event] & TRANSFER;
     pen.fillStyle = isTransfer ? look.ground : fillOf(event);
+    const bar = barOf(step.lane[event]);
     const corner = step.lanes[step.lane[event]].corners === "round" && width > 6 ? 4 : 1;
     pen.beginPath();
-    pen.roundRect(left, top, width, BAR, corner);
+    pen.roundRect(left, top, width, bar, corner);
     pen.fill();
     if (isTransfer) {
       pen.save();
@@ -328,9 +336,9 @@ function render({ model, el }) {
       pen.strokeStyle = look.copy;
       pen.lineWidth = 1;
       pen.beginPath();
-      for (let at = Math.max(left, step.labels) - BAR; at < Math.min(left + width, step.labels + room()); at += 6) {
-        pen.moveTo(at, top + BAR);
-        pen.lineTo(at + BAR, top);
+      for (let at = Math.max(left, step.labels) - bar; at < Math.min(left + width, step.labels + room()); at += 6) {
+        pen.moveTo(at, top + bar);
+        pen.lineTo(at + bar, top);
       }
       pen.stroke();
       pen.restore();
@@ -341,13 +349,13 @@ function render({ model, el }) {
     pen.strokeStyle = isLit ? look.mark : onPath ? look.path : look.faint;
     if (width > 2.5 || onPath || isLit) {
       pen.beginPath();
-      pen.roundRect(left, top, width, BAR, corner);
+      pen.roundRect(left, top, width, bar, corner);
       pen.stroke();
     }
-    if (width > 26 && !isTransfer) {
+    if (width > 26 && !isTransfer && bar === BAR) {
       pen.textAlign = "left";
       pen.fillStyle = tint.fills[tint.of[event]][1];
-      pen.fillText(fitted(nameOf(event).split("/").pop(), width - 8), left + 4, top + BAR / 2 + 0.5);
+      pen.fillText(fitted(nameOf(event).split("/").pop(), width - 8), left + 4, top + bar / 2 + 0.5);
     }
   }
 
@@ -356,7 +364,7 @@ function render({ model, el }) {
     const right = Math.min(x(step.end[event]), step.labels + room());
     pen.strokeStyle = tone;
     pen.lineWidth = width;
-    pen.strokeRect(left - 2, y(step.lane[event]) - 2, Math.max(right - left, 1) + 4, BAR + 4);
+    pen.strokeRect(left - 2, y(step.lane[event]) - 2, Math.max(right - left, 1) + 4, barOf(step.lane[event]) + 4);
   }
 
   function paintCopies(look) {
@@ -369,8 +377,8 @@ function render({ model, el }) {
       const first = step.lane[sent];
       const last = step.lane[received];
       const down = last > first;
-      const from = [x(start), y(first) + (down ? BAR : 0)];
-      const to = [x(end), y(last) + (down ? 0 : BAR)];
+      const from = [x(start), y(first) + (down ? barOf(first) : 0)];
+      const to = [x(end), y(last) + (down ? 0 : barOf(last))];
       pen.lineWidth = 1.3;
       pen.beginPath();
       pen.moveTo(...from);
@@ -439,16 +447,18 @@ function render({ model, el }) {
       const centre = (step.start[event] + step.end[event]) / 2;
       show(centre - wanted / 2, centre + wanted / 2);
     }
-    const top = AXIS + step.lane[event] * LANE;
+    const top = AXIS + step.tops[step.lane[event]];
+    const high = step.heights[step.lane[event]];
     if (top < scroller.scrollTop + AXIS) scroller.scrollTop = top - AXIS;
-    else if (top + LANE > scroller.scrollTop + scroller.clientHeight) {
-      scroller.scrollTop = top + LANE - scroller.clientHeight;
+    else if (top + high > scroller.scrollTop + scroller.clientHeight) {
+      scroller.scrollTop = top + high - scroller.clientHeight;
     }
   }
 
   function eventAt(px, py) {
-    const lane = py < AXIS ? -1 : Math.floor((py - AXIS + scroller.scrollTop) / LANE);
-    if (lane < 0 || lane >= step.rows.length || px < step.labels) return -1;
+    const down = py - AXIS + scroller.scrollTop;
+    const lane = py < AXIS ? -1 : step.tops.findLastIndex((top) => top <= down);
+    if (lane < 0 || down > step.whole || px < step.labels) return -1;
     const near = 3 * ((span[1] - span[0]) / room());
     const time = timeAt(px);
     const row = step.rows[lane];

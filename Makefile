@@ -77,8 +77,8 @@ docs: $(VENV)/stamp-docs
 lint: $(VENV)/stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/deno fmt --quiet --check --config gpuplace/web/deno.json gpuplace/web gpuplace_jupyter/labextension/static
-	$(BIN)/deno lint --quiet --config gpuplace/web/deno.json gpuplace/web gpuplace_jupyter/labextension/static
+	$(BIN)/deno fmt --quiet --check --config gpuplace/web/deno.json gpuplace/web gpuplace/jupyter/server/gpuplace_jupyter/labextension/static
+	$(BIN)/deno lint --quiet --config gpuplace/web/deno.json gpuplace/web gpuplace/jupyter/server/gpuplace_jupyter/labextension/static
 	$(BIN)/deno check --quiet --no-remote --config gpuplace/web/deno.json gpuplace/web
 
 types: $(VENV)/stamp-test

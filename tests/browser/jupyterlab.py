@@ -88,7 +88,7 @@ class Lab:
 
 def install_extension(data: Path, config: Path) -> None:
     """Puts gpuplace's extension where `pip install` puts it, in folders of a Jupyter of its own."""
-    source = ROOT / "gpuplace_jupyter"
+    source = ROOT / "gpuplace/jupyter/server/gpuplace_jupyter"
     shutil.copytree(source / "labextension", data / "labextensions" / "gpuplace")
     (config / "jupyter_server_config.d").mkdir(parents=True)
     shutil.copy(source / "server-config.json", config / "jupyter_server_config.d" / "gpuplace.json")

@@ -1,7 +1,7 @@
 """What a notebook keeps of an explorer: a page that can be clicked without a kernel, over a still picture.
 
 JupyterLab prefers the live widget, also where its kernel is gone. A mime type of our own makes it ask gpuplace's
-extension instead (``gpuplace_jupyter/``), which shows the widget while there is one and the page otherwise.
+extension instead (``gpuplace/jupyter/server/``), which shows the widget while there is one and the page otherwise.
 """
 
 from __future__ import annotations

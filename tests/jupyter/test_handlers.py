@@ -41,9 +41,8 @@ def test_a_server_that_starts_does_not_load_gpuplace():
 
 
 def test_files_below_the_root(tmp_path):
-    from tornado.web import HTTPError
-
     from gpuplace_jupyter.handlers import file_below
+    from tornado.web import HTTPError
 
     root = tmp_path / "root"
     (root / "folder").mkdir(parents=True)

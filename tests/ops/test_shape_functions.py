@@ -275,3 +275,26 @@ def test_a_long_vector_is_not_taken_for_a_shape():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert y.shape == [1 << 31] and peak < 10e6
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("1.15", ["(?, ?)", "(?, ?, ?)", "(?, 12)", "(?, 2)", "(?, ?)", "(?,)"]),
+        ("2.21", ["(?, 12)", "(?, 3, 4)", "(?, 12)", "(3, 2)", "(?, 3)", "(3,)"]),
+    ],
+)
+def test_single_sizes_of_a_shape_that_is_known_in_part(release: str, expected: list[str]) -> None:
+    """TensorFlow 1.15.5 knows none of them while it builds a graph; 2.21 does."""
+    tf.set_release(release)
+    x = tf.placeholder(tf.float32, [None, 3, 4])
+    sizes = tf.shape(x)
+    made = [
+        tf.reshape(x, [-1, sizes[1] * sizes[2]]),
+        tf.reshape(x, [-1, sizes[1], sizes[2]]),
+        tf.reshape(x, [sizes[0], 12]),
+        tf.fill([sizes[1], 2], 0.0),
+        tf.zeros([sizes[0], sizes[1]]),
+        tf.range(sizes[-2]),
+    ]
+    assert [str(tensor.shape) for tensor in made] == expected

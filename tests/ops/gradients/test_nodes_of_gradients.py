@@ -19,7 +19,6 @@ OTHERS = {
     "reduction/MatrixDiagV2": "release 1.15 forgets which diagonals were asked for; the gradient would be wrong",
     "reduction/MatrixSetDiagV2": "release 1.15 forgets which diagonals were asked for; the gradient would be wrong",
     "reduction/MatrixInverse-adjoint": "release 1.15 differentiates as if the result were no adjoint, which is wrong",
-    "signals/RFFT2D/batch": "one shape is known here that TensorFlow leaves to the run",
     "neural/Svd-values": "TensorFlow declares the shape [0] for vectors that it gives as scalars",
     "neural/Svd-complex": "TensorFlow declares the shape [0] for vectors that it gives as scalars",
 }

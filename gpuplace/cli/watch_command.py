@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -61,6 +62,8 @@ def _run(words: list[str]) -> int:
     }
     try:
         process = subprocess.Popen(words)
+        for module in ("gpuplace.logs.capture", "gpuplace.logs.op_rows"):
+            import_module(module)  # what `_tell` needs, while the program runs
         return process.wait()
     except OSError as error:
         print(safe_text(f"gpuplace watch: cannot run {words[0]}: {error.strerror}"), file=sys.stderr)
@@ -72,7 +75,7 @@ def _run(words: list[str]) -> int:
 
 def _tell(output: redirection.Output, page: str | None, title: str) -> None:
     """Write the page, or print the summary."""
-    # Loaded now, not while the program waits to begin.
+    # Loaded after the program has begun, which does not wait for them.
     from gpuplace.logs.capture import NO_PLACEMENT
     from gpuplace.logs.op_rows import OP_COLUMNS, op_cells
     from gpuplace.logs.parser import parse_log

@@ -37,7 +37,6 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.names import suggestions
 from gpuplace.graph.op_sets import NOT_FOR_THEIR_RESULTS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation
 from gpuplace.graphdef.model import PlacedPart
@@ -45,6 +44,7 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, split_tensor_name
 from gpuplace.session.fetches import parts_of_fetch
 from gpuplace.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping
+from gpuplace.why.names import suggestions
 
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 """Prefixes of the op types with which optimizers update variables."""

@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from gpuplace.display import above, notebook_view, with_safe_text
-from gpuplace.graph.names import UnknownNameError, named_by
 from gpuplace.tables.placement_view import CopyRow, PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import copies_text, counted, shortened
 from gpuplace.typing import DataFrame
 from gpuplace.web.rules import RULES
+from gpuplace.why.names import UnknownNameError, named_by
 
 TRACES = ("inputs", "consumers", "both")
 """Ways to go from an op: against the edges, along them, or either."""

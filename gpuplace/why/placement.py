@@ -16,7 +16,6 @@ import numpy as np
 
 from gpuplace.display import above, notebook_view, safe_text, with_safe_text
 from gpuplace.errors import OpError
-from gpuplace.graph.names import UnknownNameError, named_by
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.placed import Placed
@@ -25,6 +24,7 @@ from gpuplace.progress import track
 from gpuplace.release import resolve
 from gpuplace.typing import DataFrame, Picture, PictureOptions, Subject, TensorShapeFact, Trace
 from gpuplace.why.messages import SOFT_FIELD, error_of
+from gpuplace.why.names import UnknownNameError, named_by
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
 

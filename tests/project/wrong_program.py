@@ -7,7 +7,7 @@ tf.place()  # call-arg
 tf.place(1)  # arg-type
 tf.place("graph.pb", release=2.21)  # arg-type
 tf.place("graph.pb").frme()  # attr-defined
-tf.place("graph.pb").picture(color="cause")  # call-arg
+tf.place("graph.pb").picture(colours="cause")  # call-arg
 tf.parse_log("run.log").timeline  # attr-defined
 tf.Graph().as_graphdef()  # attr-defined
 tf.Session().timeline()  # call-arg

@@ -14,8 +14,8 @@ from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.names import suggestions
 from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.why.names import suggestions
 
 
 class KeptNode(str):

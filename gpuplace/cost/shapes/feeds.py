@@ -15,10 +15,10 @@ import numpy as np
 
 from gpuplace.cost.shapes.kinds import Sizes, Value, shape_of
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.names import suggestions
 from gpuplace.graph.op_sets import PLACEHOLDERS
 from gpuplace.placer.placement_graph import PlacementGraph, split_tensor_name
 from gpuplace.shapes import Dimension, TensorShape
+from gpuplace.why.names import suggestions
 
 _SHOWN = 20
 """Placeholders that a message lists."""

@@ -117,7 +117,7 @@ def func_graph_in_library(op: Operation, function: FunctionRef, input_shapes: Se
     """
     with op.graph.as_default():
         graph = FuncGraph(function.name, collections={})
-        above("gpuplace.saving.function_def_to_graph", "fill_func_graph")(
+        above("gpuplace.graphdef.function_def_to_graph", "fill_func_graph")(
             graph, op.graph.functions[function.name], input_shapes
         )
     return graph

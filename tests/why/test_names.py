@@ -4,8 +4,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import NotFoundError
-from gpuplace.graph.names import UnknownNameError, named_by, suggestions
 from gpuplace.why.explanation import Explanation
+from gpuplace.why.names import UnknownNameError, named_by, suggestions
 from gpuplace.why.rules import Rule
 from gpuplace.why.scope_explanation import ScopeExplanation
 
@@ -42,7 +42,7 @@ def test_what_a_text_names(text, nodes):
 
 
 def test_a_pattern_that_takes_years_names_nothing(monkeypatch):
-    monkeypatch.setattr("gpuplace.graph.names._MOST_S", 0.05)
+    monkeypatch.setattr("gpuplace.why.names._MOST_S", 0.05)
     assert named_by("(a+)+$", ["a" * 60 + "b"]) == []
 
 

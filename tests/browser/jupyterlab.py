@@ -210,13 +210,12 @@ class Watch:
 def open_notebook(page, base: str, name: str, timeout_s: float = 60) -> None:
     """Opens a notebook and waits until its kernel is there and idle."""
     page.goto(f"{base}/lab/tree/{name}?token={TOKEN}&reset")
-    # "idle" alone is shown beside "No Kernel" for a moment, and what is asked for then is dropped.
+    # The toolbar of a narrow window does not show the kernel, so its state is asked for.
     page.wait_for_function(
         """() => {
-            const panel = document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)');
-            const kernel = panel?.querySelector('.jp-KernelName')?.textContent;
-            return kernel && kernel !== 'No Kernel' && !document.querySelector('#jupyterlab-splash')
-                && panel.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle';
+            const panel = window.jupyterapp?.shell.currentWidget;
+            return panel?.context?.sessionContext?.session?.kernel?.status === 'idle'
+                && !document.querySelector('#jupyterlab-splash');
         }""",
         timeout=timeout_s * 1000,
     )

@@ -662,7 +662,7 @@ def test_the_timeline_alone(browser, tmp_path, screenshots):
         page.wait_for_selector("html[data-ready=yes]")
         page.get_by_role("application").focus()
         page.keyboard.press("ArrowDown")
-        assert "on CPU:0" in page.locator(".gp-timeline-said").inner_text()
+        assert "on GPU:0" in page.locator(".gp-timeline-said").inner_text()  # GPUs come first
         assert page.locator("h1").inner_text() == "a<b" and page.locator("header dd").inner_text() == "x&y"
         assert faint_words(page, "body") == [] and violations(page) == []
         page.screenshot(path=screenshots / f"step-{theme}.png")

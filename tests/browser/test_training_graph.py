@@ -52,14 +52,14 @@ FIRST = """() => {
 REPAINT = """(label) => new Promise((done) => {
     const root = document.querySelector('.gp-explorer');
     const legend = root.querySelector('.gp-legend').textContent;
-    const field = [...root.querySelectorAll('.gp-gpus label')].find((found) => found.textContent.startsWith(label));
+    const field = [...root.querySelectorAll('.gp-gpus input')].find((found) => found.ariaLabel.startsWith(label));
     const start = performance.now();
     const look = () => {
         if (root.querySelector('.gp-legend').textContent !== legend) {
             requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
         } else setTimeout(look, 2);
     };
-    document.getElementById(field.htmlFor).click();
+    field.click();
     look();
 })"""
 LIGHT = """(what) => new Promise((done) => {

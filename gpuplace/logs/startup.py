@@ -23,6 +23,8 @@ _FILES = (
     "device_compiler.h|numa_node.cc|gpu_utils.cc|cuda_solvers.cc|process_util.cc|subprocess.cc|service.cc|"
     "platform_util.cc|device_context.cc|xla_cpu_device.cc|xla_gpu_device.cc"
 )
+_LONGEST = 600
+"""Characters of a line that are looked at: in a longer one the patterns would take time by the square of its length."""
 _STARTUP = re.compile(
     rf"\s*(?:\d{{4}}-\d\d-\d\d [\d:.]+: )?[IWEF](?:\d{{4}} [\d:.]+\s+\d+)? \S*(?:{_FILES}):\d+\]"
     r"|\s*WARNING: All log messages before absl::InitializeLog\(\) is called are written to STDERR"
@@ -51,7 +53,7 @@ def is_startup(text: str) -> bool:
     Args:
         text: the line.
     """
-    return _STARTUP.match(text) is not None
+    return _STARTUP.match(text[:_LONGEST]) is not None
 
 
 def why_no_gpu(text: str) -> str:
@@ -60,4 +62,5 @@ def why_no_gpu(text: str) -> str:
     Args:
         text: the line.
     """
-    return next((reason for pattern, reason in _NO_GPU if pattern.search(text)), "")
+    head = text[:_LONGEST]
+    return next((reason for pattern, reason in _NO_GPU if pattern.search(head)), "")

@@ -103,8 +103,10 @@ def test_restarted_kernel(page, screenshots):
     expect(explorer.locator(".gp-banner")).to_contain_text("No longer connected")
     expect(explorer.locator(".gp-canvas svg g.node")).to_have_count(1)  # the last picture
     assert explorer.locator(".gp-fields").first.evaluate("fields => fields.inert")
-    explorer.locator(".gp-canvas svg g.node").click()  # leads to nothing
-    explorer.screenshot(path=screenshots / "restarted.png")
+    node = explorer.locator(".gp-canvas svg g.node")
+    if node.is_visible():  # where the extension is not installed, which shows the saved page instead
+        node.click()  # leads to nothing
+        explorer.screenshot(path=screenshots / "restarted.png")
     run_again(page)
     works(page)
 

@@ -194,9 +194,6 @@ SAMPLES: dict[str, Sample] = {
         "capability: 6.1)\n",
         {},
         sessions=[],
-        left=[
-            f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1435] Adding visible gpu devices: 0"
-        ],
         gpus=[
             ("ignored", "", 1, "GeForce GT 730", "0000:02:00.0", "3.0", None),
             ("created", f"{L}/device:GPU:0", 0, "GeForce GTX 1080 Ti", "0000:01:00.0", "6.1", 10405),
@@ -257,7 +254,6 @@ SAMPLES: dict[str, Sample] = {
         NEW,
         TYPES,
         [3],
-        ["WARNING: All log messages before absl::InitializeLog() is called are written to STDERR"],
     ),
     "2.21 mapping on stderr alone, nodes on both": Sample(
         NEW_LINES

@@ -29,7 +29,7 @@ def test_a_model_is_looked_through(explorer, page, screenshots, lab):
 
     picker = explorer.get_by_label("Graph", exact=True)
     expect(picker).to_have_value("signature serving_default")
-    told = explorer.locator(".gp-panel").first
+    told = explorer.locator(".gp-panel", has_text="of a SavedModel").first
     expect(told).to_contain_text("signature serving_default of a SavedModel, tags serve; 1 other")
     expect(boxes(explorer, "twice")).to_have_count(1)
     picker.select_option("whole graph")

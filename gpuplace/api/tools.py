@@ -91,7 +91,7 @@ def compare(
         machine: a ``Machine`` or its text; None: one with the devices that ran.
         config: the ``ConfigProto`` of the session.
         release: which TensorFlow ran; None: the one that wrote the graph.
-        soft_placement: whether it placed softly; None: what ``config`` says, and without one as TensorFlow 2 does.
+        soft_placement: if soft placement was on; None: what ``config`` says, and without one as TensorFlow 2 does.
         batch: examples in the measured step, as for `estimate`.
 
     Returns:

@@ -84,6 +84,11 @@ class DefaultConfig:
         self.is_fixed = False
         """Whether the devices have been made, after which they cannot change."""
 
+    @property
+    def sets_devices(self) -> bool:
+        """Whether anything was set about devices."""
+        return bool(self.visible is not None or self.growth or self.virtual)
+
     def config(self, devices: Sequence[PhysicalDevice]) -> Any:
         """The ``ConfigProto``; None where nothing was set.
 
@@ -93,8 +98,7 @@ class DefaultConfig:
         Raises:
             ValueError: some GPUs' memory grows, and that of others does not.
         """
-        has_devices = self.visible is not None or self.growth or self.virtual
-        if not (self.scalars or self.jit is not None or self.rewrites or has_devices):
+        if not (self.scalars or self.jit is not None or self.rewrites or self.sets_devices):
             return None
         config = ConfigProto()
         for name, value in self.scalars.items():
@@ -106,7 +110,7 @@ class DefaultConfig:
             if value is not None:
                 is_toggle = name in _TOGGLES
                 setattr(options.rewrite_options, name, (_ON if value else _OFF) if is_toggle else value)
-        if has_devices:
+        if self.sets_devices:
             self._set_devices(config, devices)
         return config
 

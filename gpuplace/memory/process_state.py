@@ -136,9 +136,7 @@ class ProcessState:
             ValueError: some GPUs' memory grows, and that of others does not.
         """
         with self._lock:
-            defaults = self.defaults
-            has_devices = defaults.visible is not None or defaults.growth or defaults.virtual
-            return defaults.config(self.physical_devices() if has_devices else ())
+            return self.defaults.config(self.physical_devices() if self.defaults.sets_devices else ())
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
         """Chooses the machine of the sessions made from now on; forgets the GPU state of the one before.

@@ -33,6 +33,8 @@ def open_at(request, jupyter, browser):
         pages, watches = [], []
 
         def open_page(width, height):
+            while pages:  # an open page makes every widget of the kernel too
+                pages.pop().close()
             page = browser.new_page(viewport={"width": width, "height": height})
             watches.append(Watch(base).over(page))
             open_notebook(page, base, "layout.ipynb")

@@ -251,6 +251,8 @@ INPUT_OPS = frozenset(
         "MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey MatchingFiles "
         "MutableHashTableOfTensorsV2 MutableHashTableV2 OrderedMapClear OrderedMapIncompleteSize "
         "OrderedMapPeek OrderedMapSize OrderedMapStage OrderedMapUnstage OrderedMapUnstageNoKey "
+        "FIFOQueue PaddingFIFOQueue PriorityQueue QueueClose QueueDequeue QueueDequeueMany QueueDequeueUpTo "
+        "QueueEnqueue QueueEnqueueMany QueueIsClosed QueueSize RandomShuffleQueue "
         "PaddingFIFOQueueV2 ParseExample ParseSingleExample ParseSingleSequenceExample ParseTensor "
         "PriorityQueueV2 QueueCloseV2 QueueDequeueManyV2 QueueDequeueUpToV2 QueueDequeueV2 "
         "QueueEnqueueManyV2 QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 RandomShuffleQueueV2 ReadFile "

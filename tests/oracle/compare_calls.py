@@ -6,7 +6,7 @@ The calls are those of `tests/ops/building_calls.py`, each under `/gpu:1`: with 
 dimension, and with unknown ranks. What is compared, and how, is that of `compare_gradients.py`.
 
 Prints the first difference of each graph that differs, and how many calls and graphs are equal. `--record` writes a
-digest of each of TensorFlow's graphs to `tests/data/calls.json.gz`, which the test suite reads.
+digest of each of TensorFlow's graphs to `tests/data/layer_graphs.json.gz`, which the test suite reads.
 
 Both sides run `built`, so this module imports only what Python 3.7 has.
 """
@@ -30,7 +30,7 @@ else:  # run as a file by TensorFlow's Python
     from building_calls import CALLS
     from compare_gradients import SHAPES, difference, rows
 
-TARGET = Path(__file__).parent.parent / "data" / "calls.json.gz"
+TARGET = Path(__file__).parent.parent / "data" / "layer_graphs.json.gz"
 
 
 def built(tf: Any) -> dict[str, Any]:

@@ -23,6 +23,8 @@ class TensorHandle:
         session: the session.
     """
 
+    _is_owner = False  # until all is known, for `__del__` of an object whose making was interrupted
+
     def __init__(self, handle: str | bytes, dtype: DType, session: Any) -> None:
         self._handle = handle.decode() if isinstance(handle, bytes) else handle
         self._dtype = dtype

@@ -27,10 +27,12 @@ _SAMPLE = 4096
 _STRANGE = re.compile("[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 """Characters that no terminal prints; zeros are left by files that were cut while they were written."""
 _MOST_STRANGE = 0.02
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What Python reads bytes that are not UTF-8 as (``surrogateescape``); no encoder and no table takes it back."""
 
 
 def log_text(log: Any) -> str:
-    """The text of a log.
+    """The text of a log, without lone surrogates.
 
     Args:
         log: a text of more than one line or that is not a file's name, bytes, a path, an open file, or what IPython's
@@ -42,6 +44,10 @@ def log_text(log: Any) -> str:
         DataLossError: a gzip file that is damaged.
         ResourceExhaustedError: a gzip file of a thousand times its size.
     """
+    return _SURROGATE.sub("\ufffd", _text(log))
+
+
+def _text(log: Any) -> str:
     if isinstance(log, bytes | bytearray | memoryview):
         return decoded(bytes(log))
     if isinstance(log, str):
@@ -53,11 +59,11 @@ def log_text(log: Any) -> str:
                 return log
         log = os.fspath(log)
     elif hasattr(log, "stdout") and hasattr(log, "stderr"):
-        parts = [log_text(part) for part in (log.stdout, log.stderr) if part is not None]
+        parts = [_text(part) for part in (log.stdout, log.stderr) if part is not None]
         return "\n".join(part.removesuffix("\n") for part in parts if part)
     elif hasattr(log, "read"):
         content = log.read()
-        return content if isinstance(content, str) else log_text(content)
+        return content if isinstance(content, str) else _text(content)
     if isinstance(log, os.PathLike | str):
         with open(log, "rb") as stream:
             return decoded(stream.read(), os.fspath(log))

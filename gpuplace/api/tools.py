@@ -174,7 +174,8 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
     """The timeline of a measured step: lanes of devices, copies, critical path, and what to move.
 
     Args:
-        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one.
+        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one; a profile
+            of TensorFlow 2 (``*.xplane.pb``, ``*.trace.json.gz``, or the log folder).
         of: the `Session`, `Placement` or `Graph` that ran, which hints on what to move need; a graph is placed on the
             current machine.
 
@@ -191,7 +192,7 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
     from gpuplace.timelines.reader import step_timeline
 
     if isinstance(step, str | os.PathLike):
-        from gpuplace.graphdef.run_metadata import load_run_metadata
+        from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 
         step = load_run_metadata(step)
     if of is not None and not isinstance(of, Placement):

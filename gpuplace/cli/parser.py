@@ -47,7 +47,8 @@ MACHINE_HELP = (
 GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
 
 STEP_HELP = (
-    "a measured step: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json)"
+    "a measured step: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json), or "
+    "a profile of TensorFlow 2 (.xplane.pb, .trace.json.gz, or the log folder)"
 )
 
 _FETCH_HELP = (

@@ -138,7 +138,7 @@ def step_of(path: str, placement: Placement | None, graph: str) -> Any:
         UsageError: nothing of the graph ran in it.
         OpError: the file cannot be read, or holds no measured step.
     """
-    from gpuplace.graphdef.run_metadata import load_run_metadata
+    from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 
     step = load_run_metadata(path)
     if placement is not None:

@@ -60,8 +60,11 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
         Kind("an ONNX model", "convert it to a SavedModel, with onnx2tf for instance, and give the folder"),
     ),
     (
+        (".xplane.pb", ".trace.json", ".trace.json.gz"),
+        Kind("a profile of TensorFlow's", "gpuplace timeline {name} shows what ran where and when"),
+    ),
+    (
         (
-            ".xplane.pb",
             ".overview_page.pb",
             ".input_pipeline.pb",
             ".input_pipeline_analyzer.pb",
@@ -74,7 +77,7 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
         ),
         Kind(
             "a file of TensorFlow's profiler",
-            "TensorBoard's profiler reads it; here a graph, a RunMetadata or a log of device placement is read",
+            "TensorBoard's profiler reads it; give the .xplane.pb or .trace.json.gz beside it",
         ),
     ),
     (

@@ -7,6 +7,7 @@ without such prefixes.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from gpuplace.cost.estimate import estimate
 from gpuplace.display import above, with_safe_text
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.op_sets import ENDS_OF_FUNCTIONS
+from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.logs.capture import NO_PLACEMENT, LogCapture
 from gpuplace.logs.log_diff import full_name
 from gpuplace.logs.logged_placement import LoggedNode, LoggedPlacement
@@ -38,6 +40,7 @@ _REWRITTEN = re.compile(
     r"(?:^|/)(?:ArithmeticOptimizer|ConstantFolding|LayoutOptimizer|Fused|_Mkl|loop_optimizer|remapper)|-\d+-\w+-\w+Optimizer"
 )
 """Names that TensorFlow's graph optimizer, Grappler, gives."""
+_STEP_FILES = (".pb", ".pbtxt", ".textproto", ".json")
 _SHOWN = 12
 
 
@@ -131,7 +134,9 @@ def compare(
 
     Args:
         graph: what `gpuplace.place` takes; of a ``tf.function``, the body of its trace is compared.
-        ran: a log as for `gpuplace.parse_log`, what `gpuplace.capture_log` or `parse_log` gave, or ``RunMetadata``.
+        ran: a log as for `gpuplace.parse_log`, what `gpuplace.capture_log` or `parse_log` gave, ``RunMetadata``, or a
+            file that `gpuplace.timeline` reads: a measured step (``*.pb``) or a profile of TensorFlow 2
+            (``*.xplane.pb``, ``*.trace.json.gz``, or the log folder).
         machine: a `Machine` or its text; None: one with the devices that ran.
         config: the ``ConfigProto`` of the session.
         release: which TensorFlow ran; None: the one that wrote the graph.
@@ -142,6 +147,8 @@ def compare(
         InvalidArgumentError: `ran` names no device, or the graph cannot be placed.
         OpError, TypeError: as `gpuplace.place` and `gpuplace.parse_log`.
     """
+    if isinstance(ran, str | os.PathLike) and _names_step(ran):
+        ran = load_run_metadata(ran)
     log = _log_of(ran)
     if not log.device_names:
         raise InvalidArgumentError.of(
@@ -169,12 +176,24 @@ def compare(
     }
     stats = getattr(ran, "step_stats", None)
     step, no_step = None, "The log measures no step."
-    if stats is not None and stats.dev_stats:
+    if stats is not None and (times := _most_times(ran)) > 1 and not ran.partition_graphs:
+        no_step = f"What was measured ran {times} times: a step is compared if it is measured alone."
+    elif stats is not None and stats.dev_stats:
         try:
-            step, no_step = estimate(placement, batch=batch).compare(ran), ""
+            step, no_step = estimate(placement, batch=batch).compare(_renamed(ran, _own_names(placement))), ""
         except (OpError, ValueError) as error:
             no_step = str(error)
     return _compared(placement, log, others, step, no_step)
+
+
+def _names_step(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a measured step, and not of a log."""
+    return os.path.isdir(path) or os.fspath(path).lower().removesuffix(".gz").endswith(_STEP_FILES)
+
+
+def _most_times(metadata: Any) -> int:
+    """How often the node ran that ran most often."""
+    return max(Counter((row.name, row.device) for row in _rows(metadata)).values(), default=0)
 
 
 def _body(graph: Any) -> Any:
@@ -223,13 +242,12 @@ def _compared(
     no_step: str,
 ) -> RunComparison:
     """Match the nodes, and look for the reason of each difference."""
-    by_name = {_INLINED.sub("", name): name for name in placement}
-    by_name |= {name: name for name in placement}
+    by_name = _own_names(placement)
     types = {name: placement.graph.op_type(number) for name, number in placement.graph.index.items()}
     ran: dict[str, dict[str, str]] = {}
     only_ran: Counter[str] = Counter()
     for row in log.rows:
-        node = by_name.get(row.name) or by_name.get(_INLINED.sub("", row.name))
+        node = _found(row.name, by_name)
         if node is None:
             only_ran[_why_only_ran(row)] += 1
         else:
@@ -245,6 +263,30 @@ def _compared(
     return RunComparison(
         placement, log, tuple(differences), same, dict(only_ran), len(placement) - len(ran), step, no_step
     )
+
+
+def _own_names(placement: Placement) -> dict[str, str]:
+    """Names of a placement's nodes, and these without the functions they were inlined from, to the former."""
+    return {_INLINED.sub("", name): name for name in placement} | {name: name for name in placement}
+
+
+def _found(name: str, by_name: Mapping[str, str]) -> str | None:
+    return by_name.get(name) or by_name.get(_INLINED.sub("", name))
+
+
+def _renamed(metadata: Any, by_name: Mapping[str, str]) -> Any:
+    """The measured step under the names of the prediction."""
+    step = type(metadata)()
+    step.CopyFrom(metadata)
+    for device in step.step_stats.dev_stats:
+        for node in device.node_stats:
+            old = node.node_name
+            name = _found(old, by_name)
+            if name is not None and name != old:
+                node.node_name = name
+                if node.timeline_label.startswith(f"{old} = "):
+                    node.timeline_label = name + node.timeline_label[len(old) :]
+    return step
 
 
 def _why_only_ran(row: LoggedNode) -> str:

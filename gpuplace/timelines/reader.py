@@ -29,6 +29,7 @@ of a ``_Send`` and a ``_Recv`` where both are there; where TensorFlow left them 
 
 from __future__ import annotations
 
+import bisect
 import heapq
 import re
 from dataclasses import dataclass, field
@@ -178,6 +179,8 @@ class _Reader:
         by_name: dict[tuple[str, str], list[_Event]] = {}
         for event in self.found:
             by_name.setdefault((event.device, event.name), []).append(event)
+        for events in by_name.values():
+            events.sort(key=lambda event: event.start)
         names = {event.kind for event in self.streams}
         if any(name not in ("stream:all", "copies") for name in names):
             names.discard("stream:all")  # holds what the others hold
@@ -191,9 +194,13 @@ class _Reader:
             kept.append(event)
             known = by_name.get((event.device, event.name), ())
             if event.kind != "copies" and known:
-                taken[id(known[0])] = taken.get(id(known[0]), 0) + event.end - event.start
+                # Of several times that a node ran, the kernel belongs to the last that had begun.
+                before = bisect.bisect_right(known, event.start, key=lambda one: one.start)
+                owner = known[max(before - 1, 0)]
+                taken[id(owner)] = taken.get(id(owner), 0) + event.end - event.start
         for events in by_name.values():
-            events[0].weight = max(events[0].weight, taken.get(id(events[0]), 0))
+            for event in events:
+                event.weight = max(event.weight, taken.get(id(event), 0))
         for kind in {(event.device, event.kind) for event in kept}:
             here = [event for event in kept if (event.device, event.kind) == kind]
             if kind[1] == "copies" or not all(_is_same(event, by_name) for event in here):

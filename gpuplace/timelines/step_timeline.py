@@ -356,7 +356,8 @@ class StepTimeline:
         moved = [copy.nbytes for copy in self.copies]
         known = sum(size for size in moved if size is not None)
         copies = f"; {counted(len(moved), 'copy', 'copies')}, {bytes_text(known)}" if moved else "; no copies"
-        ops = int((~self.is_transfer).sum()) if len(self) else 0
+        # The streams of a GPU show the kernels of ops that its own row shows.
+        ops = sum(use.nodes for use in self.uses) or int((~self.is_transfer).sum())
         return f"{counted(ops, 'op')} on {counted(len(self.devices), 'device')} in {time_text(self.total_us)}{copies}"
 
     @with_safe_text

@@ -7,8 +7,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cli.main import main
+from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.graphdef.messages import GraphDef, RunMetadata, text_format
-from gpuplace.graphdef.run_metadata import load_run_metadata
 from gpuplace.python.client.timeline import Timeline
 
 TWO = ("--machine", "2x Tesla K20m")

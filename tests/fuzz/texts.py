@@ -24,8 +24,8 @@ from typing import Any
 
 import gpuplace as tf
 from gpuplace.errors import OpError
+from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.graphdef.messages import RunMetadata
-from gpuplace.graphdef.run_metadata import load_run_metadata
 from gpuplace.page.page import page_html, timeline_page_html
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.svg import timeline_svg

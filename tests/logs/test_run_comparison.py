@@ -6,6 +6,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graphdef.measured.profile import XSpace
 from gpuplace.graphdef.messages import GraphDef
 from tests.support.node_specs import graph_def, node
 
@@ -154,3 +155,25 @@ def test_a_capture(graph, capfd):
     with tf.capture_log() as log:
         os.write(1, log_of(a="CPU:0", product="CPU:0").encode() + b"\n")
     assert tf.compare(graph, log, soft_placement=True).same == 2
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_profile_of_a_function(graph, tmp_path, times):
+    """Names begin with the calls that were inlined; what ran twice is no step."""
+    space = XSpace()
+    plane = space.planes.add(name="/host:CPU")
+    line = plane.lines.add(name="tf_Compute/1")
+    for number, name in enumerate(("a:Const", "product:_MklMatMul"), 1):
+        plane.event_metadata[number].name = f"StatefulPartitionedCall/{name}"
+        for time in range(times):
+            line.events.add(metadata_id=number, offset_ps=(9 * time + number) * 10**6, duration_ps=10**6)
+    folder = tmp_path / "logs" / "plugins" / "profile" / "2026_01_01"
+    folder.mkdir(parents=True)
+    (folder / "host.xplane.pb").write_bytes(space.SerializeToString())
+    for path in (tmp_path / "logs", str(folder / "host.xplane.pb")):
+        found = tf.compare(graph, path)
+        assert (found.same, found.differences, found.only_ran) == (2, (), {})
+        if times == 1:
+            assert found.step is not None and "MatMul" in str(found.step)
+        else:
+            assert found.step is None and "ran 2 times" in str(found)

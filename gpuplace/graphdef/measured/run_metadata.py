@@ -1,5 +1,5 @@
-"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text, or the
-Chrome trace that ``timeline.Timeline`` made of one.
+"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text, the
+Chrome trace that ``timeline.Timeline`` made of one, or what TensorFlow 2's profiler saved.
 
 >>> import tempfile
 >>> step = RunMetadata()
@@ -17,13 +17,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gpuplace.errors import DataLossError, InvalidArgumentError
-from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
+from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from gpuplace.graphdef.event_file import is_event_file, step_in_events
 from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.load import read_file
+from gpuplace.graphdef.measured.chrome_trace import step_of_trace
+from gpuplace.graphdef.measured.profile import step_of_profile
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
+PROFILE = ".xplane.pb"
+"""How the names of profiles end."""
+_SHOWN = 5
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 _HINT = (
     "write what a step filled in: session.run(..., options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
@@ -36,14 +40,20 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
 
     Args:
         path: a binary file, text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``, or a Chrome trace
-            (``.json``); each may be compressed (``.gz``). Or a TensorBoard event file: the step that was added last.
+            (``.json``), each compressed (``.gz``) or not; a TensorBoard event file: the step that was added last; a
+            profile (``.xplane.pb``, ``.trace.json.gz``), or the log folder of one: the newest.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         DataLossError: the file is neither message.
         InvalidArgumentError: nothing was measured.
     """
+    path = newest_profile(Path(path)) if os.path.isdir(path) else path
     data, name, _ = read_file(Path(path))
+    if name.lower().endswith(PROFILE):
+        return _profiled(path, data)
+    if name.endswith(".json"):
+        return _traced(path, data)
     other = kind_of(path, data)
     if other is not None:
         raise DataLossError.of(
@@ -51,8 +61,6 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
         )
     if is_event_file(data):
         return step_in_events(data, path)
-    if name.endswith(".json"):
-        return _traced(path, data)
     because = []
     for kind in (RunMetadata, StepStats):
         message: Any = kind()
@@ -79,7 +87,7 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
 def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
     """The ``RunMetadata`` of a Chrome trace."""
     try:
-        step = step_of_chrome_trace(data.decode())
+        step = step_of_trace(data.decode())
     except ValueError as error:
         raise DataLossError.of(
             f"Can't parse {path} as the Chrome trace of a step",
@@ -90,6 +98,45 @@ def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
     if not step.dev_stats:
         raise _empty(path, data)
     return RunMetadata(step_stats=step)
+
+
+def _profiled(path: str | os.PathLike[str], data: bytes) -> Any:
+    """The ``RunMetadata`` of a profile."""
+    try:
+        step = step_of_profile(data)
+    except DecodeError as error:
+        raise DataLossError.of(
+            f"Can't parse {path} as a profile (XSpace)",
+            facts={"because": str(error)[:200], "size": f"{len(data)} bytes"},
+            hint="give the file as the profiler wrote it: logs/plugins/profile/<run>/<host>.xplane.pb",
+        ) from None
+    if not step.dev_stats:
+        raise InvalidArgumentError.of(
+            f"{path} holds no op of TensorFlow",
+            facts={"size": f"{len(data)} bytes"},
+            hint="profile a step that runs ops, between tf.profiler.experimental.start(folder) and stop(); programs of "
+            "JAX and steps on TPUs have none",
+        )
+    return RunMetadata(step_stats=step)
+
+
+def newest_profile(folder: Path) -> Path:
+    """The newest profile of a TensorBoard log folder, or of a folder in it.
+
+    Raises:
+        NotFoundError: there is none.
+        InvalidArgumentError: several hosts were profiled, each of which has a file.
+    """
+    found = sorted(folder.glob(f"**/*{PROFILE}"), key=lambda path: (path.parent.name, path.name))
+    if not found:
+        raise NotFoundError.of(f"{folder} holds no profile (*{PROFILE})", hint=_HINT)
+    hosts = [path for path in found if path.parent == found[-1].parent]
+    if len(hosts) > 1:
+        raise InvalidArgumentError.of(
+            f"{hosts[0].parent} holds the profiles of {len(hosts)} hosts",
+            hint=f"give one of them: {', '.join(path.name for path in hosts[:_SHOWN])}",
+        )
+    return found[-1]
 
 
 def _empty(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:

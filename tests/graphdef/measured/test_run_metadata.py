@@ -7,7 +7,7 @@ from google.protobuf import text_format
 
 import gpuplace as tf
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
-from gpuplace.graphdef.run_metadata import load_run_metadata
+from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A measured step from the Chrome trace that ``timeline.Timeline`` made of it, TensorFlow's or ours.
+"""A measured step from the Chrome trace that ``timeline.Timeline`` made of it, TensorFlow's or ours, or the profiler.
 
 Many programs keep ``timeline.json`` and nothing else. What such a trace holds of a step is read back::
 
@@ -10,7 +10,7 @@ Lost are nanoseconds, threads, and what tracers of GPUs noted beside a kernel's 
 
 >>> trace = '[{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/cpu:0 Compute"}},' \\
 ...     '{"ph": "X", "pid": 1, "tid": 0, "ts": 5, "dur": 2, "args": {"name": "b", "op": "Neg", "input0": "a"}}]'
->>> node = step_of_chrome_trace(trace).dev_stats[0].node_stats[0]
+>>> node = step_of_trace(trace).dev_stats[0].node_stats[0]
 >>> node.timeline_label, node.all_start_micros, node.all_end_rel_micros
 ('b = Neg(a)', 5, 2)
 
@@ -23,6 +23,7 @@ import json
 import re
 from typing import Any
 
+from gpuplace.graphdef.measured.profile import step_of_profile_trace
 from gpuplace.graphdef.messages import StepStats
 
 _COMPUTE, _TENSORS = " Compute", " Tensors"
@@ -30,7 +31,7 @@ _BYTES = re.compile(r"\brequested_bytes: (\d+)")
 _ALLOCATOR = re.compile(r"\ballocator_name: (\S+)")
 
 
-def step_of_chrome_trace(text: str) -> Any:
+def step_of_trace(text: str) -> Any:
     """The ``StepStats`` that a trace holds; without lists where it holds no ops.
 
     Raises:
@@ -43,6 +44,9 @@ def step_of_chrome_trace(text: str) -> Any:
     events = data.get("traceEvents") if isinstance(data, dict) else data
     if not isinstance(events, list):
         raise ValueError("the JSON has no list of traceEvents")
+    profiled = step_of_profile_trace(events)
+    if profiled is not None:
+        return profiled
     step = StepStats()
     reader = _Reader(step)
     for kind, read in (("M", reader.process), ("O", reader.tensor), ("X", reader.op)):

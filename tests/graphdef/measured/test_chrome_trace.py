@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpuplace as tf
-from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
+from gpuplace.graphdef.measured.chrome_trace import step_of_trace
 from gpuplace.graphdef.messages import StepStats
 from gpuplace.tracing.chrome_timeline import Timeline
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 RECORDED = {
     (rules, name): recorded
     for rules, file in (("1.15", "timelines_1_15.json"), ("2.21", "timelines_2_21.json"))
@@ -32,7 +32,7 @@ def test_a_trace_of_tensorflow_says_the_same_again(rules, name, options):
     """The trace that is made of what was read of TensorFlow's; of tensors their bytes alone are kept."""
     tf.set_release(rules)
     trace, _ = json.loads(unpacked(RECORDED[rules, name]["answers"]))[options]
-    step = step_of_chrome_trace(json.dumps(trace))
+    step = step_of_trace(json.dumps(trace))
     shows_memory = options.startswith("11")
     again = json.loads(Timeline(step).generate_chrome_trace_format(show_memory=shows_memory))
     kinds = "MXstC" if shows_memory else "MX"  # without tensors, nothing tells where arrows begin
@@ -63,7 +63,7 @@ def test_sizes_come_from_tensors():
             memory = node.output.add(slot=slot).tensor_description.allocation_description
             memory.requested_bytes, memory.allocator_name = size * (1 + slot), "cpu"
     trace = Timeline(step).generate_chrome_trace_format(show_memory=True)
-    found = step_of_chrome_trace(trace).dev_stats[0].node_stats
+    found = step_of_trace(trace).dev_stats[0].node_stats
     sizes = [
         [output.tensor_description.allocation_description.requested_bytes for output in node.output]
         for node in found
@@ -90,14 +90,14 @@ def test_sizes_come_from_tensors():
 )
 def test_what_is_no_trace(text, message):
     with pytest.raises(ValueError, match=message):
-        step_of_chrome_trace(text)
+        step_of_trace(text)
 
 
 def test_other_traces_hold_no_step():
     trace = '[{"ph": "X", "pid": 7, "tid": 1, "ts": 1, "dur": 2, "name": "main"}]'
-    assert not step_of_chrome_trace(trace).dev_stats
+    assert not step_of_trace(trace).dev_stats
     process = '[{"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "a Compute"}}]'
-    assert not step_of_chrome_trace(process).dev_stats
+    assert not step_of_trace(process).dev_stats
 
 
 VALUES = st.recursive(
@@ -119,6 +119,6 @@ VALUES = st.recursive(
 def test_whatever_json_holds_is_a_step_or_a_value_error(events):
     begin = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "a Compute"}}
     try:
-        step_of_chrome_trace(json.dumps([begin, *events]))
+        step_of_trace(json.dumps([begin, *events]))
     except ValueError as error:
         assert "is not whole" in str(error)

@@ -1,0 +1,1 @@
+"""What TensorFlow measured while a graph ran."""

@@ -91,7 +91,7 @@ __all__ = [
     # Messages of the runtime
     "get_logger",
     # Namespaces
-    "app", "audio", "bitwise", "compat", "config", "contrib", "data", "debugging", "distributions", "dtypes", "errors",
+    "app", "audio", "bitwise", "compat", "config", "contrib", "data", "debugging", "distribute", "distributions", "dtypes", "errors",
     "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "profiler", "python_io", "quantization", "queue", "random", "raw_ops",
@@ -214,7 +214,7 @@ if TYPE_CHECKING:
     from gpuplace import tf_logging as logging
     from gpuplace.advisor.steps.advise import Advice, advise
     from gpuplace.advisor.towers import tower_choices
-    from gpuplace.api import app, config, contrib, flags, profiler
+    from gpuplace.api import app, config, contrib, distribute, flags, profiler
     from gpuplace.api.arithmetic import (
         debugging,
         distributions,
@@ -324,7 +324,7 @@ else:
             "gpuplace": "tf_logging as logging",
             "gpuplace.advisor.steps.advise": "Advice advise",
             "gpuplace.advisor.towers": "tower_choices",
-            "gpuplace.api": "app config contrib flags profiler",
+            "gpuplace.api": "app config contrib distribute flags profiler",
             "gpuplace.api.arithmetic": """
                 debugging distributions linalg math quantization sets signal sparse spectral strings
             """,

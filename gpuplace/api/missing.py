@@ -61,7 +61,6 @@ ADVICE: Mapping[str, str] = {
     + _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
-    "distribute": "place the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": _GRAPHS,
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
     "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "

@@ -570,7 +570,7 @@ class Graph(Collections):
         """
         if control_inputs is None:
             return ControlDependenciesBlock(self, None)
-        current = {op for scope in self._stacks().controls for op in scope.operations}
+        current = self._current_control_dependencies()
         controls: dict[Operation, None] = {}
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
@@ -579,6 +579,10 @@ class Graph(Collections):
             if op not in current:
                 controls[op] = None
         return ControlDependenciesBlock(self, list(controls))
+
+    def _current_control_dependencies(self) -> set[Operation]:
+        """What operations wait for that are made now."""
+        return {op for scope in self._stacks().controls for op in scope.operations}
 
     def _operation_of(self, item: Any) -> Operation:
         """The operation that something stands for; of several tensors that belong together, that of the first."""

@@ -139,6 +139,8 @@ class OfThread(threading.local):
         """Functions that variables are made through, the last one first, each with its priority."""
         self.context: Any = None
         """The branch of a conditional or the loop that is being built, or None."""
+        self.distribution: tuple[Any, ...] = ()
+        """The contexts of ``tf.distribute`` strategies, the innermost last."""
         self.stacks: Stacks | None = None
         """The other scopes, after ``Graph.switch_to_thread_local``."""
 

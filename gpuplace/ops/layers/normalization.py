@@ -27,6 +27,7 @@ from gpuplace.ops.nn.norm import batch_normalization as nn_batch_normalization
 from gpuplace.ops.nn.norm import fused_batch_norm, moments
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Ones, Zeros
+from gpuplace.ops.variables.variables import VariableAggregation, VariableSynchronization
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import Function, InitializerLike, ShapeLike, TensorLike
 
@@ -216,7 +217,15 @@ class BatchNormalization(Layer):
 
     def _build_averages(self, sizes: list[Any], dtype: Any) -> None:
         def average(name: str, initializer: Any) -> Any:
-            return self.add_variable(name, sizes, dtype, initializer, trainable=False)
+            return self.add_variable(
+                name,
+                sizes,
+                dtype,
+                initializer,
+                trainable=False,
+                synchronization=VariableSynchronization.ON_READ,
+                aggregation=VariableAggregation.MEAN,
+            )
 
         def deviation(*args: Any, **kwargs: Any) -> Tensor:
             return unary.sqrt(self._variance_initializer()(*args, **kwargs))

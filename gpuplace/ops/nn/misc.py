@@ -26,6 +26,7 @@ from gpuplace.numerics.channels import channel_sums, is_one_line
 from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.numerics.pieces import by_element, is_whole, over
 from gpuplace.ops.array import constant, gather, joining, padding, rearranging, reshaping
+from gpuplace.ops.distribute.variables import DistributedVariable
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast, elementwise, matrix, reduction
 from gpuplace.ops.nn.activation import relu
@@ -504,7 +505,7 @@ def embedding_lookup(
         raise ValueError("Need at least one param")
     with name_scope(name, "embedding_lookup", [*tables, ids]) as scope:
         tables = [
-            table if isinstance(table, ResourceVariable) else convert_to_tensor(table, name="params")
+            table if _is_single(table) else convert_to_tensor(table, name="params")
             for table in tables
         ]
         ids = convert_to_tensor(ids, name="ids")
@@ -528,9 +529,14 @@ def embedding_lookup(
         return _clipped(rows, ids, max_norm)
 
 
+def _is_single(table: Any) -> bool:
+    """Whether rows are read without the rest; of a variable with copies, TensorFlow reads the whole."""
+    return isinstance(table, ResourceVariable) and not isinstance(table, DistributedVariable)
+
+
 def _rows_of(table: Any, ids: Tensor, name: str | None, max_norm: float | None) -> Tensor:
     with get_default_graph().colocate_with(table.op):
-        if isinstance(table, ResourceVariable):
+        if _is_single(table):
             rows = table.sparse_read(ids, name=name)
         else:
             rows = gather.gather(table, ids, name=name)

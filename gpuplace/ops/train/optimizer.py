@@ -20,6 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.distribute.contexts import Context, beside, current
 from gpuplace.ops.flow import control
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.indexed_slices import (
@@ -201,6 +202,9 @@ class Optimizer(Trackable):
             NotImplementedError: a tensor in place of a variable.
             RuntimeError: a constraint on a variable whose gradient is ``IndexedSlices``.
         """
+        context = current()
+        if context is not None and context.copy is None:
+            return self._apply_for_replicas(context, grads_and_vars, global_step, name)
         pairs = [(None if g is None else _converted(g), v) for g, v in grads_and_vars]
         if not pairs:
             raise ValueError("No variables provided.")
@@ -230,6 +234,57 @@ class Optimizer(Trackable):
             if operation not in collected:
                 collected.append(operation)
             return operation
+
+    def _apply_for_replicas(self, context: Context, grads_and_vars: Any, global_step: Any, name: str | None) -> Any:
+        """What `apply_gradients` does in a replica of a strategy: the gradients of all replicas update all copies."""
+        if context.replica is None:
+            raise RuntimeError("Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context.")
+        pairs = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]
+        if not pairs:
+            raise ValueError(f"No gradients provided for any variable: {[v.name for _, v in grads_and_vars]}.")
+        return context.replica.merge_call(self._distributed_apply, (pairs, global_step, name))
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Updates all copies of variables by what the replicas' gradients add up to.
+
+        Args:
+            distribution: the strategy.
+            grads_and_vars: pairs of a gradient with a component for each replica, and a variable of the strategy.
+            global_step: a variable to count up; None: none.
+            name: name of the operation; None: the optimizer's.
+        """
+        extended, graph = distribution.extended, get_default_graph()
+        variables = [variable for _, variable in grads_and_vars]
+        reduced = extended.batch_reduce_to("SUM", list(grads_and_vars))
+        with without_garbage_collection(), graph.control_dependencies(None):
+            self._create_slots(variables)
+
+        def update(copy: Any, grad: Any) -> Any:
+            with graph.name_scope(f"update_{copy.op.name}"):
+                return self._update_one(_converted(grad), copy)
+
+        with without_garbage_collection(), name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = [
+                made
+                for grad, variable in zip(reduced, variables, strict=True)
+                for made in extended.update(variable, update, args=(grad,), group=False)
+            ]
+            devices = extended.non_slot_devices(variables)
+            finished = extended.update_non_slot(
+                devices, lambda: self._finish(updates, "update"), group=False
+            )
+            if global_step is None:
+                applied = distribution.group(finished, name=scope)
+            else:
+                with graph.control_dependencies(finished):
+                    applied = extended.update(global_step, assign_add, args=(1,), kwargs={"name": scope})
+            collected = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+            if applied not in collected:
+                collected.append(applied)
+            return applied
 
     def _update_one(self, grad: Gradient, variable: Any) -> Any:
         """The operation that updates one variable, its constraint applied afterwards."""
@@ -338,7 +393,7 @@ class Optimizer(Trackable):
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         key = (name, colocate_with.graph)
         if key not in self._non_slots:
-            with get_default_graph().colocate_with(colocate_with.op):
+            with beside(colocate_with):
                 self._non_slots[key] = Variable(
                     initial_value,
                     name=name,
@@ -492,7 +547,9 @@ def cast_to(value: Any, dtype: Any) -> Any:
 
 
 def _key(var: Any) -> tuple[Graph, str]:
-    return var.op.graph, var.op.name
+    whole = getattr(var, "_distributed", var)  # a slot is that of all copies of a variable
+    op = getattr(whole, "primary", whole).op
+    return op.graph, op.name
 
 
 def _variables_behind(loss: Tensor) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.distribute.contexts import beside
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
@@ -92,7 +93,7 @@ def _create(
     with variable_scope(None, f"{primary.op.name}/{name}"):
         scope = get_variable_scope()
         partitioner, scope.partitioner = scope.partitioner, None
-        with graph.colocate_with(primary.op if colocate else None, ignore_existing=not colocate):
+        with beside(primary) if colocate else graph.colocate_with(None, ignore_existing=True):
             slot = get_variable(
                 "",
                 initializer=val,

@@ -1,0 +1,1 @@
+"""Strategies that copy a model to several devices."""

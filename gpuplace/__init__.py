@@ -91,7 +91,8 @@ __all__ = [
     # Messages of the runtime
     "get_logger",
     # Namespaces
-    "app", "audio", "bitwise", "compat", "config", "contrib", "data", "debugging", "distribute", "distributions", "dtypes", "errors",
+    "app", "audio", "bitwise", "compat", "config", "contrib", "data", "debugging", "distribute", "distributions",
+    "dtypes", "errors",
     "estimator", "flags", "gfile",
     "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip",
     "math", "metrics", "nest", "nn", "profiler", "python_io", "quantization", "queue", "random", "raw_ops",

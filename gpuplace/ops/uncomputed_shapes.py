@@ -640,11 +640,6 @@ def _declared(op: Operation) -> Any:
     return (constant_value_as_shape(op.inputs[0]),)
 
 
-@shape_function("MultiDeviceIteratorGetNextFromShard")
-def _declared_outputs(op: Operation) -> Any:
-    return tuple(op.attrs["output_shapes"])
-
-
 @shape_function("Recv", "_Recv", "_HostRecv", "InfeedDequeue")
 def _received(op: Operation) -> Any:
     shape = op.attrs.get("shape", op.attrs.get(RECEIVED_SHAPE))

@@ -17,6 +17,8 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import reshaping
+from gpuplace.ops.distribute.variables import DistributedVariable, MirroredVariable
+from gpuplace.ops.flow import control
 from gpuplace.ops.tracking.base import VARIABLE_VALUE_KEY, Trackable
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.resource_state import assign_variable_op
@@ -177,7 +179,7 @@ class ResourceVariableSaveable(SaveableObject):
             def tensor() -> Tensor:
                 graph = get_default_graph()
                 with graph.device(var.device):
-                    value = var.read_value()
+                    value = (var.primary if isinstance(var, MirroredVariable) else var).read_value()
                     with graph.device("/device:CPU:0"):
                         return reshaping.identity(value)
 
@@ -195,10 +197,20 @@ class ResourceVariableSaveable(SaveableObject):
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshaping.reshape(value, restored_shapes[0])
+        if isinstance(self.op, DistributedVariable):
+            return self._restored_copies(value)
         with get_default_graph().device(self._var_device):
             value = reshaping.identity(value)
             self._var_shape.assert_is_compatible_with(value.shape)
             return assign_variable_op(self.handle_op, value)
+
+    def _restored_copies(self, value: Tensor) -> Operation:
+        """An assignment to all copies of a strategy's variable."""
+        made = []
+        for copy in self.op.values:
+            with get_default_graph().device(copy.device):
+                made.append(copy.assign(value))
+        return control.group(*made)
 
 
 class TableSaveable(SaveableObject):
@@ -284,6 +296,8 @@ def by_name(things: Any) -> dict[str, Any]:
         if _is_partitioned(thing):
             name: str = thing.name
             tensor: Any = thing
+        elif isinstance(thing, DistributedVariable):
+            name, tensor = thing.primary.op.name, thing
         else:
             tensor = _tensor_of(thing)
             if not _comes_from_variable(tensor):
@@ -339,6 +353,8 @@ def saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
         yield from _slices(wanted._get_variable_list(), name)
     elif isinstance(wanted, list | tuple):
         yield from _slices(wanted, name)
+    elif isinstance(wanted, DistributedVariable):
+        yield ResourceVariableSaveable(wanted, "", name)
     else:
         tensor = _tensor_of(wanted)
         if not _comes_from_variable(tensor):

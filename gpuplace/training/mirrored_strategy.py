@@ -45,7 +45,11 @@ class MirroredStrategy(Strategy):
         self, devices: Sequence[str] | None = None, cross_device_ops: CrossDeviceOps | None = None
     ) -> None:
         present = _gpus()
-        names = [full_device(device) for device in (present or [CPU]) if devices is None] if devices is None else []
+        names = (
+            [full_device(device) for device in (present or [CPU]) if devices is None]
+            if devices is None
+            else []
+        )
         if devices is not None:
             names = [full_device(device) for device in devices]
         if not names:

@@ -66,6 +66,7 @@ class Interrupts:
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
         self.raised = 0
+        self.interrupted_file = ""
         self.growths = 0
         self._is_armed = False
         tf.use_machine("2x Tesla K40c")
@@ -161,6 +162,7 @@ class Interrupts:
         if self._is_armed:
             self._is_armed = False
             self.raised += 1
+            self.interrupted_file = frame.f_code.co_filename
             raise Interrupt
 
     def _state(self) -> Any:
@@ -200,7 +202,8 @@ class Interrupts:
             found = getattr(self, name)()
             self._is_armed = False
             if self.raised > before:
-                end = "lost"
+                # pandas compares types in functions of C that drop exceptions.
+                end = "lost in pandas" if "/pandas/" in self.interrupted_file else "lost"
             elif found != self.expected[name]:
                 end = "wrong"
         except Interrupt:
@@ -218,7 +221,7 @@ class Interrupts:
         (name,) = self.random.choices(list(TASKS), list(TASKS.values()))
         end = self._interrupt(name)
         self.counts[f"{name} {end}"[:60]] += 1
-        if end not in ("interrupted", "was over"):
+        if end not in ("interrupted", "was over", "lost in pandas"):
             self.faults.append(f"{name} {end}")
         for again in dict.fromkeys((name, "run")):
             try:

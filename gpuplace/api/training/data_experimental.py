@@ -14,6 +14,7 @@ from gpuplace.ops.data.examples import (
 )
 from gpuplace.ops.data.experimental import *
 from gpuplace.ops.data.experimental import __all__ as _all
+from gpuplace.ops.data.multi_device_iterator import MultiDeviceIterator
 from gpuplace.ops.data.optional import Optional, get_next_as_optional
 from gpuplace.ops.data.optional import OptionalSpec as OptionalStructure
 from gpuplace.ops.data.prefetching import copy_to_device, prefetch_to_device
@@ -28,6 +29,7 @@ __all__ = [
     *_all,
     "CsvDataset",
     "DatasetStructure",
+    "MultiDeviceIterator",
     "Optional",
     "OptionalStructure",
     "SparseTensorStructure",

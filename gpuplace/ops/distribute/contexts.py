@@ -21,7 +21,13 @@ from gpuplace.ops.array.constant import constant
 if TYPE_CHECKING:
     from gpuplace.ops.distribute.strategy import Strategy
 
-__all__ = ["get_replica_context", "get_strategy", "has_strategy", "in_cross_replica_context", "ReplicaContext"]
+__all__ = [
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+    "ReplicaContext",
+]
 
 
 class Context(NamedTuple):
@@ -106,6 +112,7 @@ class ReplicaContext:
 
     def __init__(self, strategy: Strategy, replica_id: int | Tensor) -> None:
         self._strategy, self._replica_id = strategy, replica_id
+        self.number = replica_id if isinstance(replica_id, int) else 0
 
     @property
     def strategy(self) -> Strategy:

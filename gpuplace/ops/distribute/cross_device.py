@@ -49,8 +49,9 @@ def copied_to(value: Any, device: str) -> Any:
     """A tensor, or slices, on a device."""
     with get_default_graph().device(device):
         if isinstance(value, IndexedSlices):
-            parts = (value.values, value.indices, value.dense_shape)
-            return IndexedSlices(*(None if part is None else reshaping.identity(part) for part in parts))
+            values, indices = reshaping.identity(value.values), reshaping.identity(value.indices)
+            shape = value.dense_shape
+            return IndexedSlices(values, indices, None if shape is None else reshaping.identity(shape))
         return reshaping.identity(value)
 
 
@@ -209,7 +210,9 @@ class NcclAllReduce(CrossDeviceOps):
         columns = [list(column) for column in zip(*batch, strict=True)]
         packs = [_Packs(column, self._packs) for column in columns]
         summed = [nccl.all_sum(list(tensors)) for tensors in zip(*(one.packed for one in packs), strict=True)]
-        by_device = [one.unpacked(list(tensors)) for one, tensors in zip(packs, zip(*summed, strict=True), strict=True)]
+        by_device = [
+            one.unpacked(list(tensors)) for one, tensors in zip(packs, zip(*summed, strict=True), strict=True)
+        ]
         if op is ReduceOp.MEAN:
             for number, device in enumerate(devices):
                 with get_default_graph().device(device):
@@ -236,7 +239,9 @@ class _Packs:
             joined = joining.concat(flat, axis=0)
             total = joined.shape.num_elements()
             if total is None:
-                raise ValueError("Gradients of unknown shape cannot be packed: give NcclAllReduce(num_packs=0)")
+                raise ValueError(
+                    "Gradients of unknown shape cannot be packed: give NcclAllReduce(num_packs=0)"
+                )
             part = total // count
             sizes = [part] * (count - 1) + [total - part * (count - 1)]
             self.packed = joining.split(joined, sizes)

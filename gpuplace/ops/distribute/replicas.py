@@ -16,6 +16,7 @@ from typing import Any
 
 from gpuplace.dtypes import int32
 from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.operation import Operation
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.distribute.contexts import Context, ReplicaContext, entered, require_replica_context
 from gpuplace.ops.distribute.values import regrouped, selected
@@ -28,7 +29,9 @@ class _Stopped(BaseException):
     """Ends a replica's function: another one has failed."""
 
 
-def call_for_each(strategy: Any, devices: Sequence[str], fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def call_for_each(
+    strategy: Any, devices: Sequence[str], fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
     """What a function returns for each replica, with a component for each.
 
     Args:
@@ -99,7 +102,7 @@ class _Replica(ReplicaContext):
         kwargs: Any,
     ) -> None:
         super().__init__(strategy, number)
-        self._number, self._device, self._shared = number, device, shared
+        self._device, self._shared = device, shared
         self._call = fn, args, kwargs
         self._graph = get_default_graph()
         self._creators = self._graph._of_thread.variable_creators
@@ -113,7 +116,8 @@ class _Replica(ReplicaContext):
         self.result: Any = None
         self.answer: Any = None
         self.merged: tuple[Any, Any, Any] = (None, (), {})
-        self.scope, self.variables, self.controls = "", self._outer_variables, ()
+        self.scope, self.variables = "", self._outer_variables
+        self.controls: tuple[Operation, ...] = ()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"replica {number}", daemon=True)
         self._thread.start()
@@ -146,11 +150,11 @@ class _Replica(ReplicaContext):
                 return
             with graph.as_default(), contextlib.ExitStack() as stack:
                 graph._of_thread.variable_creators = self._creators
-                self._replica_id = constant(self._number, int32)
+                self._replica_id = constant(self.number, int32)
                 stack.enter_context(entered(Context(self._strategy, self)))
                 stack.enter_context(graph.device(self._device))
                 stack.enter_context(graph.name_scope(self._outer_scope or None))
-                stack.enter_context(variable_scope(self._outer_variables, reuse=self._number > 0 or None))
+                stack.enter_context(variable_scope(self._outer_variables, reuse=self.number > 0 or None))
                 stack.enter_context(variable_creator_scope(self._variable))
                 fn, args, kwargs = self._call
                 self.result = fn(*args, **kwargs)
@@ -168,10 +172,12 @@ class _Replica(ReplicaContext):
         place = self._made.get(name, 0)
         self._made[name] = place + 1
         made = self._shared.setdefault(name, [])
-        if self._number == 0:
+        if self.number == 0:
             made.append(next_creator(**kwargs))
         elif place >= len(made):
-            raise RuntimeError(f"The first replica has not made the variable {name}: all have to make the same ones")
+            raise RuntimeError(
+                f"The first replica has not made the variable {name}: all have to make the same ones"
+            )
         return made[place]
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:

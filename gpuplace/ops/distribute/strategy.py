@@ -323,7 +323,12 @@ class StrategyExtended:
         return self._on_each(devices, [(copy,) for copy in copies], fn, args, kwargs, group)
 
     def update_non_slot(
-        self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
+        self,
+        colocate_with: Any,
+        fn: Callable[..., Any],
+        args: Any = (),
+        kwargs: Any = None,
+        group: bool = True,
     ) -> Any:
         """Runs a function on each device, for what belongs to no variable.
 
@@ -411,7 +416,9 @@ class StrategyExtended:
             )
         return self.broadcast_to(convert_to_tensor(value), destinations)
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+    def batch_reduce_to(
+        self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]:
         """One value each of several.
 
         Args:
@@ -476,7 +483,9 @@ class _DefaultExtended(StrategyExtended):
             made = fn(var, *args, **(kwargs or {}))
         return made if group else [made]
 
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+    def batch_reduce_to(
+        self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]:
         """The values: there is one of each."""
         return [value for value, _ in value_destination_pairs]
 

@@ -90,6 +90,12 @@ class Mirrored(DistributedValues):
         return self.get().op
 
     @property
+    def name(self) -> str:
+        """Name of the component for the code that is running now."""
+        found: str = self.get().name
+        return found
+
+    @property
     def graph(self) -> Any:
         """The graph that holds it."""
         return self.get().graph
@@ -112,7 +118,7 @@ def component() -> int | None:
     if context is None:
         return None
     if context.replica is not None:
-        return context.replica._number
+        return context.replica.number
     return context.copy
 
 
@@ -121,10 +127,13 @@ def map_parallel(function: Callable[..., Any], structures: Sequence[Any]) -> Any
     first = structures[0]
     if isinstance(first, Mapping):
         made = {key: map_parallel(function, [one[key] for one in structures]) for key in first}
-        return made if type(first) is dict else type(first)(made)
+        kind: Any = type(first)
+        return made if kind is dict else kind(made)
     if isinstance(first, list | tuple):
         if any(len(one) != len(first) for one in structures):
-            raise ValueError(f"The replicas give another number of values: {[len(one) for one in structures]}")
+            raise ValueError(
+                f"The replicas give another number of values: {[len(one) for one in structures]}"
+            )
         parts = [map_parallel(function, parts) for parts in zip(*structures, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     return function(*structures)

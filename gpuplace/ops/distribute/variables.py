@@ -123,9 +123,7 @@ class DistributedVariable(ResourceVariable):
         return self._strategy.extended.group_once(self)
 
     def __repr__(self) -> str:
-        rows = [
-            f"  {number} {copy.device}: {copy!r}" for number, copy in enumerate(self.values)
-        ]
+        rows = [f"  {number} {copy.device}: {copy!r}" for number, copy in enumerate(self.values)]
         return f"{type(self).__name__}:{{\n" + ",\n".join(rows) + "\n}"
 
 
@@ -188,7 +186,9 @@ class SyncOnReadVariable(DistributedVariable):
         return self.value()
 
 
-def _to_tensor(variable: DistributedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _to_tensor(
+    variable: DistributedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     value = variable.value()
     return value if dtype is None or value.dtype.is_compatible_with(dtype) else NotImplemented
 
@@ -262,5 +262,3 @@ def _same(first: Any, device: str) -> Tensor:
     """The initial value of the first copy, on a device."""
     with get_default_graph().device(device):
         return reshaping.identity(first._initial_value)
-
-

@@ -504,10 +504,7 @@ def embedding_lookup(
     if not tables:
         raise ValueError("Need at least one param")
     with name_scope(name, "embedding_lookup", [*tables, ids]) as scope:
-        tables = [
-            table if _is_single(table) else convert_to_tensor(table, name="params")
-            for table in tables
-        ]
+        tables = [table if _is_single(table) else convert_to_tensor(table, name="params") for table in tables]
         ids = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
             return reshaping.identity(_rows_of(tables[0], ids, scope, max_norm))

@@ -235,13 +235,19 @@ class Optimizer(Trackable):
                 collected.append(operation)
             return operation
 
-    def _apply_for_replicas(self, context: Context, grads_and_vars: Any, global_step: Any, name: str | None) -> Any:
+    def _apply_for_replicas(
+        self, context: Context, grads_and_vars: Any, global_step: Any, name: str | None
+    ) -> Any:
         """What `apply_gradients` does in a replica of a strategy: the gradients of all replicas update all copies."""
         if context.replica is None:
-            raise RuntimeError("Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context.")
+            raise RuntimeError(
+                "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context."
+            )
         pairs = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]
         if not pairs:
-            raise ValueError(f"No gradients provided for any variable: {[v.name for _, v in grads_and_vars]}.")
+            raise ValueError(
+                f"No gradients provided for any variable: {[v.name for _, v in grads_and_vars]}."
+            )
         return context.replica.merge_call(self._distributed_apply, (pairs, global_step, name))
 
     def _distributed_apply(
@@ -273,9 +279,7 @@ class Optimizer(Trackable):
                 for made in extended.update(variable, update, args=(grad,), group=False)
             ]
             devices = extended.non_slot_devices(variables)
-            finished = extended.update_non_slot(
-                devices, lambda: self._finish(updates, "update"), group=False
-            )
+            finished = extended.update_non_slot(devices, lambda: self._finish(updates, "update"), group=False)
             if global_step is None:
                 applied = distribution.group(finished, name=scope)
             else:

@@ -61,6 +61,9 @@ ADVICE: Mapping[str, str] = {
     + _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
+    "distribute.cluster_resolver": "give tf.train.Server the addresses, as a tf.train.ClusterSpec",
+    "distribute.experimental": "gpuplace has MirroredStrategy and OneDeviceStrategy: of others, place the copies with "
+    "tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": _GRAPHS,
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
     "examples": "of TensorFlow's examples there are tensorflow.examples.tutorials.mnist.input_data and mnist; load "
@@ -91,6 +94,7 @@ SPACES = (
         "bitwise",
         "compat",
         "config",
+        "distribute",
         "config.experimental",
         "config.optimizer",
         "config.threading",

@@ -85,6 +85,7 @@ wait_for_a_miss(
     "gpuplace.ops.data.runtime.iterators",
     "gpuplace.ops.data.runtime.mapping",
     "gpuplace.ops.data.runtime.optionals",
+    "gpuplace.ops.data.runtime.multi_device",
     "gpuplace.ops.data.runtime.remote",
     "gpuplace.ops.data.runtime.shuffling",
     "gpuplace.ops.data.runtime.sparse",

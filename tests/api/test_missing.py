@@ -50,7 +50,9 @@ def value_of(path):
         ("config.list_physical_device", "did you mean tf.config.list_physical_devices?"),
         ("data.Datasets", "did you mean tf.data.Dataset?"),
         ("data.experimental.snapshot", "if TensorFlow has it"),
-        ("distribute.MirroredStrategy", "tf.device"),
+        ("distribute.MirroredStrateg", "did you mean tf.distribute.MirroredStrategy"),
+        ("distribute.experimental", "place the copies with tf.device"),
+        ("distribute.experimental.ParameterServerStrategy", "place the copies with tf.device"),
         ("contrib.cudnn_rnn", "explore('graph.pb')"),
         ("contrib.cudnn_rnn.CudnnLSTM", "gpuplace has contrib.layers"),
         ("contrib.layers.bucketized_column", "build the rest with tf.layers"),
@@ -81,7 +83,7 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
             value_of(name)
     with pytest.raises(AttributeError, match="^module 'gpuplace' has no attribute '__wrapped__'$"):
         _ = tf.__wrapped__
-    assert not hasattr(tf, "keras") and getattr(tf, "distribute", None) is None
+    assert not hasattr(tf, "keras") and getattr(tf, "lite", None) is None
     assert tf.summary.FileWriter.__name__ == "FileWriter" and tf.compat.v1 is tf
 
 
@@ -93,7 +95,7 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
         ("from tensorflow.keras import layers", EXPLORE),
         ("from tensorflow.keras import backend", EXPLORE),
         ("import tensorflow.compat.v1.keras as keras", EXPLORE),
-        ("from tensorflow.compat.v1 import distribute", "place the copies with tf.device"),
+        ("from tensorflow.compat.v1.distribute import experimental", "place the copies with tf.device"),
         ("import tensorflow.compat.v2 as tf", "TensorFlow 1's names"),
         ("from tensorflow.examples.tutorials import word2vec", "np.load"),
         ("from tensorflow.nn import relu7", "No module named 'tensorflow.nn.relu7'"),

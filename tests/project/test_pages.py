@@ -85,10 +85,10 @@ def is_internal(name: str, value: object) -> bool:
 def namespaces() -> dict[str, types.ModuleType]:
     """`tf.nn` and the like: modules that programs reach as attributes, and that are TensorFlow's."""
     names = (
-        "app audio bitwise compat config contrib data debugging distributions dtypes errors estimator flags gfile "
-        "graph_util image initializers io layers linalg logging lookup losses manip math metrics nest nn profiler "
-        "python_io quantization queue random raw_ops resource_loader saved_model sets signal sparse spectral strings "
-        "summary test train version"
+        "app audio bitwise compat config contrib data debugging distribute distributions dtypes errors estimator flags "
+        "gfile graph_util image initializers io layers linalg logging lookup losses manip math metrics nest nn "
+        "profiler python_io quantization queue random raw_ops resource_loader saved_model sets signal sparse spectral "
+        "strings summary test train version"
     )
     return {name: getattr(gpuplace, name) for name in names.split()}
 

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import int32
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant
-
-if TYPE_CHECKING:
-    from gpuplace.ops.distribute.strategy import Strategy
 
 __all__ = [
     "get_replica_context",
@@ -33,11 +30,15 @@ __all__ = [
 class Context(NamedTuple):
     """What the code of a block builds nodes for."""
 
-    strategy: Strategy
+    strategy: Any
     replica: ReplicaContext | None
     """None: for all of them."""
     copy: int | None = None
     """Which copy of a variable is updated; None outside of updates."""
+
+
+default_strategies: list[Any] = []
+"""The strategy of code outside of every scope, which `gpuplace.ops.distribute.strategy` makes."""
 
 
 def current() -> Context | None:
@@ -58,7 +59,7 @@ def entered(context: Context) -> Iterator[None]:
         thread.distribution = outer
 
 
-def get_strategy() -> Strategy:
+def get_strategy() -> Any:
     """The strategy in force; outside of every ``strategy.scope()`` the default one, with a single replica.
 
     Returns:
@@ -67,9 +68,7 @@ def get_strategy() -> Strategy:
     context = current()
     if context is not None:
         return context.strategy
-    from gpuplace.ops.distribute.strategy import default_strategy
-
-    return default_strategy()
+    return default_strategies[0]
 
 
 def has_strategy() -> bool:
@@ -110,12 +109,12 @@ class ReplicaContext:
         replica_id: the replica's number: a Python number, or a constant of the graph.
     """
 
-    def __init__(self, strategy: Strategy, replica_id: int | Tensor) -> None:
+    def __init__(self, strategy: Any, replica_id: int | Tensor) -> None:
         self._strategy, self._replica_id = strategy, replica_id
         self.number = replica_id if isinstance(replica_id, int) else 0
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> Any:
         """The strategy whose replica it is."""
         return self._strategy
 
@@ -167,7 +166,7 @@ class ReplicaContext:
         from gpuplace.ops.gradients.custom_gradient import custom_gradient
         from gpuplace.ops.nest import flatten, pack_sequence_as
 
-        def merge(strategy: Strategy, *values: Any) -> list[Any]:
+        def merge(strategy: Any, *values: Any) -> list[Any]:
             pairs = [(one, one.device if isinstance(one, Tensor) else one) for one in values]
             return strategy.extended.batch_reduce_to(reduce_op, pairs)
 

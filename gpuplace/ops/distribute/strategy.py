@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
@@ -28,6 +27,8 @@ from gpuplace.ops.distribute.cross_device import (
     ReductionToOneDevice,
     reduce_op_of,
 )
+from gpuplace.ops.distribute.inputs import DatasetIterator, DistributedDataset, InputContext
+from gpuplace.ops.distribute.replicas import call_for_each
 from gpuplace.ops.distribute.values import DistributedValues, Mirrored, regrouped, selected
 from gpuplace.ops.distribute.variables import DistributedVariable, SyncOnReadVariable, created
 from gpuplace.ops.flow import control
@@ -194,8 +195,6 @@ class Strategy:
         Raises:
             ValueError: a batch cannot be cut into equal parts.
         """
-        from gpuplace.ops.distribute.inputs import DatasetIterator
-
         return DatasetIterator(dataset, self, self.num_replicas_in_sync)
 
     def make_input_fn_iterator(self, input_fn: Callable[[Any], Any], replication_mode: Any = None) -> Any:
@@ -208,8 +207,6 @@ class Strategy:
         Returns:
             An iterator with ``initialize()`` and ``get_next()``.
         """
-        from gpuplace.ops.distribute.inputs import DatasetIterator, InputContext
-
         return DatasetIterator(input_fn(InputContext(1, 0, self.num_replicas_in_sync)), self, 1)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
@@ -221,8 +218,6 @@ class Strategy:
         Returns:
             Something with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
         """
-        from gpuplace.ops.distribute.inputs import DistributedDataset
-
         return DistributedDataset(dataset, self, self.num_replicas_in_sync)
 
     def experimental_distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any]) -> Any:
@@ -234,8 +229,6 @@ class Strategy:
         Returns:
             Something with ``make_initializable_iterator()`` and ``make_one_shot_iterator()``.
         """
-        from gpuplace.ops.distribute.inputs import DistributedDataset, InputContext
-
         return DistributedDataset(dataset_fn(InputContext(1, 0, self.num_replicas_in_sync)), self, 1)
 
     def update_config_proto(self, config_proto: Any) -> Any:
@@ -282,8 +275,6 @@ class StrategyExtended:
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Runs a function once for each replica; see ``Strategy.experimental_run_v2``."""
-        from gpuplace.ops.distribute.replicas import call_for_each
-
         return call_for_each(self._strategy, self._devices, fn, args, kwargs or {})
 
     @contextlib.contextmanager
@@ -510,7 +501,4 @@ class _DefaultStrategy(Strategy):
         return contextlib.nullcontext()
 
 
-@cache
-def default_strategy() -> Strategy:
-    """The strategy that is in force outside of every scope."""
-    return _DefaultStrategy()
+contexts.default_strategies.append(_DefaultStrategy())

@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.joining import concat
+from gpuplace.ops.distribute.contexts import LOSS_REDUCTION
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
@@ -114,6 +115,7 @@ def compute_weighted_loss(
         ValueError: ``weights`` does not broadcast, or there is no such reduction.
     """
     Reduction.validate(reduction)
+    get_default_graph().attached[LOSS_REDUCTION] = reduction
     with name_scope(scope, "weighted_loss", [losses, weights]):
         check = assert_broadcastable(weights, losses)
         with get_default_graph().control_dependencies([check]):

@@ -20,6 +20,7 @@ from gpuplace.graphdef.messages import (
     VariableDef,
     WhileContextDef,
 )
+from gpuplace.ops.distribute.variables import DistributedVariable
 from gpuplace.ops.flow.conditionals import CondContext
 from gpuplace.ops.flow.context import ControlFlowContext
 from gpuplace.ops.flow.while_loops import WhileContext
@@ -54,6 +55,8 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     Returns:
         The message; None if the variable is not in the scope.
     """
+    if isinstance(variable, DistributedVariable):  # the message knows no copies
+        variable = variable.primary
     is_resource = isinstance(variable, ResourceVariable)
     tensor = variable.handle if is_resource else variable._variable
     if export_scope is not None and not tensor.name.startswith(export_scope):

@@ -37,6 +37,8 @@ class Context(NamedTuple):
     """Which copy of a variable is updated; None outside of updates."""
 
 
+LOSS_REDUCTION = "reduction of the last loss"
+"""Key of what a graph keeps: how the loss that was made last was reduced, which says how losses of replicas add up."""
 default_strategies: list[Any] = []
 """The strategy of code outside of every scope, which `gpuplace.ops.distribute.strategy` makes."""
 
@@ -183,6 +185,20 @@ def require_replica_context(context: ReplicaContext) -> None:
     now = current()
     if now is not None and now.replica is not context:
         raise RuntimeError("Need to be inside `call_for_each_replica()`")
+
+
+def scaled_loss(loss: Any) -> Any:
+    """A loss as an estimator's strategy needs it: the mean of the replicas' losses is that of the whole batch.
+
+    Args:
+        loss: of one replica.
+    """
+    context = current()
+    if context is None or not context.strategy.extended.scales_loss:
+        return loss
+    count = context.strategy.num_replicas_in_sync
+    is_sum = get_default_graph().attached.get(LOSS_REDUCTION) == "weighted_sum"
+    return loss if count == 1 or is_sum else loss * (1.0 / count)
 
 
 def beside(variable: Any) -> Any:

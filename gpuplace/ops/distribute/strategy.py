@@ -254,6 +254,8 @@ class StrategyExtended:
     """
 
     _strategy: Strategy
+    scales_loss = False
+    """Whether optimizers take the mean of the replicas' losses, as an estimator's do."""
 
     def __init__(self, devices: Sequence[str], cross_device_ops: CrossDeviceOps | None = None) -> None:
         self._devices = tuple(devices)

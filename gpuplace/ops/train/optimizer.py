@@ -20,7 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.distribute.contexts import Context, beside, current
+from gpuplace.ops.distribute.contexts import Context, beside, current, scaled_loss
 from gpuplace.ops.flow import control
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.indexed_slices import (
@@ -159,6 +159,7 @@ class Optimizer(Trackable):
             loss = loss()
             if var_list is None:
                 var_list = _variables_behind(loss)
+        loss = scaled_loss(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])

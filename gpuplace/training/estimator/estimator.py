@@ -14,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,10 @@ from gpuplace.graphdef.messages import Summary
 from gpuplace.graphdef.tensor_proto import make_tensor_proto
 from gpuplace.ops import summaries
 from gpuplace.ops.data.dataset import Dataset
+from gpuplace.ops.distribute.contexts import LOSS_REDUCTION
+from gpuplace.ops.distribute.values import selected
 from gpuplace.ops.flow.control import group
+from gpuplace.ops.losses import Reduction
 from gpuplace.ops.metrics import mean
 from gpuplace.ops.random.random_ops import set_random_seed
 from gpuplace.ops.train.global_step import create_global_step, get_global_step, global_step_read
@@ -245,13 +249,17 @@ class Estimator:
         listeners: list[CheckpointSaverListener],
     ) -> Any:
         config = self._config
-        graph = Graph()
-        with graph.as_default(), graph.device(config.device_fn):
+        graph, strategy = Graph(), config.train_distribute
+        scope: Any = nullcontext() if strategy is None else strategy.scope()
+        with graph.as_default(), graph.device(config.device_fn), scope:
             set_random_seed(config.tf_random_seed)
             create_global_step(graph)
             global_step_read(graph)
-            features, labels, input_hooks = self._input(input_fn, ModeKeys.TRAIN)
-            spec = self._build(features, labels, ModeKeys.TRAIN, self.config)
+            if strategy is not None:
+                spec, input_hooks = self._replicated(strategy, input_fn)
+            else:
+                features, labels, input_hooks = self._input(input_fn, ModeKeys.TRAIN)
+                spec = self._build(features, labels, ModeKeys.TRAIN, self.config)
             if self._warm_start:
                 tf_logging.info("Warm-starting with WarmStartSettings: %s", (self._warm_start,))
                 warm_start(*self._warm_start)
@@ -294,6 +302,52 @@ class Estimator:
                 "Training with estimator made no steps. Perhaps input is empty or misspecified."
             )
         return loss
+
+    def _replicated(self, strategy: Any, input_fn: Any) -> tuple[EstimatorSpec, list[SessionRunHook]]:
+        """The model with a copy for each replica of a strategy, and the hooks of its input."""
+
+        def dataset(context: Any) -> Dataset:
+            wanted = inspect.signature(input_fn).parameters
+            given = {
+                "mode": ModeKeys.TRAIN,
+                "params": self.params,
+                "config": self.config,
+                "input_context": context,
+            }
+            result = input_fn(**{name: value for name, value in given.items() if name in wanted})
+            if not isinstance(result, Dataset):
+                raise ValueError(
+                    f"dataset_fn() must return a tf.data.Dataset when using a tf.distribute.Strategy: {result}"
+                )
+            return result
+
+        def build(features: Any, labels: Any) -> tuple[Any, ...]:
+            return tuple(self._build(features, labels, ModeKeys.TRAIN, self.config))
+
+        iterator = strategy.make_input_fn_iterator(dataset)
+        element = iterator.get_next()
+        pair = element if isinstance(element, tuple | list) else (element, None)
+        if len(pair) != 2:
+            raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
+        extended = strategy.extended
+        before, extended.scales_loss = extended.scales_loss, True
+        try:
+            fields = extended.call_for_each_replica(build, args=tuple(pair))
+        finally:
+            extended.scales_loss = before
+        first = EstimatorSpec._fields
+        made = dict(zip(first, fields, strict=True))
+        is_sum = get_default_graph().attached.get(LOSS_REDUCTION) == Reduction.SUM
+        of_first = dict(zip(first, selected(0, fields), strict=True))
+        spec = EstimatorSpec(
+            ModeKeys.TRAIN,
+            loss=strategy.reduce("SUM" if is_sum else "MEAN", made["loss"], axis=None),
+            train_op=strategy.group(made["train_op"]),
+            training_hooks=of_first["training_hooks"],
+            training_chief_hooks=of_first["training_chief_hooks"],
+            scaffold=of_first["scaffold"],
+        )
+        return spec, [_DatasetInitializer(iterator)]
 
     def _saving_hooks(
         self, spec: EstimatorSpec, hooks: Sequence[Any], listeners: Sequence[CheckpointSaverListener]

@@ -66,6 +66,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda f: callable(f) and set(inspect.signature(f).parameters) == {"op"},
         'device_fn must be callable with exactly one argument "op".',
     ),
+    "train_distribute": (
+        lambda s: isinstance(s, Strategy),
+        "train_distribute must be a tf.distribute.Strategy",
+    ),
     "protocol": (lambda p: p in ("grpc", "grpc+verbs"), "protocol should be grpc or grpc+verbs"),
 }
 """What can be replaced and checked -> the check, and the sentence where it fails."""
@@ -91,7 +95,7 @@ class RunConfig:
         keep_checkpoint_max: how many checkpoints are kept; None or 0: all.
         keep_checkpoint_every_n_hours: one more is kept every so many hours.
         log_step_count_steps: log the speed and the loss every so many steps; None: not.
-        train_distribute: None; gpuplace has no distribution strategies.
+        train_distribute: a ``tf.distribute.Strategy`` to train with; None: one copy of the model.
         device_fn: function of an operation that gives its device; None: none.
         protocol: None; there is one process.
         eval_distribute: None.
@@ -101,7 +105,7 @@ class RunConfig:
 
     Raises:
         ValueError: a value is out of its range, or ``TF_CONFIG`` contradicts one.
-        UnimplementedError: there is a distribution strategy, or a cluster in the environment variable ``TF_CONFIG``.
+        UnimplementedError: there is a strategy to evaluate with, or a cluster in the environment variable ``TF_CONFIG``.
     """
 
     def __init__(
@@ -132,12 +136,12 @@ class RunConfig:
         elif save_checkpoints_steps is not None and save_checkpoints_secs is not None:
             raise ValueError(_BOTH)
         environment = json.loads(os.environ.get("TF_CONFIG") or "{}")
-        if environment.get("cluster") or train_distribute or eval_distribute or experimental_distribute:
+        if environment.get("cluster") or eval_distribute or experimental_distribute:
             raise UnimplementedError(
                 None,
                 None,
-                "gpuplace trains an estimator in one process, without distribution strategies: leave train_distribute"
-                " and eval_distribute out, and unset TF_CONFIG",
+                "gpuplace trains an estimator in one process, and evaluates one copy of the model: leave"
+                " eval_distribute and experimental_distribute out, and unset TF_CONFIG",
             )
         self._task = environment.get("task", {})
         self._master = environment.get("session_master", "")
@@ -153,7 +157,7 @@ class RunConfig:
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,
-            train_distribute=None,
+            train_distribute=train_distribute,
             device_fn=device_fn,
             protocol=protocol,
             eval_distribute=None,
@@ -172,7 +176,7 @@ class RunConfig:
     keep_checkpoint_max: int | None
     keep_checkpoint_every_n_hours: float
     log_step_count_steps: int | None
-    train_distribute: None
+    train_distribute: Strategy | None
     device_fn: Callable[[Any], Any] | None
     protocol: str | None
     eval_distribute: None

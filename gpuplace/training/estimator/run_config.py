@@ -14,6 +14,7 @@ from typing import Any
 
 from gpuplace.errors import UnimplementedError
 from gpuplace.graphdef.messages import ConfigProto
+from gpuplace.ops.distribute.strategy import Strategy
 from gpuplace.ops.train.device_setter import ClusterSpec
 
 __all__ = ["RunConfig", "TaskType", "default_session_config"]
@@ -105,7 +106,7 @@ class RunConfig:
 
     Raises:
         ValueError: a value is out of its range, or ``TF_CONFIG`` contradicts one.
-        UnimplementedError: there is a strategy to evaluate with, or a cluster in the environment variable ``TF_CONFIG``.
+        UnimplementedError: a strategy to evaluate with, or a cluster in the environment variable ``TF_CONFIG``.
     """
 
     def __init__(

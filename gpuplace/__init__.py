@@ -213,7 +213,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace import tf_logging as logging
-    from gpuplace.advisor.steps.advise import Advice, advise
+    from gpuplace.advisor.steps.advice import Advice
+    from gpuplace.advisor.steps.advise import advise
     from gpuplace.advisor.towers import tower_choices
     from gpuplace.api import app, config, contrib, distribute, flags, profiler
     from gpuplace.api.arithmetic import (
@@ -246,7 +247,8 @@ if TYPE_CHECKING:
     from gpuplace.api.version import *
     from gpuplace.clusters.dask_client import cluster
     from gpuplace.cost.cost_model import CostModel
-    from gpuplace.cost.estimate import StepEstimate, estimate
+    from gpuplace.cost.estimate import estimate
+    from gpuplace.cost.step_estimate import StepEstimate
     from gpuplace.device.machine import Machine
     from gpuplace.graphdef.messages import (
         AttrValue,
@@ -323,7 +325,8 @@ else:
         __name__,
         {
             "gpuplace": "tf_logging as logging",
-            "gpuplace.advisor.steps.advise": "Advice advise",
+            "gpuplace.advisor.steps.advice": "Advice",
+            "gpuplace.advisor.steps.advise": "advise",
             "gpuplace.advisor.towers": "tower_choices",
             "gpuplace.api": "app config contrib distribute flags profiler",
             "gpuplace.api.arithmetic": """
@@ -340,7 +343,8 @@ else:
             "gpuplace.clusters.dask_client": "cluster",
             "gpuplace.stand_in.platform": "resource_loader",
             "gpuplace.cost.cost_model": "CostModel",
-            "gpuplace.cost.estimate": "StepEstimate estimate",
+            "gpuplace.cost.estimate": "estimate",
+            "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.saving.wrapped_functions": "wrap_function",

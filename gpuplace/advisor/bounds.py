@@ -45,13 +45,13 @@ def step_bound(problem: Problem, step: Any, loops: Any, in_lists: bool) -> float
     kinds = [device.kind for device in problem.devices]
     groups = np.zeros((problem.group_count, loads.shape[1]))
     np.add.at(groups, problem.groups, loads)
-    work, share = _shared(groups, kinds)
+    work, share = shared_work(groups, kinds)
     can = np.isfinite(ends)
     first = np.where(can, begins, np.inf).min(axis=1)
     last = np.where(can, rests, np.inf).min(axis=1)
     used, counts = np.unique(kinds, return_counts=True)
     weighted = (loads[:, used] * np.maximum(share / counts, 1e-300)).min(axis=1)
-    return max(way, work, _between(first, last, weighted))
+    return max(way, work, _largest(groups, kinds), _between(first, last, weighted))
 
 
 def _loads(problem: Problem) -> Floats:
@@ -86,7 +86,10 @@ def lower_bound(problem: Problem, objective: str) -> float:
     """
     if not problem.node_count:
         return 0.0
-    return _longest_way(problem) if objective == "latency" else _shared_work(problem)
+    if objective == "latency":
+        return _longest_way(problem)
+    runs, kinds = group_seconds(problem), [device.kind for device in problem.devices]
+    return max(_largest(runs, kinds), shared_work(runs, kinds)[0])
 
 
 def _longest_way(problem: Problem) -> float:
@@ -102,26 +105,26 @@ def _longest_way(problem: Problem) -> float:
     return max(done)
 
 
-def _shared_work(problem: Problem) -> float:
+def _largest(runs: Floats, of_devices: list[int]) -> float:
+    """What the group takes that takes longest where it is quickest; arguments as of ``shared_work``."""
+    return float(runs[:, np.unique(of_devices)].min(axis=1).max())
+
+
+def shared_work(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
     """The work of all groups, as if each could be cut and shared between all devices without a transfer.
 
     For any weights w of the devices that add up to 1, the largest load is at least the sum over the groups of the
     least of w[d] times their time on d: the dual of the linear program. The best weights of two kinds of devices are
     found by golden sections, as the sum is concave; those of more kinds by turns.
-    """
-    kinds = [device.kind for device in problem.devices]
-    return _shared(group_seconds(problem), kinds)[0]
-
-
-def _shared(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
-    """The bound of ``_shared_work``, and the weights of the kinds that devices are of.
 
     Args:
         runs: ``[groups, kinds]``.
         of_devices: ``[devices]``: the kind of each.
+
+    Returns:
+        The work, and the weights of the kinds that devices are of.
     """
     kinds, counts = np.unique(of_devices, return_counts=True)
-    largest = float(runs[:, kinds].min(axis=1).max())
     share = np.full(len(kinds), 1 / len(kinds))
 
     def dual(weights: np.ndarray) -> float:
@@ -151,7 +154,7 @@ def _shared(runs: Floats, of_devices: list[int]) -> tuple[float, Floats]:
             trial[one], trial[one + 1] = (low + high) / 2, pair - (low + high) / 2
             if dual(trial) >= best:
                 share, best = trial, dual(trial)
-    return max(largest, best), share
+    return best, share
 
 
 def at_least(step: Step, edge: int, one: int, other: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from gpuplace.numerics.compiled.arrays import as_lists
 from gpuplace.numerics.compiled.functions import Compilation, can_compile, compiled_functions
 from gpuplace.progress import waiting
 
+_QUANTILES = -np.log((np.arange(4096) + 0.5) / 4096)
+"""Of exponential numbers."""
 _POLL = 0.05
 """Seconds between two looks at those that compile."""
 
@@ -88,8 +90,6 @@ class Ground:
         self.net: Any = self.walked(self.arrays)
         self.blocks: Any = self.walked(self.block_arrays)
         self.step: Any = self.walked(self.step_arrays)
-        quantiles = -np.log((np.arange(4096) + 0.5) / 4096)
-        self.patience: Any = quantiles.tolist() if self.in_lists else quantiles
 
     def walked(self, record: Any) -> Any:
         """A record in the form that the loops take.
@@ -114,13 +114,10 @@ class Chain:
         chance: two whole numbers from 1 to 2,000,000,000, from which its chances follow.
     """
 
-    def __init__(self, ground: Ground, chance: list[int]) -> None:
+    def __init__(self, ground: Ground, chance: Sequence[int] = (1, 1)) -> None:
         self.ground = ground
         # What all blocks take one after the other counts a little, or a change away from the longest way says nothing.
-        state = new_state(ground.arrays, 0.02 if ground.objective == "latency" else 0.005)
-        place = np.empty(ground.problem.group_count, np.int64)
-        place[ground.arrays.order] = np.arange(len(place))
-        self.reach = max(2, min(len(place) // 4, 256))
+        state = new_state(ground.arrays, 0.02 if ground.objective == "latency" else 0.005, chance)
         work: Any = None
         if ground.block_arrays is not None:
             work = new_work(ground.block_arrays)
@@ -130,8 +127,6 @@ class Chain:
         self.walked: Any = self.state if ground.in_lists else ground.walked(state)
         """The state, as the loops take it."""
         self.work: Any = ground.walked(work)
-        self.place: Any = place.tolist() if ground.in_lists else place
-        self.chance: Any = list(chance) if ground.in_lists else np.array(chance, np.int64)
 
     @property
     def best(self) -> tuple[float, float]:
@@ -154,14 +149,13 @@ class Chain:
             heat: the temperature, in the unit of the objective.
             steps: how many changes to try.
         """
-        ground = self.ground
-        shared = self.place, self.reach, self.chance, ground.patience, heat, steps
+        ground, state, work = self.ground, self.walked, self.work
         if ground.objective == "throughput":
-            ground.load_loops.anneal_loads(ground.net, self.walked, *shared)
+            ground.load_loops.anneal_loads(ground.net, state, heat, steps)
         elif ground.objective == "latency":
-            ground.latency_loops.anneal_latency(ground.net, ground.blocks, self.walked, self.work, *shared)
+            ground.latency_loops.anneal_latency(ground.net, ground.blocks, state, work, heat, steps)
         else:
-            ground.step_time.anneal_steps(ground.net, ground.step, self.walked, self.work, *shared)
+            ground.step_time.anneal_steps(ground.net, ground.step, state, work, heat, steps)
 
     def try_all(self, count: int) -> int:
         """Tries the next splits of all.
@@ -197,14 +191,17 @@ class Chain:
         return float(max(state.load))
 
 
-def new_state(net: Network, weight: float) -> LoadState:
+def new_state(net: Network, weight: float, chance: Sequence[int] = (1, 1)) -> LoadState:
     """What a chain has in its hands, not yet filled.
 
     Args:
         net: of the problem.
         weight: how much all that is done counts beside the objective.
+        chance: two whole numbers from 1 to 2,000,000,000, from which its chances follow.
     """
     groups, devices, tensors = len(net.sizes), net.device_count, len(net.cost)
+    place = _whole(groups)
+    place[net.order] = np.arange(groups)
     return LoadState(
         _whole(groups),
         _whole(tensors * devices),
@@ -219,6 +216,10 @@ def new_state(net: Network, weight: float) -> LoadState:
         _whole(groups),
         np.zeros(1),
         weight,
+        place,
+        max(2, min(groups // 4, 256)),
+        np.array(chance, np.int64),
+        _QUANTILES,
     )
 
 

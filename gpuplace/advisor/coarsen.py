@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpuplace.advisor.problem import Ints, Problem, adjacency, group_seconds
+from gpuplace.advisor.problem import Ints, Problem, adjacency, group_seconds, ready_order
 
 _ROUNDS = 8
 _LIGHT = 0.02
@@ -86,7 +86,7 @@ def coarsened(problem: Problem, limit: int, alike: Ints | None = None) -> Coarse
         share *= 2
     if merger.count > limit:
         merger.allow(4 / limit)
-        merger.join(merger.stretches(limit))
+        merger.join(merger.stretches())
     return merger.result()
 
 
@@ -190,20 +190,9 @@ class _Merger:
             found.append((source, reader))
         return found
 
-    def stretches(self, limit: int) -> Iterable[tuple[int, int]]:
+    def stretches(self) -> Iterable[tuple[int, int]]:
         """Neighbours in a depth-first order that are to be one stretch."""
-        sources, readers = self.edges()
-        starts, ends = (one.tolist() for one in adjacency(sources, readers, self.count))
-        waits = np.bincount(readers, minlength=self.count).tolist()
-        ready = [one for one in range(self.count - 1, -1, -1) if not waits[one]]
-        order = []
-        while ready:
-            one = ready.pop()
-            order.append(one)
-            for reader in ends[starts[one] : starts[one + 1]]:
-                waits[reader] -= 1
-                if not waits[reader]:
-                    ready.append(reader)
+        order = ready_order(*self.edges(), range(self.count), is_deep=True)
         return zip(order, order[1:])
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
@@ -374,14 +363,8 @@ def _carried(problem: Problem, member: Ints) -> tuple[Ints, Ints, Ints, np.ndarr
 def _levels(sources: Ints, readers: Ints, count: int) -> Ints:
     """How many edges the longest way to each cluster has."""
     starts, ends = (one.tolist() for one in adjacency(sources, readers, count))
-    waits = np.bincount(readers, minlength=count).tolist()
     level = [0] * count
-    ready = [one for one in range(count) if not waits[one]]
-    for one in ready:  # grows while it is walked
+    for one in ready_order(sources, readers, range(count)):
         for reader in ends[starts[one] : starts[one + 1]]:
-            if level[one] + 1 > level[reader]:
-                level[reader] = level[one] + 1
-            waits[reader] -= 1
-            if not waits[reader]:
-                ready.append(reader)
+            level[reader] = max(level[reader], level[one] + 1)
     return np.array(level, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuplace.advisor.loops import advance, keep_best, propose, shift, shift_back, uniform, weigh
+from gpuplace.advisor.loops import advance, keep_best, propose, shift, shift_back, slack, weigh
 from gpuplace.advisor.records import Blocks, BlockWork, LoadState, Network
 from gpuplace.numerics.compiled.arrays import Reals, Wholes
 
@@ -107,42 +107,26 @@ def latency(blocks: Blocks, device: Wholes, work: BlockWork, cost: Reals) -> flo
 
 
 def anneal_latency(
-    net: Network,
-    blocks: Blocks,
-    state: LoadState,
-    work: BlockWork,
-    place: Wholes,
-    reach: int,
-    chance: Wholes,
-    patience: Reals,
-    heat: float,
-    steps: int,
+    net: Network, blocks: Blocks, state: LoadState, work: BlockWork, heat: float, steps: int
 ) -> None:
-    """Simulated annealing of the time of one sample, at one temperature; arguments as of ``anneal_loads``, and:
+    """Simulated annealing of the time of one sample, at one temperature.
 
     Args:
-        net: see ``anneal_loads``.
+        net, state, heat, steps: as of ``anneal_loads``.
         blocks: the ``Blocks``.
-        state: see ``anneal_loads``.
         work: a ``BlockWork``.
-        place: see ``anneal_loads``.
-        reach: likewise.
-        chance: likewise.
-        patience: likewise.
-        heat: likewise.
-        steps: likewise.
     """
     device, total = state.device, state.total
-    excess = weigh(net, device, state.used)
+    excess = weigh(net, state)
     energy = latency(blocks, device, work, total) + state.weight * total[0]
     for _ in range(steps):
-        size = propose(net, device, place, -1, reach, chance, state.moved, state.to, state.mark)
+        size = propose(net, state, -1)
         if size == 0:
             continue
         after = shift(net, state, size)
         is_taken = False
         if after <= excess:
-            limit = energy + heat * patience[int(uniform(chance) * len(patience))]
+            limit = energy + slack(state, heat)
             finish = latency(blocks, device, work, total)
             changed = finish + state.weight * total[0]
             if finish < float("inf") and (after < excess or changed <= limit):
@@ -168,7 +152,7 @@ def try_all_latencies(net: Network, blocks: Blocks, state: LoadState, work: Bloc
         How many were tried; fewer than `steps` if that was the last.
     """
     for step in range(steps):
-        weigh(net, state.device, state.used)
+        weigh(net, state)
         keep_best(net, state, latency(blocks, state.device, work, state.total))
         if not advance(net, state.device):
             return step

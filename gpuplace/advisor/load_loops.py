@@ -8,7 +8,7 @@ from gpuplace.advisor.loops import (
     next_split,
     overflow,
     propose,
-    uniform,
+    slack,
 )
 from gpuplace.advisor.records import Climb, Lattice, LoadState, Network
 from gpuplace.numerics.compiled.arrays import Reals, Wholes
@@ -112,25 +112,12 @@ def worst(load: Reals) -> float:
     return top + SPREAD * (squares / len(load)) ** 0.5
 
 
-def anneal_loads(
-    net: Network,
-    state: LoadState,
-    place: Wholes,
-    reach: int,
-    chance: Wholes,
-    patience: Reals,
-    heat: float,
-    steps: int,
-) -> None:
+def anneal_loads(net: Network, state: LoadState, heat: float, steps: int) -> None:
     """Simulated annealing of the largest load, at one temperature.
 
     Args:
         net: the ``Network``.
         state: of the split; changed, and its best kept.
-        place: see ``propose``.
-        reach: likewise.
-        chance: see ``uniform``.
-        patience: exponential numbers in the order of their quantiles, by which what is worse is let pass.
         heat: the temperature, in the unit of loads.
         steps: how many changes to try.
     """
@@ -143,7 +130,7 @@ def anneal_loads(
         for one in range(net.device_count):
             if load[one] > load[busy]:
                 busy = one
-        size = propose(net, device, place, busy, reach, chance, state.moved, state.to, state.mark)
+        size = propose(net, state, busy)
         if size == 0:
             continue
         for at in range(size):
@@ -152,7 +139,7 @@ def anneal_loads(
             put(net, state, group, state.to[at])
         changed = worst(load)
         after = overflow(net, used)
-        limit = heat * patience[int(uniform(chance) * len(patience))]
+        limit = slack(state, heat)
         if after < excess or (after == excess and changed - energy <= limit):
             energy = changed
             excess = after

@@ -36,37 +36,21 @@ def overflow(net: Network, used: Reals) -> float:
     return total
 
 
-def propose(
-    net: Network,
-    device: Wholes,
-    place: Wholes,
-    busy: int,
-    reach: int,
-    chance: Wholes,
-    moved: Wholes,
-    to: Wholes,
-    mark: Wholes,
-) -> int:
+def propose(net: Network, state: LoadState, busy: int) -> int:
     """A change to try: groups and their new devices.
 
     One group, two that change places, a connected region of one device, or a stretch of the linear order on one device.
 
     Args:
         net: the ``Network``.
-        device: ``[groups]``.
-        place: ``[groups]``: where each is in ``net.order``.
+        state: ``moved`` and ``to`` are written.
         busy: the device with most to do, of whose groups more are tried; -1: none.
-        reach: the most groups of a region.
-        chance: see ``uniform``.
-        moved: ``[groups]``: written, the groups.
-        to: ``[groups]``: written, their devices.
-        mark: ``[groups + 1]`` of whole numbers that the last one, which counts calls, is not yet among.
 
     Returns:
         How many are moved; 0 where the draw leads to nothing.
     """
-    groups = len(device)
-    devices = net.device_count
+    device, chance, moved, to = state.device, state.chance, state.moved, state.to
+    groups, devices, reach = len(device), net.device_count, state.reach
     group = int(uniform(chance) * groups)
     if busy >= 0 and uniform(chance) < 0.5:
         for _ in range(8):
@@ -108,14 +92,14 @@ def propose(
         size = 2
     elif kind < 0.85 and target != old:
         draw = uniform(chance)
-        size = grow(net, device, group, 2 + int(draw * draw * draw * reach), chance, moved, mark)
+        size = grow(net, state, group, 2 + int(draw * draw * draw * reach))
         for at in range(size):
             to[at] = target
     else:
         draw = uniform(chance)
         wanted = 1 + int(draw * draw * draw * reach)
         step = 1 if uniform(chance) < 0.5 else -1
-        at = place[group]
+        at = state.place[group]
         while 0 <= at < groups and device[net.order[at]] == old:  # to where another device begins
             at += step
         if 0 <= at < groups:
@@ -132,23 +116,19 @@ def propose(
     return size
 
 
-def grow(
-    net: Network, device: Wholes, group: int, wanted: int, chance: Wholes, moved: Wholes, mark: Wholes
-) -> int:
+def grow(net: Network, state: LoadState, group: int, wanted: int) -> int:
     """A connected region of one device.
 
     Args:
         net: the ``Network``.
-        device: ``[groups]``.
+        state: ``moved`` is written.
         group: where it begins.
         wanted: how many groups it should have.
-        chance: see ``uniform``.
-        moved: ``[groups]``: written, the groups.
-        mark: see ``propose``.
 
     Returns:
         How many groups it has.
     """
+    device, moved, mark = state.device, state.moved, state.mark
     old = device[group]
     mark[len(device)] += 1
     now = mark[len(device)]
@@ -160,7 +140,7 @@ def grow(
         one = moved[head]
         begin = net.near_start[one]
         span = net.near_start[one + 1] - begin
-        shift = int(uniform(chance) * span)
+        shift = int(uniform(state.chance) * span)
         for step in range(span):
             neighbour = net.near[begin + (step + shift) % span]
             if device[neighbour] == old and mark[neighbour] != now and size < wanted:
@@ -222,14 +202,24 @@ def keep_best(net: Network, state: LoadState, value: float) -> None:
             state.best_device[one] = state.device[one]
 
 
-def weigh(net: Network, device: Wholes, used: Reals) -> float:
+def slack(state: LoadState, heat: float) -> float:
+    """By how much a change may be worse, which is drawn by chance.
+
+    Args:
+        state: what the chain has in its hands.
+        heat: the temperature.
+    """
+    return heat * state.patience[int(uniform(state.chance) * len(state.patience))]
+
+
+def weigh(net: Network, state: LoadState) -> float:
     """Sums of memory from nothing; by how much it is too small.
 
     Args:
         net: the ``Network``.
-        device: ``[groups]``.
-        used: ``[devices]``: written.
+        state: ``used`` is written.
     """
+    device, used = state.device, state.used
     for one in range(net.device_count):
         used[one] = 0.0
     for group in range(len(device)):

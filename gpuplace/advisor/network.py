@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuplace.advisor.problem import Floats, Ints, Problem, adjacency, group_seconds, topological_order
+from gpuplace.advisor.problem import (
+    Floats,
+    Ints,
+    Problem,
+    adjacency,
+    group_seconds,
+    ready_order,
+    topological_order,
+)
 from gpuplace.advisor.records import Blocks, Network
 
 
@@ -74,8 +82,6 @@ def blocks_of(problem: Problem) -> Blocks:
         before,
         after_start,
         after,
-        np.array([device.memory for device in problem.devices], float),
-        np.bincount(problem.groups, problem.sizes, problem.group_count),
     )
 
 
@@ -152,28 +158,10 @@ def _walk(sources: Ints, readers: Ints, component: Ints, first: Ints, depth_firs
     """The groups by the components they are in, each component after those that lead to it."""
     count = int(component.max()) + 1
     order = np.lexsort((readers, sources))
-    sources, readers = sources[order], readers[order]
-    starts, ends = adjacency(sources, readers, count)
-    waits = np.bincount(readers, minlength=count).tolist()
     early = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(early, component, first)
     by_place = np.argsort(early, kind="stable").tolist()
-    ready = [one for one in by_place if not waits[one]]
-    if depth_first:
-        ready.reverse()
-    rank = []
-    at = 0
-    while at < len(ready):
-        if depth_first:
-            one = ready.pop()
-        else:
-            one = ready[at]
-            at += 1
-        rank.append(one)
-        for reader in ends[starts[one] : starts[one + 1]].tolist():
-            waits[reader] -= 1
-            if not waits[reader]:
-                ready.append(reader)
+    rank = ready_order(sources[order], readers[order], by_place, depth_first)
     place = np.empty(count, np.int64)
     place[rank] = np.arange(count)
     return np.lexsort((first, place[component])).astype(np.int64)

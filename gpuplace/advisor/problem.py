@@ -8,7 +8,8 @@ each copy takes, and ``Problem.tensors`` which edges carry which of several outp
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,24 +201,40 @@ def topological_order(problem: Problem) -> Ints:
         InvalidArgumentError: edges form a cycle, whose nodes are named.
     """
     count = problem.node_count
-    starts, ends = adjacency(problem.sources, problem.readers, count)
-    waits = np.bincount(problem.readers, minlength=count).tolist()
-    ready = [node for node in range(count) if not waits[node]]
-    order = []
-    for node in ready:  # grows while it is walked
-        order.append(node)
-        for reader in ends[starts[node] : starts[node + 1]].tolist():
-            waits[reader] -= 1
-            if not waits[reader]:
-                ready.append(reader)
+    order = ready_order(problem.sources, problem.readers, range(count))
     if len(order) < count:
-        cycle = [str(problem.ids[node]) for node in _a_cycle(problem, [n for n in range(count) if waits[n]])]
+        left = sorted(set(range(count)).difference(order))
+        cycle = [str(problem.ids[node]) for node in _a_cycle(problem, left)]
         shown = " -> ".join(cycle if len(cycle) <= 12 else [*cycle[:6], "...", *cycle[-5:]])
         raise InvalidArgumentError.of(
             f"The edges form a cycle of {len(cycle) - 1} nodes: {shown}",
             hint="leave out the edges that go back, as those of a loop's NextIteration",
         )
     return np.array(order, np.int64)
+
+
+def ready_order(sources: Ints, readers: Ints, nodes: Sequence[int], is_deep: bool = False) -> list[int]:
+    """Nodes, each after those with an edge to it; those that wait for each other are left out.
+
+    Args:
+        sources, readers: ``[edges]``: the ends of each.
+        nodes: all nodes, in the order in which those begin that wait for none.
+        is_deep: whether what has just become ready comes next, as in a walk to depth; otherwise last.
+    """
+    starts, ends = (array.tolist() for array in adjacency(sources, readers, len(nodes)))
+    waits = np.bincount(readers, minlength=len(nodes)).tolist()
+    ready = deque([node for node in nodes if not waits[node]])
+    if is_deep:
+        ready.reverse()
+    order = []
+    while ready:
+        node = ready.pop() if is_deep else ready.popleft()
+        order.append(node)
+        for reader in ends[starts[node] : starts[node + 1]]:
+            waits[reader] -= 1
+            if not waits[reader]:
+                ready.append(reader)
+    return order
 
 
 def adjacency(sources: Ints, ends: Ints, count: int) -> tuple[Ints, Ints]:

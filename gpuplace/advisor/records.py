@@ -91,10 +91,6 @@ class Blocks(NamedTuple):
     """``[nodes + 1]``."""
     after: Wholes
     """Nodes that read a node."""
-    rooms: Reals
-    """``[devices]``."""
-    sizes: Reals
-    """``[groups]``."""
 
 
 class Step(NamedTuple):
@@ -174,6 +170,14 @@ class LoadState(NamedTuple):
     best_device: Wholes
     total: Reals
     weight: float
+    place: Wholes
+    """``[groups]``: where each is in the order of the ``Network``."""
+    reach: int
+    """The most groups of a region that moves."""
+    chance: Wholes
+    """``[2]`` of ``uniform``."""
+    patience: Reals
+    """Exponential numbers in the order of their quantiles, by which what is worse is let pass."""
 
 
 class Climb(NamedTuple):

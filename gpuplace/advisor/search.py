@@ -139,7 +139,7 @@ def evaluate(problem: Problem, objective: str, device_of: Any) -> float:
     """
     check_objective(objective)
     device = of_groups(problem, device_of)
-    return Chain(Ground(problem, objective, False), [1, 1]).value(device)
+    return Chain(Ground(problem, objective, False)).value(device)
 
 
 class _Search:

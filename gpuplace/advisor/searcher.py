@@ -341,7 +341,7 @@ class Searcher:
 
     def _sweep(self) -> None:
         """Moves one group after the other, those of the most work first, to wherever that helps."""
-        chain = Chain(self.ground, [1, 1])
+        chain = Chain(self.ground)
         work, device = chain.work, chain.state.device
         arrays, step_time = self.arrays, self.ground.step_time.step_time
         devices = len(self.problem.devices)
@@ -398,7 +398,7 @@ class Searcher:
         if not self.is_countable:
             return False
         runs = self.arrays.seconds.reshape(self.problem.group_count, -1)
-        chain = Chain(self.ground, [1, 1])
+        chain = Chain(self.ground)
         chain.begin(np.isfinite(runs).argmax(axis=1))
         batch = 1000 if self.in_lists else 20_000
         is_last = False
@@ -536,7 +536,7 @@ class Searcher:
         Args:
             device: ``[groups]``.
         """
-        return Chain(self.ground, [1, 1]).value(device)
+        return Chain(self.ground).value(device)
 
     def _value(self, device: Ints) -> tuple[float, float]:
         """(memory that is missing, objective) of a split of groups."""

@@ -5,11 +5,21 @@ The clock is the estimate's (`gpuplace.cost.clock`), for the devices that a spli
 
 from __future__ import annotations
 
-from gpuplace.advisor.loops import advance, grow, keep_best, propose, shift, shift_back, uniform, weigh
+from gpuplace.advisor.loops import (
+    advance,
+    grow,
+    keep_best,
+    propose,
+    shift,
+    shift_back,
+    slack,
+    uniform,
+    weigh,
+)
 from gpuplace.advisor.records import LoadState, Network, Step, StepWork
 from gpuplace.cost.clock import path_back, run
 from gpuplace.cost.step_graph import Clock, settle
-from gpuplace.numerics.compiled.arrays import Reals, Wholes
+from gpuplace.numerics.compiled.arrays import Wholes
 
 
 def step_time(step: Step, device: Wholes, work: StepWork, limit: float) -> float:
@@ -93,16 +103,7 @@ def way_back(step: Step, work: StepWork) -> int:
     return size
 
 
-def propose_on_way(
-    net: Network,
-    step: Step,
-    device: Wholes,
-    work: StepWork,
-    size: int,
-    reach: int,
-    chance: Wholes,
-    state: LoadState,
-) -> int:
+def propose_on_way(net: Network, step: Step, state: LoadState, work: StepWork, size: int) -> int:
     """A change to something that the step waited for.
 
     A copy is made needless, from either end, or a node goes elsewhere; often with a connected region around it.
@@ -110,17 +111,14 @@ def propose_on_way(
     Args:
         net: the ``Network``.
         step: the ``Step``.
-        device: ``[groups]``.
+        state: a ``LoadState``; ``moved`` and ``to`` are written.
         work: a ``StepWork`` after ``way_back``.
         size: what that answered, not 0.
-        reach: the most groups of a region.
-        chance: see ``uniform``.
-        state: a ``LoadState``; ``moved`` and ``to`` are written.
 
     Returns:
         How many groups are moved; 0 where the draw leads to nothing.
     """
-    graph, clock, leader = step.graph, work.clock, step.leader
+    graph, clock, leader, device, chance = step.graph, work.clock, step.leader, state.device, state.chance
     draw = uniform(chance) * work.until[size - 1]
     low = 0
     high = size - 1
@@ -152,8 +150,8 @@ def propose_on_way(
     wanted = 1
     if uniform(chance) < 0.6:
         draw = uniform(chance)
-        wanted = 2 + int(draw * draw * draw * reach)
-    found = grow(net, device, group, wanted, chance, state.moved, state.mark)
+        wanted = 2 + int(draw * draw * draw * state.reach)
+    found = grow(net, state, group, wanted)
     count = 0
     for at in range(found):
         group = state.moved[at]
@@ -187,48 +185,30 @@ def any_reader(step: Step, clock: Clock, copy: int, chance: Wholes) -> int:
     return -1
 
 
-def anneal_steps(
-    net: Network,
-    step: Step,
-    state: LoadState,
-    work: StepWork,
-    place: Wholes,
-    reach: int,
-    chance: Wholes,
-    patience: Reals,
-    heat: float,
-    steps: int,
-) -> None:
-    """Simulated annealing of the time of a step, at one temperature; arguments as of ``anneal_loads``, and:
+def anneal_steps(net: Network, step: Step, state: LoadState, work: StepWork, heat: float, steps: int) -> None:
+    """Simulated annealing of the time of a step, at one temperature.
 
     Args:
-        net: see ``anneal_loads``.
+        net, state, heat, steps: as of ``anneal_loads``.
         step: the ``Step``.
-        state: see ``anneal_loads``.
         work: a ``StepWork``.
-        place: see ``anneal_loads``.
-        reach: likewise.
-        chance: likewise.
-        patience: likewise.
-        heat: likewise.
-        steps: likewise.
     """
     device = state.device
-    excess = weigh(net, device, state.used)
+    excess = weigh(net, state)
     limit = float("inf")
     energy = step_time(step, device, work, limit) + state.weight * work_done(step, work)
     way = way_back(step, work)
     for _ in range(steps):
-        if way > 0 and uniform(chance) < 0.6:
-            size = propose_on_way(net, step, device, work, way, reach, chance, state)
+        if way > 0 and uniform(state.chance) < 0.6:
+            size = propose_on_way(net, step, state, work, way)
         else:
-            size = propose(net, device, place, -1, reach, chance, state.moved, state.to, state.mark)
+            size = propose(net, state, -1)
         if size == 0:
             continue
         after = shift(net, state, size)
         is_taken = False
         if after <= excess:
-            limit = energy + heat * patience[int(uniform(chance) * len(patience))]
+            limit = energy + slack(state, heat)
             if after < excess:
                 limit = float("inf")
             finish = step_time(step, device, work, limit)
@@ -258,7 +238,7 @@ def try_all_steps(net: Network, step: Step, state: LoadState, work: StepWork, st
     """
     for number in range(steps):
         limit = state.best[0]
-        if weigh(net, state.device, state.used) < state.best[1]:
+        if weigh(net, state) < state.best[1]:
             limit = float("inf")
         keep_best(net, state, step_time(step, state.device, work, limit))
         if not advance(net, state.device):

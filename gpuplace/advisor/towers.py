@@ -94,8 +94,7 @@ class TowerChoices:
         """
         tower_svg = above("gpuplace.timelines.tradeoff_plot", "tower_svg")
 
-        found: str = tower_svg(self, theme, width)
-        return found
+        return tower_svg(self, theme, width)
 
     @property
     def text(self) -> str:

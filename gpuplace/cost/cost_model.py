@@ -45,29 +45,17 @@ from gpuplace.cost.kernel_times.generations import check_library
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes
 from gpuplace.cost.near_kernels import NearKernels, shortened
 from gpuplace.cost.samples import Sample, host_times, samples_of
-from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_sets import FIRST_OF_FUSED
+from gpuplace.kernels.work.record import Work
 from gpuplace.typing import GraphLike
 from gpuplace.writing import write_file
-
-__all__ = ["ENVIRONMENT_VARIABLE", "CostModel", "calibrated_path"]
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_COST_MODEL"
 """Environment variable with the file that ``CostModel()`` starts from; empty: it starts from the package alone."""
 
-_SECONDS = (
-    "executor_seconds",
-    "idle_seconds",
-    "wake_up_seconds",
-    "queue_seconds",
-    "launch_seconds",
-    "call_seconds",
-    "feeding_seconds",
-    "feed_seconds",
-)
 SPLIT_SECONDS = 20e-6
 """Kernels of the CPU that take longer are split among the threads of the intra-op pool, where nothing was measured."""
 _FORMAT = "gpuplace.CostModel"
@@ -98,6 +86,7 @@ class _Figures:
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Name of a GPU -> type of op -> what its kernels' times there are multiplied by."""
     executor_seconds: float = 3e-6
+    """What a thread of the executor takes for a node, beside its kernel."""
     idle_seconds: float = 3e-6
     """As ``executor_seconds``, of a node that has no kernel."""
     wake_up_seconds: float = 0.0
@@ -112,6 +101,9 @@ class _Figures:
     in_a_line: bool = False
     """Whether steps without a GPU run in one thread, one node after the other, as gpuplace's own do."""
     source: str = "what comes with gpuplace; not calibrated on this machine"
+
+
+_SECONDS = [name for name in _Figures.__annotations__ if name.endswith("_seconds")]
 
 
 class CostModel:
@@ -392,16 +384,6 @@ class CostModel:
         )
 
     @property
-    def lines(self) -> Mapping[str, Line]:
-        """Class of kernels on the CPU to its line."""
-        return self._figures.lines
-
-    @property
-    def executor_seconds(self) -> float:
-        """What a thread of the executor takes for a node, beside its kernel."""
-        return self._figures.executor_seconds
-
-    @property
     def wake_up_seconds(self) -> float:
         """What an idle thread of the pool takes to wake up for a node."""
         return self._figures.wake_up_seconds
@@ -422,36 +404,19 @@ class CostModel:
             figures.feeding_seconds + feeds * figures.feed_seconds if feeds else 0.0
         )
 
-    def corrected(
-        self,
-        starts: float,
-        work: float,
-        less: float,
-        executor_seconds: float,
-        idle_seconds: float,
-        wake_up_seconds: float,
-        queue_seconds: float,
-        call_seconds: float,
-        feeding_seconds: float,
-        feed_seconds: float,
-        in_a_line: bool,
-    ) -> Self:
+    def corrected(self, starts: float, work: float, less: float, in_a_line: bool, **seconds: float) -> Self:
         """The model with other times on the host.
 
         Args:
             starts: what kernels on the CPU that have nothing to do take, as a part of what they took when traced.
             work: what all beyond their starts is multiplied by.
             less: seconds that tracing adds to each start.
-            executor_seconds: what the executor takes for a node that has a kernel.
-            idle_seconds: what it takes for one that has none; runtimes take most of these out of a step.
-            wake_up_seconds: what an idle thread of the pool takes to wake up for a node.
-            queue_seconds: what a thread takes to fetch a node from the pool's queue.
-            call_seconds: what a call of ``Session.run`` takes beside its nodes.
-            feeding_seconds: what it takes longer if anything is fed.
-            feed_seconds: what each fed tensor adds to that.
             in_a_line: whether steps without a GPU run in one thread, one node after the other.
+            **seconds: those of the executor and its threads, and of calls: ``executor_seconds``, ``idle_seconds``,
+                ``wake_up_seconds``, ``queue_seconds``, ``call_seconds``, ``feeding_seconds``, ``feed_seconds``.
         """
         before = self._figures
+        host: dict[str, Any] = dict(seconds)
         figures = replace(
             before,
             lines={
@@ -459,14 +424,8 @@ class CostModel:
                 for name, line in before.lines.items()
             },
             near={op_type: found.scaled(starts, work, less) for op_type, found in before.near.items()},
-            executor_seconds=executor_seconds,
-            idle_seconds=idle_seconds,
-            wake_up_seconds=wake_up_seconds,
-            queue_seconds=queue_seconds,
-            call_seconds=call_seconds,
-            feeding_seconds=feeding_seconds,
-            feed_seconds=feed_seconds,
             in_a_line=in_a_line,
+            **host,
         )
         return self._of(figures)
 

@@ -18,22 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels
-from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.graph.op_sets import FIRST_OF_FUSED
+from gpuplace.kernels.work.record import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
-
-__all__ = [
-    "CLASSES",
-    "DEFAULT_LINES",
-    "Line",
-    "class_of",
-    "cpu_share",
-    "cpu_seconds",
-    "fitted_line",
-    "kernel_name",
-    "near_kernels_of",
-    "near_works",
-]
 
 _CACHED_BYTES = 1 << 20
 _ROW_BYTES = 192.0

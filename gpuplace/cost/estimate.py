@@ -27,22 +27,19 @@ from gpuplace.cost.node_work import step_work
 from gpuplace.cost.partition import Rewrites, unplaced_step
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.cost.step_clock import StepClock
-from gpuplace.cost.step_estimate import StepEstimate
+from gpuplace.cost.step_estimate import StepEstimate, StepRequest
 from gpuplace.cost.step_flow import Machinery, UnplacedStep
-from gpuplace.cost.step_request import StepRequest
-from gpuplace.cost.work import Work
 from gpuplace.device.links import Links
 from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.kernels.work.record import Work
 from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.session.place import place
 from gpuplace.subject.step_part import StepPart, single_feeds, step_part
 from gpuplace.subject.subject import feed_name, subject_of, tensor_feeds
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
-
-__all__ = ["StepEstimate", "estimate"]
 
 ASSUMED_CORES = 16
 """Threads of the inter-op pool on a machine that is only imagined."""
@@ -330,8 +327,9 @@ def _run(
         assumed.append(
             f"Constant folding, as by default: {int(unplaced.folded.sum())} nodes are constants before the step."
         )
+    said_once = tuple(dict.fromkeys(assumed))
     return StepEstimate(
-        placement, part, shapes, works, machinery, model, flow, times, request, assumed, memory_requests
+        placement, part, shapes, works, machinery, model, flow, times, request, said_once, memory_requests
     )
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.step_graph import Costs
-from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
+from gpuplace.kernels.work.record import Work
 
 EXPENSIVE_SECONDS = 3e-6
 """Kernels of the CPU that take longer may go to the pool: TensorFlow measures them as they run, and takes 8,000 cycles

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuplace.cost.shapes import calls
-from gpuplace.cost.shapes.engine import Engine
-from gpuplace.cost.shapes.kinds import Kind, Sizes
+from gpuplace.cost.shapes.engine import Engine, sizes_of
+from gpuplace.cost.shapes.kinds import Kind, Sizes, filled_with
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.cost.work import Work
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, WHILE_OPS
 from gpuplace.kernels.work.find import work_of
 from gpuplace.kernels.work.models import Task
+from gpuplace.kernels.work.record import Work
 
 _CALLS = CALL_OPS | BRANCH_OPS | WHILE_OPS
 
@@ -43,7 +43,7 @@ def step_work(shapes: StepShapes) -> list[Work]:
         try:
             key = tuple([sizes[source][output] for source, output in inputs[node]]), outputs
         except IndexError:  # a node has no such output
-            key = tuple([_of(sizes[source], output) for source, output in inputs[node]]), outputs
+            key = tuple([sizes_of(sizes[source], output) for source, output in inputs[node]]), outputs
         made = kind.work.get(key)
         if made is None:
             made = kind.work[key] = _work(engine, node, kind, key[0], outputs)
@@ -57,50 +57,30 @@ def step_work(shapes: StepShapes) -> list[Work]:
     return found
 
 
-def guessed(shapes: StepShapes) -> dict[str, str]:
-    """The nodes whose work rests on a guess, by name, and why.
-
-    Args:
-        shapes: of a graph.
-    """
-    found = {}
-    for name, kind, work in zip(shapes.graph.names, shapes.kinds, step_work(shapes), strict=True):
-        if work.assumed:
-            found[name] = "; ".join(work.assumed)
-        elif work.is_guess:
-            found[name] = f"{kind.op_type} has no model: its bytes alone are counted"
-    return found
-
-
-def _of(found: tuple[Sizes, ...], output: int) -> Sizes:
-    return found[output] if output < len(found) else None
-
-
-def _counted(sizes: Sizes) -> tuple[int, ...]:
-    return () if sizes is None else tuple([1 if size is None else size for size in sizes])
-
-
 def _work(
     engine: Engine, node: int, kind: Kind, given: tuple[Sizes, ...], outputs: tuple[Sizes, ...]
 ) -> Work:
     if kind.op_type in _CALLS or kind.op_type in engine.graph.functions:
-        return _work_of_call(engine, node, kind)
+        return _work_of_call(engine, node, kind, given, outputs)
+    return work_of(_task(engine, node, kind, given, outputs))
+
+
+def _task(
+    engine: Engine, node: int, kind: Kind, given: tuple[Sizes, ...], outputs: tuple[Sizes, ...]
+) -> Task:
+    """What the rules of work are asked; an unknown size counts as 1."""
     types = kind.input_types
-    task = Task(
-        kind.op_type,
-        kind.attrs,
-        tuple(map(_counted, given)),
-        tuple(
-            types[at].base_dtype if at < len(types) else engine.kinds[source].dtypes[output]
-            for at, (source, output) in enumerate(engine.inputs[node])
-        ),
-        tuple(map(_counted, outputs)),
-        kind.dtypes,
+    dtypes = tuple(
+        types[at].base_dtype if at < len(types) else engine.kinds[source].dtypes[output]
+        for at, (source, output) in enumerate(engine.inputs[node])
     )
-    return work_of(task)
+    in_sizes, out_sizes = (tuple([filled_with(one, 1) for one in each]) for each in (given, outputs))
+    return Task(kind.op_type, kind.attrs, in_sizes, dtypes, out_sizes, kind.dtypes)
 
 
-def _work_of_call(engine: Engine, node: int, kind: Kind) -> Work:
+def _work_of_call(
+    engine: Engine, node: int, kind: Kind, given: tuple[Sizes, ...], outputs: tuple[Sizes, ...]
+) -> Work:
     """The sum over a function's body; of the branches of a conditional the longest, of a loop one trip."""
     first = 1 if kind.op_type in BRANCH_OPS else 0
     if kind.op_type in BRANCH_OPS:
@@ -111,9 +91,8 @@ def _work_of_call(engine: Engine, node: int, kind: Kind) -> Work:
         names = [calls.function_name(kind, "f") if kind.op_type in CALL_OPS else kind.op_type]
     found = longest_body(engine, names, calls.arguments_of(engine, node, first))
     if found is None:
-        return replace(
-            work_of(_plain_task(engine, node, kind)), assumed=(f"The body of {kind.op_type} is not known",)
-        )
+        plain = work_of(_task(engine, node, kind, given, outputs))
+        return replace(plain, assumed=(f"The body of {kind.op_type} is not known",))
     longest = found[1]
     if kind.op_type in WHILE_OPS:
         return replace(longest, assumed=(*longest.assumed, "One trip of the loop is assumed"))
@@ -190,14 +169,3 @@ def _total(body: Engine) -> Work:
         gpu_bytes=gpu_bytes, gpu_launches=gpu_launches, model="call", assumed=tuple(assumed),
         parts=tuple(parts),
     )  # fmt: skip
-
-
-def _plain_task(engine: Engine, node: int, kind: Kind) -> Task:
-    return Task(
-        kind.op_type,
-        kind.attrs,
-        tuple(_counted(engine.sizes(source, output)) for source, output in engine.inputs[node]),
-        tuple(engine.kinds[source].dtypes[output] for source, output in engine.inputs[node]),
-        tuple(map(_counted, engine.shapes[node] or ())),
-        kind.dtypes,
-    )

@@ -12,6 +12,7 @@ Source: tensorflow/core/graph/graph_partition.cc, common_runtime/memory_types.cc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,18 +22,19 @@ from gpuplace.cost.grappler.constant_folding import constants, divided_by_consta
 from gpuplace.cost.grappler.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
 from gpuplace.cost.grappler.fused_kernels import fused_kernels
 from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
+from gpuplace.cost.shapes.branches import dead_nodes
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.cost.step_copies import dead_nodes, edges_with_memories, host_arguments
+from gpuplace.cost.step_copies import edges_with_memories, host_arguments
 from gpuplace.cost.step_flow import Machinery, UnplacedStep
 from gpuplace.cost.step_graph import StepGraph
 from gpuplace.cost.unrolling import Unrolling
-from gpuplace.cost.work import Work
 from gpuplace.graph.op_sets import (
     CONSTANT_OPS,
     FUSED_OPS,
     INLINE_OPS,
 )
-from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.kernels.work.record import Work
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
@@ -73,21 +75,20 @@ class Rewrites(NamedTuple):
     """A kernel computes what follows it, where it can; gpuplace's own do not."""
 
 
+@dataclass
 class _Builder:
-    def __init__(
-        self,
-        placement: Placement,
-        part: StepPart,
-        shapes: StepShapes,
-        works: Sequence[Work],
-        machinery: Machinery,
-        rewrites: Rewrites,
-    ) -> None:
-        self.placement, self.part, self.shapes, self.works = placement, part, shapes, works
-        self.machinery, self.rewrites = machinery, rewrites
-        self.graph = part.graph
-        self.types = [signature.op_type for signature in self.graph.signatures]
-        self.assumed: list[str] = []
+    placement: Placement
+    part: StepPart
+    shapes: StepShapes
+    works: Sequence[Work]
+    machinery: Machinery
+    rewrites: Rewrites
+    assumed: list[str] = field(default_factory=list)
+
+    @property
+    def graph(self) -> PlacementGraph:
+        """What runs."""
+        return self.part.graph
 
     @cached_property
     def what_runs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -113,23 +114,16 @@ class _Builder:
         """What is fetched, or runs for itself."""
         return [node for node, _ in self.part.fetches]
 
-    def of_types(self, chosen: Any) -> np.ndarray:
-        """[nodes] bool: nodes of some op types."""
-        return np.array([name in chosen for name in self.types] or [False], dtype=bool)[self.graph.signature]
-
     def build(self) -> UnplacedStep:
         graph = self.graph
         count = len(graph)
         dead, folded, runs, emptied = self.what_runs
-        has_gpus, somewhere = bool(self.machinery.is_gpu.any()), np.zeros(count, dtype=np.int64)
+        has_gpus = bool(self.machinery.is_gpu.any())
         chosen = runs[graph.src] & runs[graph.dst] & ~folded[graph.dst]
         output = np.where(emptied[graph.dst], CONTROL, graph.src_output)
         catalogue = self.placement.placer.catalogue
-        # the memories at the ends of edges where all nodes are on GPUs
-        memories = edges_with_memories(
-            self.part, catalogue, chosen, somewhere, np.array([has_gpus]), output, runs
-        )
-        src, dst, output, reads, made = memories
+        edges = edges_with_memories(self.part, catalogue, chosen, np.full(count, has_gpus), output, runs)
+        src, dst, output, reads, made = edges
         nodes = count + len(src) - int(chosen.sum())
         slots = np.zeros(nodes, dtype=np.int64)
         np.maximum.at(slots, src, output + 2)
@@ -141,8 +135,7 @@ class _Builder:
         present = np.concatenate((runs, ~none))
         item_node, weight, item_edges, (before, after) = self.items(present, src, dst)
         order = np.argsort(before, kind="stable")
-        edges = item_edges[order]
-        is_turned = (reads != made) & (output != CONTROL)
+        of_items = item_edges[order]
         rows, row, fused = self.rows(nodes, dead | ~runs | emptied)
         in_host = self.in_host() if has_gpus else np.zeros(count, dtype=bool)
         graph_of_step = StepGraph(
@@ -161,9 +154,9 @@ class _Builder:
             waits=np.bincount(after, minlength=len(item_node)),
             first=np.concatenate(([0], np.cumsum(np.bincount(before, minlength=len(item_node))))),
             after=after[order],
-            tensor=tensor[edges],
-            reads_in_host=reads[edges].astype(np.int64),
-            is_turned=is_turned[edges].astype(np.int64),
+            tensor=tensor[of_items],
+            reads_in_host=reads[of_items].astype(np.int64),
+            is_turned=edges.is_turned[of_items].astype(np.int64),
             first_tensor=first_tensor,
             nbytes=np.zeros(0),
             is_made_in_host=made_in_host,
@@ -184,7 +177,7 @@ class _Builder:
 
     def dead(self) -> np.ndarray:
         """[nodes] bool: nodes in branches of conditionals that are not taken."""
-        dead, unknown = dead_nodes(self.graph, self.shapes)
+        dead, unknown = dead_nodes(self.graph, self.shapes.taken)
         if unknown[True]:
             self.assumed.append(
                 f"The predicates of {unknown[True]} Switch nodes are not known: the branch for True is taken to run."
@@ -238,7 +231,7 @@ class _Builder:
             number = np.cumsum(present) - 1
             nodes = np.flatnonzero(present)
             return nodes, np.ones(len(nodes)), np.arange(len(src)), (number[src], number[dst])
-        unrolling = Unrolling(self.graph, self.shapes, self.types, len(present), MOST_ITEMS)
+        unrolling = Unrolling(self.graph, self.shapes, len(present), MOST_ITEMS)
         self.assumed += unrolling.assumed
         return unrolling.items(present, src, dst)
 
@@ -306,11 +299,10 @@ class _Builder:
 
     def rows(self, count: int, gone: np.ndarray) -> tuple[list[Row], np.ndarray, dict[str, Any]]:
         """Rows of costs, the row of each node, and what may be one kernel, by `step_graph.settle`."""
-        graph, works, types = self.graph, self.works, self.types
+        graph, works, types = self.graph, self.works, self.graph.op_types
         _, folded, runs, emptied = self.what_runs
         signature = graph.signature
-        is_const = np.array([name in CONSTANT_OPS for name in types] or [False])[signature]
-        has_kernel = ~(folded | self.part.is_fed | is_const)
+        has_kernel = ~(folded | self.part.is_fed | graph.of_types(CONSTANT_OPS))
         _, work = np.unique(np.fromiter(map(id, works), np.int64, len(works)), return_inverse=True)
         number = {name: place for place, name in enumerate(dict.fromkeys(types))}
         of_type = np.array([number[name] for name in types] or [0])[signature]

@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
-
-__all__ = ["HostTimes", "Sample", "has_run", "host_times", "samples_of"]
+from gpuplace.kernels.work.record import Work
 
 _CPU = re.compile(r"/(?:device:)?cpu:\d+$", re.IGNORECASE)
 _STREAMS = re.compile(r"/(?:device:)?gpu:(\d+)/stream:all$", re.IGNORECASE)

@@ -23,11 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.shapes.branches import ASSUMED_ALIVE
+from gpuplace.cost.shapes.branches import dead_nodes
 from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.dtypes import resource
 from gpuplace.errors import OpError
-from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.kernels.registry import Catalogue, HostMemory
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.subject.step_part import StepPart, step_part
@@ -56,27 +55,6 @@ class StepCopy(NamedTuple):
     """``"feed"``, ``"fetch"``, or ``""`` between nodes."""
 
 
-class Crossings(NamedTuple):
-    """What edges carry between memories: for each tensor and memory one crossing, for all edges there."""
-
-    edges: np.ndarray
-    """Positions of the edges that cross."""
-    of_edge: np.ndarray
-    """[those edges] their crossing."""
-    node: np.ndarray
-    """[crossings] producing node."""
-    output: np.ndarray
-    """[crossings] its output, `CONTROL` for a signal."""
-    sender: np.ndarray
-    """[crossings] device."""
-    receiver: np.ndarray
-    """[crossings] device."""
-    to_host: np.ndarray
-    """[crossings] bool: whether it is needed in host memory."""
-    from_host: np.ndarray
-    """[crossings] bool: whether it begins in host memory."""
-
-
 class Edges(NamedTuple):
     """Edges of a step with the memories at their ends; the last ones lead to the client."""
 
@@ -86,100 +64,28 @@ class Edges(NamedTuple):
     """[edges] consuming node; from the number of nodes on, a fetch."""
     output: np.ndarray
     """[edges] output of the producing node, or `CONTROL`."""
-    in_host: np.ndarray
-    """[edges] bool: whether they end in host memory."""
-    out_host: np.ndarray
-    """[edges] bool: whether they begin there."""
+    reads: np.ndarray
+    """[edges] bool: whether they end in host memory even if the consuming node is on a GPU."""
+    made: np.ndarray
+    """[edges] bool: whether they begin in host memory even if the producing node is on a GPU."""
+
+    @property
+    def is_turned(self) -> np.ndarray:
+        """[edges] bool: what goes from one memory of a GPU to the other if both nodes are there."""
+        return (self.reads != self.made) & (self.output != CONTROL)
 
 
-def crossings(edges: Edges, device: np.ndarray, is_gpu: np.ndarray) -> Crossings:
-    """Return what crosses between memories.
+def crosses(
+    sender: np.ndarray, receiver: np.ndarray, is_turned: np.ndarray, is_gpu: np.ndarray
+) -> np.ndarray:
+    """Return [edges] bool: whether something is carried from one memory to another.
 
     Args:
-        edges: the edges.
-        device: [nodes and fetches] position of the device.
+        sender, receiver: [edges] positions of devices.
+        is_turned: [edges] as of `Edges`.
         is_gpu: [devices] bool.
     """
-    sender, receiver = device[edges.src], device[edges.dst]
-    is_control = edges.output == CONTROL
-    has_two_memories = is_gpu[sender]
-    crosses = (sender != receiver) | (~is_control & (edges.in_host != edges.out_host) & has_two_memories)
-    chosen = np.flatnonzero(crosses)
-    to_host = np.where(is_control, True, edges.in_host)[chosen]
-    keys = np.stack((edges.src[chosen], edges.output[chosen], receiver[chosen], to_host), axis=1)
-    keys = keys.astype(np.int64).reshape(-1, 4)
-    unique, index, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return Crossings(
-        chosen,
-        inverse.reshape(-1),
-        unique[:, 0],
-        unique[:, 1],
-        device[unique[:, 0]],
-        unique[:, 2],
-        unique[:, 3].astype(bool),
-        edges.out_host[chosen][index],
-    )
-
-
-def branches_taken(graph: PlacementGraph, shapes: StepShapes) -> dict[int, int]:
-    """Return the switches of conditionals, not of loops, with the output that is alive; assumed where it is unknown.
-
-    Args:
-        graph: the nodes of the step.
-        shapes: of it; they say which predicates are known.
-    """
-    types = [signature.op_type for signature in graph.signatures]
-    is_switch = np.array([name in ALL_SWITCHES for name in types] or [False], dtype=bool)[graph.signature]
-    found: dict[int, int] = {}
-    for node in np.flatnonzero(is_switch).tolist():
-        edges = graph.in_edges(node)
-        if len(edges) > 1 and graph.op_type(int(graph.src[edges[1]])) == "LoopCond":
-            continue
-        found[node] = shapes.taken.get(node, ASSUMED_ALIVE[graph.op_type(node) in SWITCHES])
-    return found
-
-
-def dead_nodes(graph: PlacementGraph, shapes: StepShapes) -> tuple[np.ndarray, dict[bool, int]]:
-    """Return [nodes] bool which nodes are in branches that are not taken, and how many predicates are unknown.
-
-    Args:
-        graph: the nodes of the step.
-        shapes: of it; they say which predicates are known.
-
-    Returns:
-        The nodes, and the number of switches of unknown predicate: True for those of two branches, False for others.
-    """
-    dead = np.zeros(len(graph), dtype=bool)
-    unknown = {True: 0, False: 0}
-    taken = branches_taken(graph, shapes)
-    if not taken:
-        return dead, unknown
-    types = [signature.op_type for signature in graph.signatures]
-    order, first, after = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
-    signature, start, port = graph.signature.tolist(), graph.in_start.tolist(), graph.src_output.tolist()
-    stack: list[tuple[int, int]] = []
-    for node, alive in taken.items():
-        unknown[types[signature[node]] in SWITCHES] += node not in shapes.taken
-        gone = {port[edge] for edge in order[first[node] : first[node + 1]]} - {alive, CONTROL}
-        stack += [(node, output) for output in sorted(gone)]
-    left: dict[int, int] = {}
-    while stack:
-        node, output = stack.pop()
-        for edge in order[first[node] : first[node + 1]]:
-            other = after[edge]
-            if dead[other] or (output >= 0 and port[edge] != output):
-                continue
-            if types[signature[other]] in MERGES:
-                if port[edge] == CONTROL:  # it waits for dead nodes as for others
-                    continue
-                if other not in left:  # a Merge is dead where all its inputs are
-                    left[other] = sum(port[one] != CONTROL for one in range(start[other], start[other + 1]))
-                left[other] -= 1
-                if left[other]:
-                    continue
-            dead[other] = True
-            stack.append((other, -1))
-    return dead, unknown
+    return (sender != receiver) | (is_turned & is_gpu[sender])
 
 
 def host_arguments(graph: PlacementGraph, catalogue: Catalogue, used: np.ndarray) -> list[HostMemory]:
@@ -219,8 +125,7 @@ def edges_with_memories(
     part: StepPart,
     catalogue: Catalogue,
     chosen: np.ndarray,
-    device: np.ndarray,
-    is_gpu: np.ndarray,
+    on_gpu: np.ndarray,
     output: np.ndarray | None = None,
     is_run: np.ndarray | None = None,
 ) -> Edges:
@@ -230,34 +135,32 @@ def edges_with_memories(
         part: the step.
         catalogue: the kernels.
         chosen: [edges of the part] bool: which edges count.
-        device: [nodes] position of each node's device; `CLIENT` for what is fed.
-        is_gpu: [devices] bool.
+        on_gpu: [nodes] bool: which nodes are, or may be, on GPUs.
         output: [edges of the part] what each edge carries, in place of what the graph says.
         is_run: [nodes] bool: what runs, so that it can be fetched; None: everything.
     """
     graph = part.graph
     count = len(graph)
-    on_gpu = is_gpu[device]
     sets = host_arguments(graph, catalogue, np.unique(graph.signature[on_gpu]))
     src, dst = graph.src[chosen].astype(np.int64), graph.dst[chosen].astype(np.int64)
     port = (graph.src_output if output is None else output)[chosen].astype(np.int64)
     position = graph.dst_input[chosen].astype(np.int64)
-    in_host = ~on_gpu[dst] | _are_in([inputs for inputs, _ in sets], graph.signature[dst], position)
-    out_host = ~on_gpu[src] | _are_in([outputs for _, outputs in sets], graph.signature[src], port)
+    reads = _are_in([inputs for inputs, _ in sets], graph.signature[dst], position)
+    made = _are_in([outputs for _, outputs in sets], graph.signature[src], port)
     fetched = [
         (node, port)
         for node, port in dict.fromkeys(part.fetches)
         if port >= 0 and (is_run is None or is_run[node])
     ]
-    begins = [not on_gpu[node] or port in sets[int(graph.signature[node])][1] for node, port in fetched]
+    begins = [port in sets[int(graph.signature[node])][1] for node, port in fetched]
     nodes = np.array([node for node, _ in fetched], dtype=np.int64)
     ports = np.array([port for _, port in fetched], dtype=np.int64)
     return Edges(
         np.concatenate((src, nodes)),
         np.concatenate((dst, np.arange(count, count + len(fetched)))),
         np.concatenate((port, ports)),
-        np.concatenate((in_host, np.ones(len(fetched), dtype=bool))),
-        np.concatenate((out_host, np.array(begins, dtype=bool))),
+        np.concatenate((reads, np.ones(len(fetched), dtype=bool))),
+        np.concatenate((made, np.array(begins, dtype=bool))),
     )
 
 
@@ -290,49 +193,42 @@ def copies_of_part(placement: Placement, part: StepPart, shapes: StepShapes) -> 
     """
     is_gpu = np.array([device.device_type == "GPU" for device in placement.device_set], dtype=bool)
     graph = part.graph
-    dead, _ = dead_nodes(graph, shapes)
+    dead, _ = dead_nodes(graph, shapes.taken)
     device = np.where(part.is_fed, CLIENT, np.maximum(part.device, 0))
     has_device = (part.device >= 0) | part.is_fed  # of a graph that cannot be placed, as far as it is
     chosen = ~dead[graph.src] & ~dead[graph.dst] & has_device[graph.src] & has_device[graph.dst]
-    edges = edges_with_memories(
-        part, placement.placer.catalogue, chosen, device, is_gpu, is_run=~dead & has_device
-    )
+    catalogue = placement.placer.catalogue
+    edges = edges_with_memories(part, catalogue, chosen, is_gpu[device], is_run=~dead & has_device)
     fetches = len(edges.src) - int(chosen.sum())
     ends = np.concatenate((device, np.full(fetches, CLIENT, dtype=np.int64)))
-    found = crossings(edges, ends, is_gpu)
-    is_between = found.sender != found.receiver
-    is_tensor = found.output != CONTROL
-    is_fetch = np.ones(len(found.node), dtype=bool)  # of a crossing that no node needs
-    is_fetch[found.of_edge[edges.dst[found.edges] < len(graph)]] = False
-    is_handle = np.array(
-        [
-            output != CONTROL and shapes.dtypes(node)[output].base_dtype is resource
-            for node, output in zip(found.node.tolist(), found.output.tolist(), strict=True)
-        ],
-        dtype=bool,
-    )
-    is_tensor &= ~is_handle  # a handle is known everywhere on its host
-    numbers = np.flatnonzero(is_between & is_tensor).tolist()
-    row_of = np.full(len(found.node) + 1, -1, dtype=np.int64)
-    row_of[numbers] = np.arange(len(numbers))
-    rows = tuple(
-        StepCopy(
-            int(part.nodes[found.node[number]]),
-            int(found.output[number]),
-            int(found.sender[number]),
-            int(found.receiver[number]),
-            bool(found.to_host[number]),
-            max(round(shapes.runs(int(found.node[number]))), 0),
-            "fetch" if is_fetch[number] else "feed" if part.is_fed[found.node[number]] else "",
-        )
-        for number in numbers
-    )
+    sender, receiver = ends[edges.src], ends[edges.dst]
+    crossing = np.flatnonzero(crosses(sender, receiver, edges.is_turned, is_gpu))
+    is_control = edges.output == CONTROL
+    to_host = edges.reads | ~is_gpu[receiver] | is_control
+    # one for all that consume a tensor in a memory
+    keys = np.stack((edges.src, edges.output, receiver, to_host), axis=1)[crossing].astype(np.int64)
+    unique, of_crossing = np.unique(keys.reshape(-1, 4), axis=0, return_inverse=True)
+    of_crossing = of_crossing.reshape(-1)
+    is_fetch = np.ones(len(unique), dtype=bool)  # what no node needs
+    is_fetch[of_crossing[edges.dst[crossing] < len(graph)]] = False
+    row_of = np.full(len(unique) + 1, -1, dtype=np.int64)
+    rows: list[StepCopy] = []
+    signals = 0
+    for number, (node, output, target, in_host) in enumerate(unique.tolist()):
+        source = int(ends[node])
+        if source != target and output == CONTROL:
+            signals += 1
+        elif source != target and shapes.dtypes(node)[output].base_dtype is not resource:
+            # a handle is known everywhere on its host
+            use = "fetch" if is_fetch[number] else "feed" if part.is_fed[node] else ""
+            runs = max(round(shapes.runs(node)), 0)
+            row_of[number] = len(rows)
+            rows.append(StepCopy(int(part.nodes[node]), output, source, target, bool(in_host), runs, use))
     of_edge = np.full(placement.graph.num_edges, -1, dtype=np.int64)
     whole = np.flatnonzero(_edges_of_part(part))[np.flatnonzero(chosen)]
-    is_in_graph = found.edges < len(whole)
-    of_edge[whole[found.edges[is_in_graph]]] = row_of[found.of_edge[is_in_graph]]
-    signals = is_between & (found.output == CONTROL)
-    return StepCopies(part, rows, of_edge, int(signals.sum()))
+    is_in_graph = crossing < len(whole)
+    of_edge[whole[crossing[is_in_graph]]] = row_of[of_crossing[is_in_graph]]
+    return StepCopies(part, tuple(rows), of_edge, signals)
 
 
 def _edges_of_part(part: StepPart) -> np.ndarray:

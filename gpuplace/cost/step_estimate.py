@@ -6,7 +6,8 @@ foretold when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from gpuplace.cost.batches import check_batch, largest
 from gpuplace.cost.comparison import Comparison, compare
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.host_memory import host_memory
+from gpuplace.cost.memory.memory_curve import host_memory
 from gpuplace.cost.memory.step_memory import StepMemory
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.shapes.step_shapes import StepShapes
@@ -23,68 +24,74 @@ from gpuplace.cost.step_copies import StepCopies, StepCopy, copies_of_part
 from gpuplace.cost.step_flow import ON_CPU, ON_GPU, Machinery, StepFlow
 from gpuplace.cost.step_graph import Times
 from gpuplace.cost.step_metadata import step_metadata
-from gpuplace.cost.step_request import StepRequest
 from gpuplace.cost.step_tables import (
     TABLES,
     CopyCost,
     copy_costs,
     device_rows,
-    memory_rows,
     node_rows,
     op_rows,
 )
-from gpuplace.cost.work import Work
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import FailedPreconditionError
+from gpuplace.kernels.work.record import Work
 from gpuplace.subject.step_part import StepPart
-from gpuplace.subject.subject import Subject
+from gpuplace.subject.subject import Subject, feed_name
 from gpuplace.typing import DataFrame, Findings, RunMetadata, StepTimeline
 from gpuplace.why.placement import Placement
 
 
+@dataclass(frozen=True, eq=False)
+class StepRequest:
+    """A step, and the options of the session that runs it."""
+
+    fetches: Any = None
+    """As for `gpuplace.estimate`; None: the default subject."""
+    feeds: Mapping[Any, Any] = field(default_factory=dict)
+    """Tensor, or its name, to a shape or an array."""
+    config: Any = None
+    """The ``ConfigProto``."""
+    trip_counts: Mapping[str, float] | None = None
+    """Name of a loop's frame to how often its body runs."""
+    whole_graph: bool = False
+    """Whether every node of the graph runs."""
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that are fed, by name of the node."""
+        return {
+            feed_name(key).partition(":")[0]: value
+            for key, value in self.feeds.items()
+            if isinstance(value, np.ndarray)
+        }
+
+
+@dataclass(eq=False, repr=False)
 class StepEstimate:
-    """What one step of a graph will take on a machine; `gpuplace.estimate` makes it.
+    """What one step of a graph will take on a machine; `gpuplace.estimate` makes it."""
 
-    Args:
-        placement: the graph, placed.
-        part: what runs.
-        shapes: of it.
-        works: of it.
-        machinery: the machine.
-        model: what timed the work.
-        flow: what was run.
-        times: when.
-        request: the step that was asked for.
-        assumed: assumptions, a sentence each.
-        memory_requests: allocations of the step by placement, shared by all estimates of the step.
-    """
-
-    def __init__(
-        self,
-        placement: Placement,
-        part: StepPart,
-        shapes: StepShapes,
-        works: Sequence[Work],
-        machinery: Machinery,
-        model: CostModel,
-        flow: StepFlow,
-        times: Times,
-        request: StepRequest,
-        assumed: Sequence[str],
-        memory_requests: dict[Hashable, Any] | None = None,
-    ) -> None:
-        self.placement = placement
-        self.part = part
-        self.shapes = shapes
-        self.works = works
-        self.machinery = machinery
-        self.cost_model = model
-        self.flow = flow
-        self.times = times
-        self.request = request
-        self.memory_requests = {} if memory_requests is None else memory_requests
-        self.assumptions: tuple[str, ...] = tuple(dict.fromkeys(assumed))
-        """What had to be assumed, a sentence each."""
+    placement: Placement
+    """The graph, placed."""
+    part: StepPart
+    """What runs."""
+    shapes: StepShapes
+    """Of what runs."""
+    works: Sequence[Work]
+    """Of what runs."""
+    machinery: Machinery
+    """The machine."""
+    cost_model: CostModel
+    """What timed the work."""
+    flow: StepFlow
+    """What was run."""
+    times: Times
+    """When it was run."""
+    request: StepRequest
+    """The step that was asked for."""
+    assumptions: tuple[str, ...]
+    """What had to be assumed, a sentence each."""
+    memory_requests: dict[Hashable, Any]
+    """Allocations of the step by placement, shared by all estimates of the step."""
 
     @property
     def subject(self) -> Subject:
@@ -248,8 +255,7 @@ class StepEstimate:
         """What stands out in the step: at most five causes that cost time, with their fixes."""
         findings = above("gpuplace.findings.find", "findings")
 
-        found: Findings = findings(self)
-        return found
+        return findings(self)
 
     def rows(self, table: str = "nodes") -> list[Any]:
         """A table as records.
@@ -265,7 +271,7 @@ class StepEstimate:
         if table == "copies":
             return list(self.copies)
         if table == "memory":
-            return list(memory_rows(self))
+            return list(self.memory.rows())
         if table == "devices":
             return list(device_rows(self))
         if table == "findings":
@@ -322,8 +328,7 @@ class StepEstimate:
         """
         estimate_again = above("gpuplace.cost.estimate", "estimate_again")
 
-        found: StepEstimate = estimate_again(self, machine, config, soft_placement)
-        return found
+        return estimate_again(self, machine, config, soft_placement)
 
     def largest_batch(self, most: int = 1 << 16) -> int:
         """The largest batch with which the step fits on the machine; 0 if none does, ``most`` if more would.

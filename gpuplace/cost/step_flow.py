@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuplace.cost.clock import path
 from gpuplace.cost.item_times import ItemTimes
+from gpuplace.cost.step_copies import crosses
 from gpuplace.cost.step_graph import NO_QUEUE, NO_STREAM, StepGraph, Times, Ways
 from gpuplace.device.links import Links
 
@@ -168,9 +169,8 @@ class UnplacedStep:
             device: as `settled` has it.
         """
         graph = self.graph
-        source = device[graph.node[self.edge_sources]]
-        turned = (graph.is_turned == 1) & (graph.gpu[source] >= 0)
-        return (source != device[graph.node[graph.after]]) | turned
+        source, target = device[graph.node[self.edge_sources]], device[graph.node[graph.after]]
+        return crosses(source, target, graph.is_turned == 1, graph.gpu >= 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ begins and ends.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,12 @@ class _Writer:
             node = nodes[item]
             if kinds[item] == COPY:
                 copy = node - self.first_copy
-                if table.output[copy] != CONTROL and table.sender[copy] != table.receiver[copy]:
-                    self.copy(copy, starts[item], ends[item], ready[item])
+                source, output = table.source[copy], table.output[copy]
+                sender, receiver = table.sender[copy], table.receiver[copy]
+                if output != CONTROL and sender != receiver:
+                    self.transfer(
+                        copy, source, output, sender, receiver, (starts[item], ends[item], ready[item])
+                    )
             elif node < count:
                 self.node(node, devices[item], starts[item], ends[item], ready[item])
 
@@ -118,35 +123,15 @@ class _Writer:
             sizes = shapes.sizes[node][output] if output < len(shapes.sizes[node]) else None
             self.output(made, output, dtype, sizes, shapes.nbytes(node, output) if sizes is not None else 0)
 
-    def copy(self, copy: int, start: float, end: float, ready: float) -> None:
-        table = self.step.flow.copies
-        self.transfer(
-            copy,
-            table.source[copy],
-            table.output[copy],
-            table.sender[copy],
-            table.receiver[copy],
-            (start, end, ready),
-        )
-
     def transfer(
-        self,
-        number: int,
-        source: int,
-        port: int,
-        sender: int,
-        receiver: int,
-        times: tuple[float, float, float],
+        self, number: int, source: int, port: int, sender: int, receiver: int, times: Sequence[float]
     ) -> None:
         """Add a ``_Send`` and a ``_Recv``; times are begin, end and when it could begin."""
-        start, end, ready = times
         name, shapes = self.graph.names[source], self.step.shapes
         edge = f"edge_{2 * number}_{name}"
         sent, received = f"{name}/_{2 * number}", f"{name}/_{2 * number + 1}"
-        self.add(sender, sent, f"{sent} = _Send({edge} @{self.names[receiver]})", start, end, ready)
-        made = self.add(
-            receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", start, end, ready
-        )
+        self.add(sender, sent, f"{sent} = _Send({edge} @{self.names[receiver]})", *times)
+        made = self.add(receiver, received, f"{received} = _Recv({edge} @{self.names[sender]})", *times)
         self.output(
             made, port, shapes.dtypes(source)[port], shapes.sizes[source][port], shapes.nbytes(source, port)
         )

@@ -95,27 +95,6 @@ class CopyCost(NamedTuple):
     """Whether an optimizer removes it before the step runs, with a folded constant or an unused node."""
 
 
-class MemoryCost(NamedTuple):
-    """The memory of a device in a step."""
-
-    device: str
-    """Full name."""
-    limit: int
-    """Bytes that its allocator may hand out; 0: no limit."""
-    peak: int | None
-    """Most bytes in use, variables included; None where that is not known."""
-    variables: int
-    """Bytes of the graph's variables, as they are declared."""
-    at: str
-    """Node that was being run at the peak."""
-    fits: bool | None
-    """Whether it fits; None where that is not known."""
-    fragmentation: float | None
-    """Part of the free memory that is not in its largest piece, at the end, 0 to 1; None where the peak is."""
-    constants: int | None
-    """Bytes of constants in use at the peak; None where the peak is."""
-
-
 class OpCost(NamedTuple):
     """What all nodes of an op type cost on a kind of device."""
 
@@ -275,15 +254,6 @@ def copy_times(step: Any) -> dict[tuple[int, int, int, bool], tuple[float, float
             table.way[copy],
         )
     return found
-
-
-def memory_rows(step: Any) -> list[MemoryCost]:
-    """A row for each device: limit, peak and what fits.
-
-    Args:
-        step: the `StepEstimate`.
-    """
-    return [MemoryCost(*row) for row in step.memory.rows()]
 
 
 def op_rows(step: Any) -> list[OpCost]:

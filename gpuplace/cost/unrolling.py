@@ -13,13 +13,13 @@ too many, fewer iterations stand for all: each for as many executions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import numpy as np
 
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.graph.op_sets import ENTERS, EXITS, NEXT_ITERATIONS, SWITCHES
+from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES, NEXT_ITERATIONS, SWITCHES
 from gpuplace.placer.placement_graph import PlacementGraph
 
 FEWEST = 4
@@ -32,7 +32,6 @@ class Unrolling:
     Args:
         graph: what runs.
         shapes: of it; tells frames and trip counts.
-        types: op type of each signature.
         total: how many nodes there are, with those that take fetches to the client after the graph's own.
         most: how many items are enough.
     """
@@ -41,80 +40,54 @@ class Unrolling:
         self,
         graph: PlacementGraph,
         shapes: StepShapes,
-        types: Sequence[str],
         total: int,
         most: int,
     ) -> None:
         self.graph, self.shapes = graph, shapes
         self.assumed: list[str] = []
-        count = len(graph)
-        outer = dict(shapes.outer_frames)
-        is_a = {
-            name: np.array([kind in ops for kind in types] or [False], dtype=bool)[graph.signature]
-            for name, ops in (
-                ("enter", ENTERS),
-                ("exit", EXITS),
-                ("next", NEXT_ITERATIONS),
-                ("switch", SWITCHES),
-                ("decides", {"LoopCond"}),
-            )
-        }
-        names = ["", *sorted(set(shapes.frames) | set(outer) - {""})]
-        names = list(dict.fromkeys(names))
-        self.frames = names
-        number = {name: place for place, name in enumerate(names)}
+        is_enter, is_exit, is_next = map(graph.of_types, (ENTERS, EXITS, NEXT_ITERATIONS))
+        outer = shapes.outer_frames
+        self.frames = ["", *sorted({*shapes.frames, *outer} - {""})]
+        number = {name: place for place, name in enumerate(self.frames)}
         value = np.array([number[name] for name in shapes.frames], dtype=np.int64)
-        src, dst = graph.src, graph.dst
+        self.parent = np.array([number.get(outer.get(name, ""), 0) for name in self.frames], dtype=np.int64)
         # the frame that a node runs in: an Enter outside of the frame that it leads to, and an Exit too
         runs_in = value.copy()
-        parent = np.array([number.get(outer.get(name, ""), 0) for name in names], dtype=np.int64)
-        for node in np.flatnonzero(is_a["enter"]).tolist():
-            into = graph.attrs(node).get("frame_name", b"")
-            text = into.decode() if isinstance(into, bytes) else str(into)
-            runs_in[node] = parent[number[text]] if text in number else parent[value[node]]
-        inside = np.array(value)
-        for edge in np.flatnonzero(is_a["exit"][dst]).tolist():
-            inside[dst[edge]] = value[src[edge]]
-        is_exit = is_a["exit"]
-        runs_in[is_exit] = parent[inside[is_exit]]
-        self.is_body = self._bodies(graph, runs_in, is_a, len(names), parent)
-        extended = np.zeros(total, dtype=np.int64)
-        body = np.zeros(total, dtype=bool)
-        self.is_enter, self.is_next = (np.zeros(total, dtype=bool) for _ in range(2))
-        extended[:count], body[:count] = runs_in, self.is_body
-        self.is_enter[:count], self.is_next[:count] = is_a["enter"], is_a["next"]
-        self.frame, self.body, self.parent = extended, body, parent
-        is_merge = np.zeros(total, dtype=bool)
-        is_merge[:count] = np.array([kind in ("Merge", "RefMerge") for kind in types] or [False])[
-            graph.signature
-        ]
-        self.is_merge = is_merge
-        entering = np.zeros(len(names), dtype=np.int64)
-        for node in np.flatnonzero(is_a["enter"]).tolist():
-            into = graph.attrs(node).get("frame_name", b"")
-            text = into.decode() if isinstance(into, bytes) else str(into)
-            if text in number:
-                entering[number[text]] = node
-        self.trips, self.factor = self._trips(entering, most, np.bincount(runs_in, minlength=len(names)))
-        self.entering = entering
+        self.entering = np.zeros(len(self.frames), dtype=np.int64)
+        for node in np.flatnonzero(is_enter).tolist():
+            name = graph.attrs(node).get("frame_name", b"")
+            into = number.get(name.decode() if isinstance(name, bytes) else str(name))
+            runs_in[node] = self.parent[value[node] if into is None else into]
+            if into is not None:
+                self.entering[into] = node
+        inside = value.copy()
+        leaving = is_exit[graph.dst]
+        inside[graph.dst[leaving]] = value[graph.src[leaving]]
+        runs_in[is_exit] = self.parent[inside[is_exit]]
+        self.is_body = self._bodies(runs_in, is_next.tolist())
 
-    def _bodies(
-        self,
-        graph: PlacementGraph,
-        runs_in: np.ndarray,
-        is_a: dict[str, np.ndarray],
-        frames: int,
-        parent: np.ndarray,
-    ) -> np.ndarray:
-        """[nodes] bool: what runs only after the loop has decided to go on."""
+        def padded(of_nodes: np.ndarray) -> np.ndarray:
+            return np.concatenate((of_nodes, np.zeros(total - len(graph), dtype=of_nodes.dtype)))
+
+        self.frame, self.body = padded(runs_in), padded(self.is_body)
+        self.is_enter, self.is_next, self.is_merge = map(padded, (is_enter, is_next, graph.of_types(MERGES)))
+        self.trips, self.factor = self._trips(most, np.bincount(runs_in, minlength=len(self.frames)))
+
+    def _bodies(self, runs_in: np.ndarray, is_next: list[bool]) -> np.ndarray:
+        """[nodes] bool: what runs only after the loop has decided to go on.
+
+        Args:
+            runs_in: [nodes] frame.
+            is_next: [nodes] whether it leads to the next iteration.
+        """
+        graph = self.graph
         order, first, dst = graph.out_order.tolist(), graph.out_start.tolist(), graph.dst.tolist()
         port, src, start = graph.src_output.tolist(), graph.src.tolist(), graph.in_start.tolist()
         body = np.zeros(len(graph), dtype=bool)
-        frame_of = runs_in.tolist()
-        is_next = is_a["next"].tolist()
+        frame_of, decides = runs_in.tolist(), graph.of_types({"LoopCond"})
         stack = []
-        for node in np.flatnonzero(is_a["switch"]).tolist():
-            if start[node + 1] - start[node] > 1 and is_a["decides"][src[start[node] + 1]]:
+        for node in np.flatnonzero(graph.of_types(SWITCHES)).tolist():
+            if start[node + 1] - start[node] > 1 and decides[src[start[node] + 1]]:
                 stack += [dst[edge] for edge in order[first[node] : first[node + 1]] if port[edge] == 1]
         starts = [(node, frame_of[node]) for node in stack]
         seen = set(starts)
@@ -124,7 +97,7 @@ class Unrolling:
                 body[node] = True
                 if is_next[node]:
                     continue
-            elif not self._is_inside(frame_of[node], frame, parent):
+            elif frame and frame not in self._around(frame_of[node]):
                 continue
             for edge in order[first[node] : first[node + 1]]:
                 pair = dst[edge], frame
@@ -133,17 +106,14 @@ class Unrolling:
                     starts.append(pair)
         return body
 
-    @staticmethod
-    def _is_inside(frame: int, around: int, parent: np.ndarray) -> bool:
-        for _ in range(len(parent)):
-            if frame == around:
-                return True
-            if not frame:
-                return False
-            frame = int(parent[frame])
-        return False
+    def _around(self, frame: int) -> list[int]:
+        """The loops around a loop, the innermost first."""
+        found = []
+        while frame := int(self.parent[frame]):
+            found.append(frame)
+        return found
 
-    def _trips(self, entering: np.ndarray, most: int, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _trips(self, most: int, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Iterations of each frame that are unrolled, and how many executions each of them stands for."""
         wanted = np.array([max(float(self.shapes.trips.get(name, 1.0)), 0.0) for name in self.frames])
         wanted[0] = 1.0
@@ -151,13 +121,8 @@ class Unrolling:
         for _ in range(64):
             total = 0.0
             for frame in range(1, len(self.frames)):
-                runs, around = float(unrolled[frame]) + 1, int(self.parent[frame])
-                for _ in range(len(self.frames)):
-                    if not around:
-                        break
-                    runs *= float(unrolled[around])
-                    around = int(self.parent[around])
-                total += runs * nodes[frame]
+                around = math.prod(unrolled[self._around(frame)].astype(float).tolist())
+                total += (float(unrolled[frame]) + 1) * around * nodes[frame]
             if total <= most or (unrolled[1:] <= FEWEST).all():
                 break
             unrolled[1:] = np.where(
@@ -183,13 +148,12 @@ class Unrolling:
         frames = len(self.frames)
         runs = np.ones(frames, dtype=np.int64)  # how often each frame is entered
         weight = np.ones(frames)
-        for frame in self._outer_first():
+        for frame in sorted(range(1, frames), key=lambda frame: len(self._around(frame))):
             around = int(self.parent[frame])
-            if frame:
-                node = int(self.entering[frame])
-                in_body = bool(self.is_body[node]) or not around
-                runs[frame] = runs[around] * (self.trips[around] + (0 if in_body else 1)) if around else 1
-                weight[frame] = weight[around] * self.factor[frame]
+            if around:
+                in_body = bool(self.is_body[self.entering[frame]])
+                runs[frame] = runs[around] * (self.trips[around] + (0 if in_body else 1))
+            weight[frame] = weight[around] * self.factor[frame]
         trips = self.trips
         per_run = np.where(self.frame == 0, 1, np.where(self.body, trips[self.frame], trips[self.frame] + 1))
         counts = np.where(present, runs[self.frame] * per_run, 0)
@@ -209,15 +173,6 @@ class Unrolling:
         weights = weight[self.frame[sources]]
         edges = np.concatenate(found_src), np.concatenate(found_dst)
         return sources, weights, np.concatenate(found_edge), edges
-
-    def _outer_first(self) -> list[int]:
-        depth = {0: 0}
-        for frame in range(1, len(self.frames)):
-            steps, around = 1, int(self.parent[frame])
-            while around and steps <= len(self.frames):
-                steps, around = steps + 1, int(self.parent[around])
-            depth[frame] = steps
-        return sorted(depth, key=lambda frame: depth[frame])
 
     def _pairs(self, src: int, dst: int, counts: np.ndarray, per_run: np.ndarray) -> Any:
         """Indices of the items of two nodes that an edge connects."""

@@ -85,7 +85,7 @@ class StepFacts:
         self.step, self.placement, self.graph = step, step.placement, step.part.graph
         self.labels = step.machinery.labels
         self.is_gpu: Bools = step.machinery.is_gpu
-        self.types = [signature.op_type for signature in self.graph.signatures]
+        self.types = self.graph.op_types
         self.device: Ints = np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))
         self.seconds: Reals = step.node_times["time"]
         self.names = self.graph.names
@@ -103,8 +103,7 @@ class StepFacts:
         Args:
             test: tells whether an op type is meant.
         """
-        found: Bools = np.array([*map(test, self.types), False], dtype=bool)[self.graph.signature]
-        return found
+        return self.graph.of_types(test)
 
     @cached_property
     def runs(self) -> Bools:
@@ -379,12 +378,10 @@ class StepFacts:
     def memory_edges(self) -> tuple[Bools, Bools]:
         """Of the edges in `data`: whether the tensor is made in the memory of a GPU, and whether it is taken there."""
         step, data = self.step, self.graph.src_output != CONTROL
-        edges = edges_with_memories(
-            step.part, self.placement.placer.catalogue, data, self.device, self.is_gpu
-        )
-        count = int(data.sum())
-        made: Bools = self.is_gpu[self.device[edges.src[:count]]] & ~edges.out_host[:count]
-        taken: Bools = self.is_gpu[self.device[edges.dst[:count]]] & ~edges.in_host[:count]
+        on_gpu, count = self.is_gpu[self.device], int(data.sum())
+        edges = edges_with_memories(step.part, self.placement.placer.catalogue, data, on_gpu)
+        made: Bools = on_gpu[edges.src[:count]] & ~edges.made[:count]
+        taken: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
         return made, taken
 
     def copied(self, sources: Bools | None = None, targets: Bools | None = None) -> Copied:

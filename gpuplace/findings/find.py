@@ -20,8 +20,7 @@ from typing import Any
 
 from gpuplace.cost.batches import open_placeholders
 from gpuplace.cost.estimate import estimate_request
-from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.step_request import StepRequest
+from gpuplace.cost.step_estimate import StepEstimate, StepRequest
 from gpuplace.errors import OpError
 from gpuplace.findings.facts import StepFacts
 from gpuplace.findings.finding import Finding, Findings, no_findings

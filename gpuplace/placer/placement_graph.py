@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -218,9 +218,19 @@ class PlacementGraph:
         )
         return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
+    @cached_property
+    def op_types(self) -> list[str]:
+        """[signatures] op type of each."""
+        return [signature.op_type for signature in self.signatures]
+
     def op_type(self, node: int) -> str:
         """Op type of a node."""
         return self.signatures[self.signature[node]].op_type
+
+    def of_types(self, chosen: Container[str] | Callable[[str], bool]) -> np.ndarray:
+        """[nodes] bool: whether the op type of each is one of some, or passes a test."""
+        passes = chosen if callable(chosen) else chosen.__contains__
+        return np.array([bool(passes(name)) for name in self.op_types] or [False])[self.signature]
 
     def requested_device(self, node: int) -> str:
         """What the user asked for, as written; "" where nothing was asked."""

@@ -39,8 +39,7 @@ from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
 from gpuplace.plan.codegen.kernel_calls import Environment
-from gpuplace.plan.executor import ConstantPlan, Plan
-from gpuplace.plan.gpu_plan import PlanOnGPU
+from gpuplace.plan.executor import ConstantPlan, Plan, PlanOnGPU
 from gpuplace.plan.parallel_plan import ParallelPlan
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.lanes import (
@@ -53,7 +52,7 @@ from gpuplace.plan.schedule.lanes import (
 from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.transfers import count_transfers
-from gpuplace.plan.schedule.unused import drops_unused, without_unused
+from gpuplace.plan.schedule.unused import drops_unused
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -167,11 +166,10 @@ class PlanMaker:
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
         folder = None if done or options.is_traced else self._folder
-        partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
+        drops = self._drops_unused and options == PLAIN and not done
+        partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done, drops)
         schedule = make_schedule(*signature, partition)
         backends = self._backends_of(schedule)
-        if options == PLAIN and not done and not schedule.loops:
-            schedule = self.trimmed(schedule, signature, backends)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         if any(backend.owns_arrays for backend in backends.values()):
             code = self._code(schedule, backends, PlanForm(options.is_timed, options.is_traced))
@@ -196,18 +194,6 @@ class PlanMaker:
             schedule: what to do.
         """
         return arrange_waiting(schedule)
-
-    def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
-        """A schedule without what nothing needs.
-
-        Args:
-            schedule: has no loops.
-            signature: what it is for.
-            backends: full name of each of its devices to the device.
-        """
-        if self._drops_unused and _is_one(backends):
-            return without_unused(schedule, signature[1])
-        return schedule
 
     def make_function(self, signature: Signature, device: str, resources: Any) -> Plan:
         """The plan of the body of a function, all of which runs on one device, as a single line.
@@ -345,13 +331,6 @@ def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
     except (MemoryError, ValueError) as error:
         message = oom_message(value.shape, tensor.dtype.base_dtype, device, "cpu")
         raise ResourceExhaustedError(None, tensor.op, message) from error
-
-
-def _is_one(backends: Mapping[str, Any]) -> bool:
-    """Whether one device does all, and its memory is not accounted for."""
-    return len(backends) == 1 and all(
-        backend.memory is None and not backend.owns_arrays for backend in backends.values()
-    )
 
 
 class _MeasuringPlan(Plan):

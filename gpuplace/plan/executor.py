@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from gpuplace.backends.cupy_backend import gpu_step
 from gpuplace.callers import is_of_signal_handler
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.numerics.float_state import enter, errors_now, has_denormals, keep_denormals, put_errors
@@ -114,3 +115,12 @@ class ConstantPlan(Plan):
             return self._function(*feeds)
         except MemoryError as error:  # for the caller's copy
             raise self.failure(error) from error
+
+
+class PlanOnGPU(Plan):
+    """A plan that changes the thread's current device and queues kernels on GPUs."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        with gpu_step():
+            return super().run(feeds)

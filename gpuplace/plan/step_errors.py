@@ -117,8 +117,7 @@ def _like(
     cls: Any = type(error)
     if cls is OpError:
         return OpError(op, op, message, error.error_code, facts=facts, hint=hint)
-    made: OpError = cls(op, op, message, facts=facts, hint=hint)
-    return made
+    return cls(op, op, message, facts=facts, hint=hint)
 
 
 def failed_step_error(
@@ -191,8 +190,7 @@ def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str
         str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     )
     raised = f"{type(error).__name__} in the function that computes {op.type}"
-    made: OpError = cls(op, op, text or type(error).__name__, facts={"raised": raised})
-    return made
+    return cls(op, op, text or type(error).__name__, facts={"raised": raised})
 
 
 def _described(value: Any) -> str:

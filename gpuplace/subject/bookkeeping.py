@@ -112,7 +112,7 @@ class GraphColumns:
     @property
     def op_types(self) -> Sequence[str]:
         """[signatures] op types; one may be there several times."""
-        return [signature.op_type for signature in self.graph.signatures]
+        return self.graph.op_types
 
     @property
     def op_type(self) -> np.ndarray:

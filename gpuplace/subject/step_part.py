@@ -80,9 +80,7 @@ def single_feeds(feeds: Mapping[Any, Any] | None) -> dict[Any, Any]:
 def _sub_graph(graph: PlacementGraph, nodes: np.ndarray, cut: set[int]) -> tuple[PlacementGraph, np.ndarray]:
     """The graph of some nodes; those that are fed have no inputs, and are placeholders."""
     whole = nodes.tolist()
-    types = [signature.op_type for signature in graph.signatures]
-    is_placeholder = np.array([name in PLACEHOLDERS for name in types], dtype=bool)
-    is_fed = is_placeholder[graph.signature[nodes]]
+    is_fed = graph.of_types(PLACEHOLDERS)[nodes]
     replaced: dict[int, int] = {}
     signatures = list(graph.signatures)
     signature = graph.signature[nodes].copy()

@@ -351,9 +351,7 @@ def _has_output(graph: PlacementGraph, node: int) -> bool:
 
 
 def _placeholders(graph: PlacementGraph) -> list[str]:
-    types = [signature.op_type in PLACEHOLDERS for signature in graph.signatures]
-    chosen = np.array(types or [False], dtype=bool)[graph.signature]
-    return [graph.names[node] for node in np.flatnonzero(chosen).tolist()]
+    return [graph.names[node] for node in np.flatnonzero(graph.of_types(PLACEHOLDERS)).tolist()]
 
 
 def _default(graph: PlacementGraph, catalogue: Catalogue) -> tuple[str, list[tuple[int, int]]]:
@@ -368,12 +366,12 @@ def _default(graph: PlacementGraph, catalogue: Catalogue) -> tuple[str, list[tup
             return f"Function {source.part.function}", _ends(graph, np.ones(len(graph), dtype=bool))
     for name in _train_ops(graph):
         return f"Training step '{name}'", [(graph.index[name], CONTROL)]
-    updates = _of_types(graph, lambda name: name.startswith(UPDATES))
+    updates = graph.of_types(lambda name: name.startswith(UPDATES))
     is_model = bookkeeping_of(graph) < 0
     if updates.any():
         targets = _ends(graph, _reached(graph, updates) & is_model) or _ends(graph, _reached(graph, updates))
         return _listed("Training step", [graph.names[node] for node, _ in targets]), targets
-    has_result = _of_types(graph, lambda name: name not in NOT_FOR_THEIR_RESULTS)
+    has_result = ~graph.of_types(NOT_FOR_THEIR_RESULTS)
     targets = _ends(graph, is_model, is_model & has_result) or _ends(graph, np.ones(len(graph), dtype=bool))
     return _listed("Output", [graph.names[node] for node, _ in targets]), targets
 
@@ -386,13 +384,6 @@ def _train_ops(graph: PlacementGraph) -> Iterable[str]:
     else:
         names = graph.source.model.collection(_TRAIN_OP) if isinstance(graph.source, PlacedPart) else []
     return (name for name in names if name in graph.index)
-
-
-def _of_types(graph: PlacementGraph, test: Any) -> np.ndarray:
-    """[nodes] bool: whether a node's op type passes a test."""
-    passed = [bool(test(signature.op_type)) for signature in graph.signatures]
-    found: np.ndarray = np.array(passed or [False], dtype=bool)[graph.signature]
-    return found
 
 
 def _reached(graph: PlacementGraph, starts: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from tests.advisor.workload_examples import as_text, random_workload
 def best_of_all(problem: Problem, objective: str) -> float:
     """The best objective of all splits; infinite if none fits."""
     ground = Ground(problem, objective, True)
-    chain, net = Chain(ground, [1, 1]), ground.arrays
+    chain, net = Chain(ground), ground.arrays
     best = math.inf
     for split in itertools.product(range(net.device_count), repeat=problem.group_count):
         device = np.array(split)

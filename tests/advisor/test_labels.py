@@ -8,7 +8,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.advise import _case, _length, with_other_labels
+from gpuplace.advisor.steps.advise import _case, with_other_labels
 from gpuplace.advisor.steps.judge import judged
 from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, labellings, moved_nodes, relabelled, without_idle
 from tests.advisor.step_graphs import branches, graph_of, image_towers, large, towers
@@ -172,11 +172,11 @@ def test_a_kept_node_stays_when_devices_are_exchanged():
 
 
 @pytest.mark.parametrize(
-    ("build", "machine", "refused"),
+    ("build", "machine", "least"),
     [(towers(width=256), "4x P100", 1), (branches(blocks=1, width=256), "4x K80", 0)],
     ids=["towers", "branches"],
 )
-def test_other_labels_make_neither_the_moves_nor_the_python_longer(build, machine, refused):
+def test_the_fewest_nodes_move_even_where_the_python_gets_longer(build, machine, least):
     case = case_of(build, machine)
     rehearsal, devices, units = case.rehearsal, len(case.asked.device_set), len(case.rehearsal.units.names)
     rng = np.random.default_rng(devices)
@@ -185,17 +185,13 @@ def test_other_labels_make_neither_the_moves_nor_the_python_longer(build, machin
         choice = rng.integers(-(number % 2), devices, units)
         if number % 3:  # most of it on one device, as in programs
             choice = np.where(rng.random(units) < 0.8, rng.integers(devices), choice)
-        own, found = judged(case, choice), with_other_labels(case, choice, 0.0, math.inf)
-        advices = [Advice(case, one, "step_time", 0.0) for one in (own, found)]
-        assert len(advices[1].moves) <= len(advices[0].moves)
-        assert len(advices[1].as_python()) <= len(advices[0].as_python())
-        assert moved_nodes(rehearsal, found.device_of) <= moved_nodes(rehearsal, choice)
-        taken += moved_nodes(rehearsal, found.device_of) < moved_nodes(rehearsal, choice)
-        exchanged = judged(case, relabelled(rehearsal, choice, FINAL, math.inf))
-        longer += any(
-            new > old for new, old in zip(_length(case, exchanged), _length(case, own), strict=True)
-        )
-    assert taken > 10 and longer >= refused
+        found = with_other_labels(case, choice, 0.0, math.inf)
+        fewest = moved_nodes(rehearsal, relabelled(rehearsal, choice, FINAL, math.inf))
+        assert moved_nodes(rehearsal, found.device_of) <= fewest <= moved_nodes(rehearsal, choice)
+        taken += fewest < moved_nodes(rehearsal, choice)
+        own, others = (Advice(case, one, "step_time", 0.0) for one in (judged(case, choice), found))
+        longer += len(others.as_python()) > len(own.as_python()) or len(others.moves) > len(own.moves)
+    assert taken > 10 and longer >= least
 
 
 def test_a_choice_of_the_programs_own_devices_moves_nothing():

@@ -13,8 +13,7 @@ from gpuplace.advisor.search import Progress
 from gpuplace.advisor.steps import step_search
 from gpuplace.advisor.steps.advise import _case
 from gpuplace.advisor.steps.judge import judged
-from gpuplace.advisor.steps.levels import is_split_of, levels_of
-from gpuplace.advisor.steps.step_problem import step_problem
+from gpuplace.advisor.steps.step_problem import is_split_of, levels_of, step_problem
 from gpuplace.advisor.steps.step_search import Budget, StepSearch
 from gpuplace.errors import ResourceExhaustedError
 from tests.advisor.step_graphs import graph_of, large

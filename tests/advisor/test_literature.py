@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.advisor.highs import has_solver
+from gpuplace.advisor.exact import has_solver
 from gpuplace.advisor.placers import Costs, earliest_first, heft, in_stretches
 from gpuplace.advisor.steps.judge import judged
-from gpuplace.advisor.steps.levels import levels_of, with_room_for
-from gpuplace.advisor.steps.literature import literature
-from gpuplace.advisor.steps.step_problem import step_problem
+from gpuplace.advisor.steps.starts import literature
+from gpuplace.advisor.steps.step_problem import levels_of, step_problem, with_room_for
 from tests.advisor.step_graphs import branches, graph_of, stack
 
 PROGRAMS = {

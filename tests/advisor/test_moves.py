@@ -142,6 +142,25 @@ def test_layers_that_go_to_different_devices_stay_apart():
     }
 
 
+def test_the_gradient_kernels_of_a_layer_are_one_move():
+    def build():
+        rows = tf.ones([256, 256], name="rows")
+        for layer in range(2):
+            with tf.name_scope(f"layer_{layer}"):
+                weights = tf.Variable(tf.ones([256, 256]), name="weights")
+                rows = tf.tanh(tf.matmul(rows, weights, name="product"), name="tanh")
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(rows), name="train")
+
+    rehearsal = rehearsal_of(build)
+
+    def gradients(name):
+        return "GPU:1" if "layer_1/" in name and "_grad/" in name else ""
+
+    assert moved(rehearsal, choice_of(rehearsal, gradients)) == {
+        "gradients/layer_1/{product_grad, tanh_grad}/{MatMul, MatMul_1, TanhGrad}": ["GPU:1"]
+    }
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_every_unit_that_moves_is_in_one_entry(seed):
     rehearsal = rehearsal_of(layered_towers())

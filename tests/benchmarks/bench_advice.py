@@ -38,8 +38,7 @@ from gpuplace.advisor.steps import advise, step_search
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.judge import judged
 from gpuplace.advisor.steps.labels import device_kinds, homes_of_units, labellings
-from gpuplace.advisor.steps.levels import levels_of
-from gpuplace.advisor.steps.step_problem import step_problem
+from gpuplace.advisor.steps.step_problem import levels_of, step_problem
 from tests.benchmarks.advised_nets import ADVISED, build
 from tests.benchmarks.rivals import RIVALS
 

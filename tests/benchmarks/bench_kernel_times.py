@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from gpuplace import CostModel
-from gpuplace.cost.work import Product, Work
 from gpuplace.device.gpu_models import find_model
+from gpuplace.kernels.work.record import Product, Work
 from tests.cost.judging import KINDS, WAYS, Errors, classes, judged, pooled, roofline
 
 

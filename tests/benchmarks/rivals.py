@@ -6,8 +6,7 @@ where a GPU can run a node; links are as long as a copy takes that is alone.
 
 from __future__ import annotations
 
-from gpuplace.advisor.favourites import favourite_children
-from gpuplace.advisor.placers import Costs, earliest_first, heft, in_stretches
+from gpuplace.advisor.placers import Costs, earliest_first, favourite_children, heft, in_stretches
 from gpuplace.advisor.problem import Problem
 
 LP_SECONDS = 60.0

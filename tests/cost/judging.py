@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpuplace.cost.kernel_times.generations import rates_of
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes, measured_kinds
 from gpuplace.cost.kernel_times.measured import gpus
-from gpuplace.cost.kernel_times.rates import rates_of
-from gpuplace.cost.work import Convolution, Product, Recurrence
 from gpuplace.device.gpu_models import find_model
+from gpuplace.kernels.work.record import Convolution, Product, Recurrence
 
 KINDS = {Product: "matrix products", Convolution: "convolutions", Recurrence: "recurrent layers"}
 FOLDS = 4

@@ -12,7 +12,7 @@ import gpuplace as tf
 from gpuplace.cli.main import main
 from gpuplace.cost.batches import largest
 from gpuplace.cost.grid import cost_grid
-from gpuplace.cost.memory import requests, step_requests
+from gpuplace.cost.memory import requests, step_facts
 from gpuplace.cost.memory.unfilled import unfilled, unfilled_like
 from gpuplace.kernels import compute
 from gpuplace.page.cost_blocks import cost_blocks, grid_blocks
@@ -176,7 +176,7 @@ def test_long_loops_stand_for_longer_ones_to_the_byte(monkeypatch):
             return tf.estimate(graph, top, machine="1x V100").memory
 
     whole = peak()
-    monkeypatch.setattr(step_requests, "MOST_IN_LOOP", 3000)
+    monkeypatch.setattr(step_facts, "MOST_IN_LOOP", 3000)
     part = peak()
     assert part.peaks == whole.peaks and part.assumed and not whole.assumed
 

@@ -15,10 +15,10 @@ from gpuplace.cost.calibration import probe_runs
 from gpuplace.cost.calibration.calibrate import calibrate
 from gpuplace.cost.calibration.probes import PROBES, Probe, build
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.work import Work
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import FUSED_OPS
+from gpuplace.kernels.work.record import Work
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = [probe for probe in PROBES if probe.name in ("small layers", "few numbers")]

@@ -7,9 +7,9 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.cost_model import CostModel, calibrated_path
 from gpuplace.cost.samples import Sample, host_times, samples_of
-from gpuplace.cost.work import Product, Work
 from gpuplace.device.gpu_models import find_model
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.kernels.work.record import Product, Work
 
 K80 = find_model("K80")
 ADDING = Work("float32", 1e6, 8e6, 4e6, model="elementwise")

@@ -14,7 +14,7 @@ from gpuplace.cost.cpu_times import (
     kernel_name,
 )
 from gpuplace.cost.samples import Sample
-from gpuplace.cost.work import Convolution, Product, Recurrence, Work
+from gpuplace.kernels.work.record import Convolution, Product, Recurrence, Work
 
 TRUE = Line(5e-6, 1 / 8e9, 1 / 40e9, 1 / 9e9)
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from gpuplace.cost.kernel_times import products, recurrences
-from gpuplace.cost.kernel_times.generations import computed_weight, library_of, similarity
+from gpuplace.cost.kernel_times.generations import computed_weight, library_of, rates_of, similarity
 from gpuplace.cost.kernel_times.gpu_times import KernelTimes, measured_kinds
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
-from gpuplace.cost.kernel_times.rates import rates_of
-from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.device.gpu_models import GPU_MODELS, find_model
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.kernels.work.record import Convolution, Product, Recurrence, Work
 from tests.benchmarks.net_passes import PASSES, seconds_of_passes
 from tests.cost.judging import WAYS, classes, judged, pooled, roofline
 

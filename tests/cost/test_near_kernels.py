@@ -3,12 +3,12 @@
 import pytest
 
 from gpuplace.cost.cost_model import CostModel
-from gpuplace.cost.cpu_times import cpu_seconds, cpu_share, near_works
+from gpuplace.cost.cpu_times import DEFAULT_LINES, cpu_seconds, cpu_share, near_works
 from gpuplace.cost.near_kernels import MeasuredKernel, NearKernels, near_kernels, shortened
 from gpuplace.cost.samples import Sample
-from gpuplace.cost.work import Work
+from gpuplace.kernels.work.record import Work
 
-LINES = CostModel.uncalibrated().lines
+LINES = DEFAULT_LINES
 
 
 def adding(count):

@@ -17,8 +17,8 @@ import numpy as np
 from gpuplace.cost.kernel_times import convolutions
 from gpuplace.cost.kernel_times.gpu_times import measured_kinds
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
-from gpuplace.cost.work import Convolution, Product
 from gpuplace.device.gpu_models import GPUModel, find_model
+from gpuplace.kernels.work.record import Convolution, Product
 from tests.cost.judging import Errors
 
 _SCRIPT = """

@@ -232,7 +232,7 @@ OWNERS: dict[str, set[str]] = {
     "tensorflow": {"gpuplace.cost.calibration.tensorflow_steps"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api", "gpuplace.stand_in.framework.combinations"},
-    "highspy": {"gpuplace.advisor.exact", "gpuplace.advisor.favourites", "gpuplace.advisor.highs"},
+    "highspy": {"gpuplace.advisor.exact", "gpuplace.advisor.placers"},
     "dask": {"gpuplace.clusters", "gpuplace.sweeps.running"},
     "distributed": {"gpuplace.clusters", "gpuplace.sweeps.answers", "gpuplace.sweeps.running"},
     "pyarrow": {"gpuplace.sweeps.saved"},

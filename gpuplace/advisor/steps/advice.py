@@ -13,12 +13,11 @@ from gpuplace.advisor.problem import Problem
 from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice_json import advice_json
 from gpuplace.advisor.steps.freedom import own_nodes
-from gpuplace.advisor.steps.judge import Case, Judged, judged
+from gpuplace.advisor.steps.judge import Case, Judged, graph_def_asking, judged
 from gpuplace.advisor.steps.moves import Move, moves_of
 from gpuplace.advisor.steps.scope_rules import Rules, device_function, python_text, scope_rules
 from gpuplace.advisor.steps.step_problem import step_problem
 from gpuplace.advisor.steps.tradeoff import Found, Tradeoff, TradeoffPoint, best_of, found_choices, peak_of
-from gpuplace.advisor.steps.written_graph import graph_def_asking
 from gpuplace.cost.memory.step_memory import memory_limits
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.cost.step_estimate import StepEstimate
@@ -135,8 +134,7 @@ class Advice:
         if self.baseline is not None:
             return self.baseline.findings
         no_findings = above("gpuplace.findings.finding", "no_findings")
-        found: Findings = no_findings("As the program has it, it cannot be placed.")
-        return found
+        return no_findings("As the program has it, it cannot be placed.")
 
     @property
     def value(self) -> float:

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 
 from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
-from gpuplace.advisor.steps.freedom import freedom_of
+from gpuplace.advisor.steps.freedom import freedom_of, kept_requests, unmet_wishes
 from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
-from gpuplace.advisor.steps.keep import kept_requests, unmet_wishes
 from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
-from gpuplace.advisor.steps.moves import GIVEN_UP, regions_together, simplified
+from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
 from gpuplace.advisor.steps.step_bounds import step_bound
 from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
@@ -43,8 +42,6 @@ from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
-
-__all__ = ["Advice", "advise"]
 
 Ints = NDArray[np.int64]
 _JUDGED = 0.08
@@ -214,8 +211,7 @@ def _as_it_is(freedom: Any, asked: Placement) -> Ints:
     now = freedom.default.copy()
     now[freedom.group] = asked.devices
     is_allowed = freedom.allowed[np.arange(len(now)), now]
-    found: Ints = np.where(is_allowed, now, freedom.default)
-    return found
+    return np.where(is_allowed, now, freedom.default)
 
 
 def _as_asked(case: Case) -> Judged:
@@ -244,7 +240,7 @@ def _searched(
             if number == 0:
                 found = _with_fewer_moves(case, device_of, until)
             else:
-                found = _shorter(case, relabelled(case.rehearsal, device_of, FINAL, until), device_of)
+                found = judged(case, relabelled(case.rehearsal, device_of, FINAL, until))
         except OpError:  # a placement that lowering makes impossible; there are others
             continue
         if _is_better(found, best):
@@ -276,27 +272,7 @@ def with_other_labels(case: Case, device_of: Ints, enough: float, until: float) 
     by_labels = relabelled(rehearsal, device_of, FINAL, until)
     enough += rehearsal.score(by_labels).value - rehearsal.score(device_of).value
     fewer = simplified(rehearsal, by_labels, enough, _SIMPLIFIED, until)
-    return _shorter(case, relabelled(rehearsal, fewer, LOSSLESS, until), device_of)
-
-
-def _shorter(case: Case, by_labels: Ints, device_of: Ints) -> Judged:
-    """Judge a choice by other labels, or by its own where those would make the moves or the Python longer.
-
-    Labels by which fewer nodes move can take more rules: sums of gradients get other names, and what the step does not
-    run stays while what it was with moves.
-    """
-    found = judged(case, by_labels)
-    if np.array_equal(by_labels, device_of):
-        return found
-    own = judged(case, device_of)
-    (moves, text), (own_moves, own_text) = (_length(case, one) for one in (found, own))
-    return found if moves <= own_moves and text <= own_text else own
-
-
-def _length(case: Case, choice: Judged) -> tuple[int, int]:
-    """How many moves a recommendation lists, and the characters of its Python."""
-    advice = Advice(case, choice, case.rehearsal.objective, choice.score.value)
-    return len(regions_together(case.rehearsal, choice.device_of)), len(advice.as_python())
+    return judged(case, relabelled(rehearsal, fewer, LOSSLESS, until))
 
 
 def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Judged:
@@ -306,7 +282,7 @@ def _best_of(case: Case, best: Judged, choices: list[Ints], until: float) -> Jud
         if rehearsal.score(device_of).value >= best.score.value and not best.score.missing:
             break
         try:
-            found = _shorter(case, relabelled(rehearsal, device_of, LOSSLESS, until), device_of)
+            found = judged(case, relabelled(rehearsal, device_of, LOSSLESS, until))
         except OpError:
             continue
         if (found.score.missing, found.score.value) < (best.score.missing, best.score.value):

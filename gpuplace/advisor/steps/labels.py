@@ -114,8 +114,7 @@ def without_idle(rehearsal: Rehearsal, device_of: Ints) -> Ints:
     moves = (of_group >= 0) & (rehearsal.wanted(device_of) != rehearsal.stay)
     has_moved = np.zeros(len(device_of), dtype=bool)
     has_moved[of_group[moves]] = True
-    found: Ints = np.where(has_moved, device_of, -1)
-    return found
+    return np.where(has_moved, device_of, -1)
 
 
 def moved_nodes(rehearsal: Rehearsal, device_of: Ints) -> int:

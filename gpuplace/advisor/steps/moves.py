@@ -250,7 +250,7 @@ def moved_regions(rehearsal: Rehearsal, device_of: Ints, scopes: _Scopes | None 
 
     def key(moved: MovedRegions) -> Hashable:
         (scope,) = moved.scopes
-        return scope if scope in scopes.towers else (scope.rpartition("/")[0], moved.targets)
+        return scope if scope in scopes.towers else (_around(scope), moved.targets)
 
     return _joined(found, key)
 
@@ -324,7 +324,7 @@ class _Scopes:
         The latter is ``""`` if there is none. Regions that are towers are in themselves.
         """
         first = moved.scopes[0]
-        path = first if first in self.towers else first.rpartition("/")[0]
+        path = first if first in self.towers else _around(first)
         names = path.split("/")
         for at, name in enumerate(names):
             scope = "/".join(names[: at + 1])
@@ -368,6 +368,12 @@ class _Scopes:
             return []
         sources = set(self.home_of_unit[list(moved.units)].tolist())
         return [(source, target) for source in sorted(sources) if self.is_gpu[source] and source != target]
+
+
+def _around(scope: str) -> str:
+    """The scope around a region; of a kernel of an op's gradient, the one in which that of the op would be."""
+    around = scope.rpartition("/")[0]
+    return around.rpartition("/")[0] if around.endswith("_grad") else around
 
 
 def _forward(scope: str) -> str:

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,9 +46,8 @@ _GATE = re.compile(r"(.*/)?gradients(_\d+)?/.*_grad/tuple/group_deps")
 
 def sums_of_gradients(graph: PlacementGraph) -> dict[int, tuple[str, list[int]]]:
     """Sum of a tensor's gradients -> its name without a number, and the nodes that it sums; in the graph's order."""
-    is_sum = np.array([signature.op_type == "AddN" for signature in graph.signatures] or [False])
     found = {}
-    for node in np.flatnonzero(is_sum[graph.signature]).tolist():
+    for node in np.flatnonzero(graph.of_types({"AddN"})).tolist():
         name = _SUM.fullmatch(graph.names[node])
         if name:
             edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
@@ -57,10 +57,9 @@ def sums_of_gradients(graph: PlacementGraph) -> dict[int, tuple[str, list[int]]]
 
 def gates_of_gradients(graph: PlacementGraph) -> dict[int, list[int]]:
     """Gate -> the nodes that it waits for."""
-    is_empty = np.array([signature.op_type == "NoOp" for signature in graph.signatures] or [False])
     return {
         node: [int(graph.src[edge]) for edge in graph.in_edges(node)]
-        for node in np.flatnonzero(is_empty[graph.signature]).tolist()
+        for node in np.flatnonzero(graph.of_types({"NoOp"})).tolist()
         if _GATE.fullmatch(graph.names[node])
     }
 
@@ -135,10 +134,7 @@ class Rebuilding:
         self._in_group = frozenset(graph.class_node.tolist())
         self._leaders = _leaders(graph)
         self._with_sums = _made_with_sums(graph, self._leaders, self.sums)
-        makes_state = np.array(
-            [signature.op_type in VARIABLE_OPS for signature in graph.signatures] or [False]
-        )
-        is_variable = makes_state[graph.signature]
+        is_variable = graph.of_types(VARIABLE_OPS)
         self._follows = [
             (node, leader, bool(is_variable[node]))
             for node, leader in (self._leaders | self._with_sums).items()
@@ -270,3 +266,56 @@ def _grouped(graph: PlacementGraph, root: Mapping[int, int]) -> PlacementGraph:
         class_node=np.array(nodes, dtype=np.int32),
         class_group=np.array(groups, dtype=np.int32),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Gates:
+    """The gates of a step that may be on any device."""
+
+    groups: Ints
+    """[gates] group of each, which holds nothing else."""
+    homes: Ints
+    """[gates] the device of each where what it waits for is apart."""
+    first: Ints
+    """[gates] where its own begin among `awaited`."""
+    awaited: Ints
+    """Groups that gates wait for."""
+
+    def shut(self, homes: Ints) -> Ints:
+        """Puts gates where what they wait for is.
+
+        Args:
+            homes: [groups] devices; changed, and returned.
+        """
+        if len(self.groups):
+            where = homes[self.awaited]
+            least, most = np.minimum.reduceat(where, self.first), np.maximum.reduceat(where, self.first)
+            homes[self.groups] = np.where(least == most, least, self.homes)
+        return homes
+
+
+def gate_groups(freedom: Freedom, runs: Bools, kept: Collection[int]) -> tuple[Gates, Ints]:
+    """The gates that run, and the groups of what cannot be told a device.
+
+    Args:
+        freedom: what may be chosen.
+        runs: [groups] whether the step runs any of it.
+        kept: nodes whose device is not to be chosen.
+    """
+    graph, group = freedom.placement.graph, freedom.group
+    is_alone = np.bincount(group, minlength=len(runs)) == 1
+    untold = [int(group[node]) for node in untold_nodes(graph) if node not in kept and is_alone[group[node]]]
+    chosen: list[int] = []
+    first: list[int] = []
+    awaited: list[int] = []
+    for gate, waits in gates_of_gradients(graph).items():
+        own = int(group[gate])
+        if waits and gate not in kept and runs[own] and is_alone[own] and freedom.allowed[own].all():
+            chosen.append(own)
+            first.append(len(awaited))
+            awaited.extend(group[waits].tolist())
+    groups = np.array(chosen, dtype=np.int64)
+    gates = Gates(
+        groups, freedom.default[groups], np.array(first, dtype=np.int64), np.array(awaited, dtype=np.int64)
+    )
+    return gates, np.array(untold, dtype=np.int64)

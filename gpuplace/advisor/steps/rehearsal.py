@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import Freedom
-from gpuplace.advisor.steps.gates import gate_groups
+from gpuplace.advisor.steps.rebuilt import gate_groups
 from gpuplace.advisor.steps.rest_of_graph import nodes_of_groups
 from gpuplace.advisor.steps.units import Units
 from gpuplace.cost.estimate import step_clock
@@ -125,13 +125,11 @@ class Rehearsal:
         wanted = np.where(of_group >= 0, device_of[of_group], -1)
         groups = np.arange(len(wanted))
         is_possible = (wanted >= 0) & allowed[groups, np.maximum(wanted, 0)]
-        found: Ints = np.where(is_possible, wanted, self.stay)
-        return found
+        return np.where(is_possible, wanted, self.stay)
 
     def node_devices(self, device_of: Ints) -> Ints:
         """[nodes of the step] device of each."""
-        found: Ints = self.homes(device_of)[self._group]
-        return found
+        return self.homes(device_of)[self._group]
 
     def score(self, device_of: Ints) -> Score:
         """What a choice comes to; remembered.
@@ -208,11 +206,6 @@ class Rehearsal:
 
     def _prepare_memory(self) -> None:
         step, graph = self.step, self.step.part.graph
-        types = [signature.op_type for signature in graph.signatures]
-
-        def of(chosen: Any) -> NDArray[np.bool_]:
-            return np.array([chosen(name) for name in types] or [False])[graph.signature]
-
         nbytes = step.shapes.nbytes
         sizes = np.array(
             [
@@ -221,17 +214,17 @@ class Rehearsal:
             ],
             dtype=np.float64,
         )
-        is_variable = of(lambda name: name in VARIABLE_OPS)
-        is_kept = is_variable | of(lambda name: name in CONSTANT_OPS)
-        is_alias = of(lambda name: name in PASSING_ON) | step.flow.step.folded
-        is_update = of(lambda name: name.startswith(UPDATES_OF_VARIABLES))
+        is_variable = graph.of_types(VARIABLE_OPS)
+        is_kept = is_variable | graph.of_types(CONSTANT_OPS)
+        is_alias = graph.of_types(PASSING_ON) | step.flow.step.folded
+        is_update = graph.of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES))
         own = np.where(is_alias | is_update | is_kept | step.flow.step.dead, 0.0, sizes)
         groups = len(self.freedom.default)
         kept = np.where(is_kept, sizes, 0.0)
         read = np.zeros(groups)  # a handle says nothing of its variable's size; what reads it does
         holders = np.zeros(groups, dtype=np.int64)
         np.add.at(holders, self._group[is_variable & (sizes == 0)], 1)
-        is_reader = of(lambda name: name == "ReadVariableOp")
+        is_reader = graph.of_types({"ReadVariableOp"})
         np.maximum.at(read, self._group[is_reader], sizes[is_reader])
         self._kept_of_group = np.bincount(self._group, kept, groups) + read * holders
         self._own = own

@@ -49,8 +49,7 @@ def with_the_rest(freedom: Freedom, homes: Ints, stay: Ints, in_step: NDArray[np
             device = scopes.get(_scope_in(graph.names[members[0]], scopes), -1)
         if device >= 0 and allowed[own, device]:
             found[own] = device
-    result: Ints = np.array(found, dtype=np.int64)[freedom.group]
-    return result
+    return np.array(found, dtype=np.int64)[freedom.group]
 
 
 def nodes_of_groups(freedom: Freedom, in_step: NDArray[np.bool_]) -> Ints:

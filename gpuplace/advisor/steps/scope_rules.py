@@ -95,8 +95,7 @@ def _follows(graph: PlacementGraph, node: int, has_moved: NDArray[np.bool_]) -> 
 def _made_in_groups(asked: Placement) -> NDArray[np.bool_]:
     """[nodes] bool: what is made within ``colocate_with``, where no function is asked, but for variables themselves."""
     graph = asked.graph
-    makes_state = np.array([signature.op_type in VARIABLE_OPS for signature in graph.signatures] or [False])
-    is_variable = makes_state[graph.signature]
+    is_variable = graph.of_types(VARIABLE_OPS)
     component = asked.placer.bindings.component
     keeps = np.zeros(len(graph), dtype=bool)
     keeps[component[is_variable]] = True

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.advisor.exact import has_solver
+from gpuplace.advisor.placers import Costs, earliest_first, favourite_children, heft, in_stretches
+from gpuplace.advisor.problem import Problem
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 
 Ints = NDArray[np.int64]
@@ -78,8 +83,7 @@ def units_at(rehearsal: Rehearsal, homes: Ints) -> Ints:
     count = len(rehearsal.freedom.placement.device_set)
     pairs = units.of_group[group] * count + homes[group]
     table = np.bincount(pairs, weight, len(units.names) * count).reshape(-1, count)
-    found: Ints = table.argmax(axis=1).astype(np.int64)
-    return found
+    return table.argmax(axis=1).astype(np.int64)
 
 
 def unit_order(rehearsal: Rehearsal) -> Ints:
@@ -94,8 +98,7 @@ def unit_order(rehearsal: Rehearsal) -> Ints:
     late = np.full(len(rank), -1, dtype=np.int64)
     np.maximum.at(late, unit, ordered)
     rank[light] = late[light]
-    found: Ints = np.argsort(rank, kind="stable").astype(np.int64)
-    return found
+    return np.argsort(rank, kind="stable").astype(np.int64)
 
 
 def unit_weights(rehearsal: Rehearsal) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -118,3 +121,39 @@ def stretches(order: Ints, weight: NDArray[np.float64], devices: list[int]) -> I
     found = np.zeros(len(order), dtype=np.int64)
     found[order] = np.array(devices, dtype=np.int64)[part.astype(np.int64)]
     return found
+
+
+_SCHEDULED = 40_000
+"""Nodes times devices that may be placed where no time is given."""
+_CHOICE_SECONDS = 1e-5
+"""What a placer takes for one node and device, about, before any has been seen."""
+
+
+def literature(problems: Sequence[Problem], seconds: float | None) -> Iterator[Ints]:
+    """[nodes] devices, by one placer after the other.
+
+    Args:
+        problems: the step in numbers, with more and with less held together.
+        seconds: how long all may take; None: as long as it takes, where the step is small.
+    """
+    begin = time.perf_counter()
+    size = problems[0].node_count * len(problems[0].devices)
+    if size > _SCHEDULED if seconds is None else size * _CHOICE_SECONDS > seconds:
+        return
+    costs = [Costs(problem) for problem in problems]
+    placers: list[Callable[[Costs], list[int]]] = [in_stretches, heft, earliest_first]
+    if seconds is not None and has_solver():
+        placers.append(partial(_with_favourites, seconds / 2))
+    slowest = 0.0
+    for placer in placers:
+        for cost in costs:
+            now = time.perf_counter()
+            if seconds is not None and now - begin + slowest > seconds:
+                return
+            yield np.array(placer(cost), dtype=np.int64)
+            slowest = max(slowest, time.perf_counter() - now)
+
+
+def _with_favourites(seconds: float, costs: Costs) -> list[int]:
+    """m-SCT, whose linear program has so many seconds."""
+    return earliest_first(costs, favourite_children(costs, seconds))

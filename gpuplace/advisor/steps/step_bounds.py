@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuplace.advisor.bounds import shared_work
 from gpuplace.advisor.steps.rehearsal import Rehearsal
 from gpuplace.cost.estimate import step_threads
 from gpuplace.cost.step_estimate import StepEstimate
@@ -20,7 +21,6 @@ from gpuplace.placer.placement_graph import CONTROL
 
 Floats = NDArray[np.float64]
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
-_ROUNDS = 60
 
 
 class NodeCosts(NamedTuple):
@@ -81,34 +81,9 @@ def least_seconds(rehearsal: Rehearsal) -> NodeCosts:
 def _load(step: StepEstimate, table: Floats) -> float:
     """The least time in which all devices together do the work; a node may be divided."""
     is_gpu = step.machinery.is_gpu
-    gpus = int(is_gpu.sum())
-    on_gpu = table[:, is_gpu].min(axis=1, initial=np.inf)
-    on_cpu = table[:, ~is_gpu].min(axis=1, initial=np.inf)
-    rooms = step_threads(step) + 1
-    if not gpus:
-        return float(on_cpu[np.isfinite(on_cpu)].sum()) / rooms
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(np.isinf(on_gpu), -1.0, np.where(np.isinf(on_cpu), np.inf, on_cpu / on_gpu))
-    order = np.argsort(np.nan_to_num(ratio, nan=0.0, posinf=np.inf), kind="stable")
-    cpu, gpu = on_cpu[order], on_gpu[order]
-    must = np.isinf(gpu)
-    cpu_sum = np.cumsum(np.where(np.isinf(cpu), 0.0, cpu))
-    gpu_left = np.concatenate((np.cumsum(np.where(must, 0.0, gpu)[::-1])[::-1], [0.0]))
-    forced = float(cpu[must].sum())
-    low, high = forced / rooms, max(float(gpu_left[0]) / gpus, forced / rooms)
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        first = int(np.searchsorted(cpu_sum, middle * rooms, side="right"))
-        left = float(gpu_left[first])
-        if first < len(cpu):
-            before = float(cpu_sum[first - 1]) if first else 0.0
-            part = (middle * rooms - before) / float(cpu[first]) if 0 < cpu[first] < np.inf else 0.0
-            left -= part * float(gpu[first]) if np.isfinite(gpu[first]) else 0.0
-        if left / gpus <= middle:
-            high = middle
-        else:
-            low = middle
-    return low
+    rooms = [0] * (step_threads(step) + 1) + [1] * int(is_gpu.sum())
+    runs = np.stack([table[:, chosen].min(axis=1, initial=np.inf) for chosen in (~is_gpu, is_gpu)], axis=1)
+    return shared_work(runs[np.isfinite(runs).any(axis=1)], rooms)[0]
 
 
 def _longest_way(step: StepEstimate, table: Floats) -> float:
@@ -116,12 +91,8 @@ def _longest_way(step: StepEstimate, table: Floats) -> float:
     graph = step.part.graph
     least = np.where(np.isinf(table), np.inf, table).min(axis=1)
     least = np.where(np.isfinite(least), least, 0.0) / np.maximum(step.node_runs, 1.0)
-    types = [signature.op_type for signature in graph.signatures]
-    stops = np.array([name in _METADATA for name in types] or [False])[graph.signature] | step.flow.on_host
-    loops = np.array([name in NEXT_ITERATIONS for name in types] or [False])[graph.signature]
-    skip = (
-        (graph.src_output == CONTROL) | stops[graph.dst] | loops[graph.src] | step.flow.step.folded[graph.dst]
-    )
+    stops = graph.of_types(_METADATA) | step.flow.on_host | step.flow.step.folded
+    skip = (graph.src_output == CONTROL) | stops[graph.dst] | graph.of_types(NEXT_ITERATIONS)[graph.src]
     reached = least.tolist()
     own = least.tolist()
     start, src, left_out = graph.in_start.tolist(), graph.src.tolist(), skip.tolist()

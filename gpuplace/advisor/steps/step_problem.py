@@ -8,7 +8,8 @@ copies is another, or none.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,7 @@ class StepProblem:
         number[list(self.devices)] = np.arange(len(self.devices))
         whole = np.where(device_of < 0, units_at(rehearsal, rehearsal.stay), device_of)
         group = rehearsal.freedom.group[rehearsal.step.part.nodes[self.nodes]]
-        found: Ints = number[rehearsal.wanted(whole)[group]]
-        return found
+        return number[rehearsal.wanted(whole)[group]]
 
 
 def step_problem(rehearsal: Rehearsal) -> StepProblem:
@@ -194,11 +194,8 @@ def _edges(rehearsal: Rehearsal, place: Ints) -> tuple[Ints, Ints, Ints, Floats,
     clock's, of which each iteration of a loop has its own; that a loop goes back is left out.
     """
     step, graph = rehearsal.step, rehearsal.clock.graph
-    types = [signature.op_type for signature in step.part.graph.signatures]
     goes_back = np.zeros(len(graph.row), dtype=bool)
-    goes_back[: len(step.part.graph)] = np.array([name in NEXT_ITERATIONS for name in types] or [False])[
-        step.part.graph.signature
-    ]
+    goes_back[: len(step.part.graph)] = step.part.graph.of_types(NEXT_ITERATIONS)
     src, dst = graph.node[rehearsal.clock.step.edge_sources], graph.node[graph.after]
     chosen = (place[src] >= 0) & (place[dst] >= 0) & ~goes_back[src]
     rows = np.stack((src, dst, graph.tensor, graph.reads_in_host), axis=1)[chosen]
@@ -257,3 +254,53 @@ def _links(rehearsal: Rehearsal, devices: list[int]) -> Links:
         start=clock.costs.copy,
         notice=clock.costs.poll,
     )
+
+
+def levels_of(rehearsal: Rehearsal, made: StepProblem) -> list[Problem]:
+    """The step in numbers, the coarsest first; the last is as it was made.
+
+    Args:
+        rehearsal: of the step.
+        made: the step in numbers, each unit for itself.
+    """
+    problem, freedom = made.problem, rehearsal.freedom
+    first = np.zeros(problem.group_count, dtype=np.int64)
+    first[problem.groups[::-1]] = np.arange(problem.node_count)[::-1]
+    of = freedom.group[rehearsal.step.part.nodes[made.nodes[first]]]
+    _, choice = np.unique(freedom.allowed[of], axis=0, return_inverse=True)
+    found: list[Problem] = []
+    for level in rehearsal.units.levels()[:-1]:
+        own = np.where(freedom.is_free[of], level[made.unit[first]], len(level) + np.arange(len(of)))
+        pairs = np.stack((own, choice.reshape(-1)), axis=1)
+        _, number = np.unique(pairs, axis=0, return_inverse=True)
+        found.append(replace(problem, groups=number.reshape(-1)[problem.groups].astype(np.int64)))
+    return [*found, problem]
+
+
+def with_room_for(problem: Problem, fitting: Sequence[Ints]) -> Problem:
+    """A level whose devices have room for splits that are known to fit, by a finer count than the sum of sizes.
+
+    Args:
+        problem: the level.
+        fitting: [nodes] devices of each.
+    """
+    used = np.zeros(len(problem.devices))
+    for split in fitting:
+        used = np.maximum(used, np.bincount(split, problem.sizes, len(used)))
+    most: dict[int, float] = {}
+    for device, size in zip(problem.devices, used.tolist(), strict=True):
+        most[device.kind] = max(most.get(device.kind, 0.0), size)
+    devices = tuple(replace(one, memory=max(one.memory, most[one.kind])) for one in problem.devices)
+    return replace(problem, devices=devices)
+
+
+def is_split_of(problem: Problem, split: Ints) -> bool:
+    """Whether a split leaves together what a level holds together.
+
+    Args:
+        problem: the level.
+        split: [nodes] devices; -1 where it has none.
+    """
+    device = np.zeros(problem.group_count, dtype=np.int64)
+    device[problem.groups] = split
+    return bool((split >= 0).all() and (device[problem.groups] == split).all())

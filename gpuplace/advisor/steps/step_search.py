@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,11 +24,15 @@ from gpuplace.advisor.problem import Problem, checked
 from gpuplace.advisor.search import Progress, solve
 from gpuplace.advisor.searcher import is_compiled, is_countable, split_count
 from gpuplace.advisor.steps.labels import MIDWAY, relabelled
-from gpuplace.advisor.steps.levels import is_split_of, levels_of, with_room_for
-from gpuplace.advisor.steps.literature import literature
 from gpuplace.advisor.steps.rehearsal import Rehearsal, Score
-from gpuplace.advisor.steps.starts import first_choices, homes_of_variables
-from gpuplace.advisor.steps.step_problem import StepProblem, step_problem
+from gpuplace.advisor.steps.starts import first_choices, homes_of_variables, literature
+from gpuplace.advisor.steps.step_problem import (
+    StepProblem,
+    is_split_of,
+    levels_of,
+    step_problem,
+    with_room_for,
+)
 from gpuplace.advisor.steps.units import Region
 from gpuplace.cost.step_flow import COPY, StepFlow
 from gpuplace.cost.step_graph import Times
@@ -217,23 +221,19 @@ class StepSearch:
         self.progress(SearchProgress(min(1.0, self._fraction()), self.best[0]))
 
     def _begin(self) -> None:
-        for start in self.given:
-            self._take(start)
-            if self._is_over():
-                return
         starts = first_choices(self.rehearsal)
-        self._take(next(starts))
-        if self._is_over():
-            return
-        for start in self._most_promising(list(starts)):
-            self._take(start)
+        if self._take_all((*self.given, next(starts))) and self._take_all(self._most_promising(list(starts))):
+            best = [start for _, start in self.elite[:3]]
+            others = [other for start in best for other in homes_of_variables(self.rehearsal, start)]
+            self._take_all(self._most_promising(others))
+
+    def _take_all(self, choices: Iterable[Ints]) -> bool:
+        """Takes choices, as long as there is time; whether there still is."""
+        for choice in choices:
+            self._take(choice)
             if self._is_over():
-                return
-        others = [other for _, start in self.elite[:3] for other in homes_of_variables(self.rehearsal, start)]
-        for start in self._most_promising(others):
-            self._take(start)
-            if self._is_over():
-                return
+                return False
+        return True
 
     def _most_promising(self, choices: list[Ints]) -> list[Ints]:
         """Those whose memory is counted, which takes longest: the best by a rough count, or all without one."""
@@ -351,10 +351,8 @@ class StepSearch:
         self.budget.was_stopped |= found.was_stopped
         if problem is self._levels[-1] and self._bounds_hold():  # coarser levels leave out choices
             self.bound = found.bound
-        for other in (found.device_of, *found.alternatives[:_ALTERNATIVES]):
-            self._take(self._made.units_of(self.rehearsal, np.array(other, dtype=np.int64)))
-            if self._is_over():
-                return
+        splits = (found.device_of, *found.alternatives[:_ALTERNATIVES])
+        self._take_all(self._made.units_of(self.rehearsal, np.array(split)) for split in splits)
 
     def _relabel(self) -> None:
         """Exchanges identical devices so that the best choices move few nodes; the search goes on from there."""
@@ -510,8 +508,7 @@ class StepSearch:
 def _parts(levels: int) -> list[float]:
     """[levels] the parts of the search in numbers that are over after each: most is for the first and the last."""
     weights = [_ENDS, *[1.0] * (levels - 2), _ENDS][:levels] if levels > 1 else [1.0]
-    found: list[float] = (np.cumsum(weights) / sum(weights)).tolist()
-    return found
+    return (np.cumsum(weights) / sum(weights)).tolist()
 
 
 def _waits_of(rehearsal: Rehearsal, flow: StepFlow, times: Times) -> list[tuple[int, int, float]]:

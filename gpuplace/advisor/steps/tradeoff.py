@@ -85,8 +85,7 @@ class Tradeoff:
         """
         tradeoff_svg = above("gpuplace.timelines.tradeoff_plot", "tradeoff_svg")
 
-        found: str = tradeoff_svg(self, theme, width)
-        return found
+        return tradeoff_svg(self, theme, width)
 
     def explain(self) -> str:
         """The points in sentences."""

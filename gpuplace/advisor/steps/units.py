@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuplace.advisor.steps.freedom import Freedom
-from gpuplace.advisor.steps.gradient_units import gradient_units
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -108,8 +108,7 @@ def units_of(freedom: Freedom, step: StepEstimate) -> Units:
     part = step.part
     group = freedom.group[part.nodes]
     count = len(freedom.default)
-    op_types = [signature.op_type for signature in part.graph.signatures]
-    signature = part.graph.signature.tolist()
+    op_types, signature = part.graph.op_types, part.graph.signature.tolist()
     weights = step.node_seconds.tolist()
     key: list[str | None] = [None] * count
     heaviest = [-1.0] * count
@@ -189,3 +188,64 @@ def _regions(names: tuple[str, ...], ops: tuple[str, ...], is_free: NDArray[np.b
     regions = [Region(scope, units) for units, scope in found.items()]
     regions.sort(key=lambda region: (-len(region.units), region.scope))
     return tuple(regions)
+
+
+def gradient_scope(name: str) -> str:
+    """The scope that `gradients` made for an op; ``""`` for nodes of no such scope.
+
+    >>> gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), gradient_scope("gradients/AddN_3")
+    ('gradients/fc/MatMul_grad', '')
+    """
+    parts = name.split("/")
+    for at, part in enumerate(parts[:-1]):
+        if part.endswith(_GRADIENT):
+            return "/".join(parts[: at + 1])
+    return ""
+
+
+def gradient_units(
+    graph: PlacementGraph, group: Ints, seconds: Sequence[float], keeps: list[bool]
+) -> dict[int, str]:
+    """Group -> the kernel that it is of, by name, for groups of gradients' scopes; the rest is of its op.
+
+    A kernel that takes what only one other of its scope makes, as the sum after a product, goes with that.
+
+    Args:
+        graph: the nodes of the step.
+        group: [nodes].
+        seconds: [nodes].
+        keeps: [groups] whether a variable is in it.
+    """
+    of = group.tolist()
+    scope: dict[int, str] = {}
+    heaviest: dict[int, int] = {}
+    for node, own in enumerate(of):
+        here = "" if keeps[own] else gradient_scope(graph.names[node])
+        if scope.setdefault(own, here) != here:
+            scope[own] = ""
+        if seconds[node] > seconds[heaviest.setdefault(own, node)]:
+            heaviest[own] = node
+    takes: dict[int, set[int]] = {}
+    gives: dict[int, list[int]] = {}
+    carries = (graph.src_output != CONTROL).tolist()
+    for source, reader, is_data in zip(graph.src.tolist(), graph.dst.tolist(), carries, strict=True):
+        one, other = of[source], of[reader]
+        if one != other and scope.get(one) and scope.get(one) == scope.get(other):
+            if is_data:
+                takes.setdefault(other, set()).add(one)
+            gives.setdefault(one, []).append(other)
+    found: dict[int, str] = {}
+    order = list(dict.fromkeys(of[node] for node in graph.order.tolist()))
+    for own in order:
+        if not scope.get(own):
+            continue
+        before = {found[other] for other in takes.get(own, ()) if other in found}
+        if len(before) == 1:
+            found[own] = before.pop()
+        elif seconds[heaviest[own]] > 0:
+            found[own] = graph.names[heaviest[own]]
+    for own in reversed(order):
+        after = [found[other] for other in gives.get(own, ()) if other in found]
+        if scope.get(own) and own not in found and after:
+            found[own] = after[0]
+    return found

@@ -22,26 +22,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.calibration.probe_runs import ProbeRun, here, usual, with_tensorflow
+from gpuplace.cost.calibration.probe_runs import FEWEST_RUNS, OFTEN, ProbeRun, here, with_tensorflow
 from gpuplace.cost.calibration.probes import PROBES, Probe, build
+from gpuplace.cost.calibration.tensorflow_steps import usual
 from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, step_time_by
 from gpuplace.cost.samples import Sample, samples_of
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.cost.work import Product, Work
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.device.machine import Machine
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import FUSED_OPS
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import ConfigProto
+from gpuplace.kernels.work.record import Product, Work
 from gpuplace.memory.process_state import current_machine
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.session.session import Session
-
-__all__ = ["calibrate", "counted_of"]
 
 _COPIES = 24
 _FURTHEST = 2.0
@@ -278,5 +277,5 @@ def _repeated(index: int, build: Callable[[], Callable[[], Tensor]], clock: Call
             make = build()
             done = group(*[make() for _ in range(copies)])
         with Session(graph=graph) as session:
-            taken.append(usual(partial(session.run, done), clock)[0])
+            taken.append(usual(partial(session.run, done), FEWEST_RUNS, OFTEN, clock=clock)[0])
     return max(taken[1] - taken[0], 0.0) / _COPIES

@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpuplace.cost.calibration.probes import BuiltProbe
+from gpuplace.cost.calibration.tensorflow_steps import usual
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import ConfigProto, RunMetadata, RunOptions
 from gpuplace.session.session import Session
 from gpuplace.writing import write_file
-
-__all__ = ["ProbeRun", "Runner", "here", "usual", "with_tensorflow"]
 
 
 class Limit(NamedTuple):
@@ -67,32 +65,6 @@ class Runner(NamedTuple):
     """The release of TensorFlow; None: it is gpuplace's own."""
 
 
-def usual(
-    run: Callable[[], Any],
-    clock: Callable[[], float],
-    limit: Limit = OFTEN,
-    before: Callable[[], Any] = lambda: None,
-) -> tuple[float, Any]:
-    """The median time of several runs, and what a run of about that time returned; the first third counts for nothing.
-
-    Args:
-        run: what is timed.
-        clock: tells seconds.
-        limit: how often it runs.
-        before: runs before each of them, untimed.
-    """
-    taken: list[tuple[float, Any]] = []
-    seconds = 0.0
-    while len(taken) < FEWEST_RUNS or (len(taken) < limit.most and seconds < limit.seconds):
-        before()
-        started = clock()
-        found = run()
-        taken.append((clock() - started, found))
-        seconds += taken[-1][0]
-    counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
-    return median(one for one, _ in counted), counted[(len(counted) - 1) // 2][1]
-
-
 @contextmanager
 def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
     """Runs probes in this process, with this runtime, on the CPU.
@@ -118,7 +90,8 @@ def here(clock: Callable[[], float] = time.perf_counter) -> Iterator[Runner]:
             call(options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=trace)
             return trace
 
-        return ProbeRun(usual(call, clock, BRIEF)[0], usual(traced, clock, BRIEF, call)[1])
+        seconds, _ = usual(call, FEWEST_RUNS, BRIEF, clock=clock)
+        return ProbeRun(seconds, usual(traced, FEWEST_RUNS, BRIEF, call, clock)[1])
 
     with ExitStack() as all_of_them:
         yield Runner(run, ROUNDS)

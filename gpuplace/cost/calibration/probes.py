@@ -55,8 +55,6 @@ from gpuplace.ops.variables.state import scatter_add
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.typing import Array
 
-__all__ = ["PROBES", "BuiltProbe", "Probe", "build"]
-
 _CHAIN, _FAN, _FEEDS = 200, 60, 20
 _BELOW = "below"
 """Collection with the names of fed integers, and what they are below of."""

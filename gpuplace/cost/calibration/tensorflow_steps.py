@@ -14,7 +14,7 @@ import os
 import statistics
 import sys
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 
 def opened(tf: Any, path: str) -> List[Any]:
@@ -38,17 +38,31 @@ def opened(tf: Any, path: str) -> List[Any]:
     return calls
 
 
-def usual(call: Any, fewest: int, limit: Tuple[int, float], before: Any = None) -> Tuple[float, Any]:
-    """Median seconds of some calls, and what one of about so many returned; the first third counts for nothing."""
+def usual(
+    call: Any,
+    fewest: int,
+    limit: Tuple[int, float],
+    before: Any = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Tuple[float, Any]:
+    """Return the median seconds of some calls, and the result of one of about that time; the first third is left out.
+
+    Args:
+        call: what is timed.
+        fewest: how often it is called at least.
+        limit: how often at most, and the seconds after which no call begins.
+        before: called before each of them, untimed.
+        clock: tells seconds.
+    """
     most, most_seconds = limit
     taken: List[Any] = []
     seconds = 0.0
     while len(taken) < fewest or (len(taken) < most and seconds < most_seconds):
         if before is not None:
             before()
-        started = time.perf_counter()
+        started = clock()
         found = call()
-        taken.append((time.perf_counter() - started, found))
+        taken.append((clock() - started, found))
         seconds += taken[-1][0]
     counted = sorted(taken[len(taken) // 3 :], key=lambda one: one[0])
     return statistics.median(one for one, _ in counted), counted[(len(counted) - 1) // 2][1]

@@ -15,8 +15,6 @@ from gpuplace.graph.op_sets import CONSTANT_OPS, METADATA_OPS
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 from gpuplace.plan.schedule.constant_folding import FoldingOptions
 
-__all__ = ["constants", "divided_by_constants"]
-
 _METADATA = METADATA_OPS | {"ShapeN"}
 _DIVISIONS = ("Div", "RealDiv")
 
@@ -32,10 +30,7 @@ def constants(
         options: which foldings are on.
         is_fed: [nodes] bool: what is fed.
     """
-    types = [signature.op_type for signature in graph.signatures]
-    of_type = graph.signature
-    is_const = np.array([name in CONSTANT_OPS for name in types] or [False])[of_type]
-    is_metadata = np.array([name in _METADATA for name in types] or [False])[of_type]
+    is_const, is_metadata = graph.of_types(CONSTANT_OPS), graph.of_types(_METADATA)
     by_kind = {kind.number: _may_fold(options, kind) for kind in dict.fromkeys(shapes.kinds)}
     may_fold = np.array([by_kind[kind.number] for kind in shapes.kinds], dtype=bool)
     may_fold &= ~is_const & ~is_fed
@@ -91,12 +86,9 @@ def divided_by_constants(
         folded: [nodes] bool: what becomes a constant.
         is_fed: [nodes] bool: what is fed.
     """
-    types = [signature.op_type for signature in graph.signatures]
-    divides = np.array([name in _DIVISIONS for name in types], dtype=bool)[graph.signature]
-    is_const = np.array([name in CONSTANT_OPS for name in types], dtype=bool)[graph.signature]
-    constant = (is_const | folded) & ~is_fed
+    constant = (graph.of_types(CONSTANT_OPS) | folded) & ~is_fed
     found = set()
-    for node in np.flatnonzero(divides & ~folded & ~is_fed).tolist():
+    for node in np.flatnonzero(graph.of_types(_DIVISIONS) & ~folded & ~is_fed).tolist():
         dtype = shapes.dtypes(node)[0]
         if (dtype.is_floating or dtype.is_complex) and constant[graph.src[graph.in_start[node] + 1]]:
             found.add(node)

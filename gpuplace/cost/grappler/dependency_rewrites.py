@@ -17,6 +17,7 @@ BypassingNodeIsBeneficial), releases 1.15 and 2.21.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
@@ -32,8 +33,6 @@ from gpuplace.graph.op_sets import (
 )
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-
-__all__ = ["RELEASES_WITHOUT", "bypassed", "without_takers"]
 
 _WITH_EFFECTS = (
     CONTROL_FLOW_OPS
@@ -64,12 +63,9 @@ def without_takers(
         folded: [nodes] bool: constants, which take nothing.
         fetched: nodes that are fetched, or run for themselves.
     """
-    may = np.array([_is_without_effect(catalogue, name) for name in _types(graph)], dtype=bool)[
-        graph.signature
-    ]
-    may &= runs & ~folded
-    may[list(fetched)] = False
     takes = runs & ~folded
+    may = takes & graph.of_types(partial(_is_without_effect, catalogue))
+    may[list(fetched)] = False
     carries = graph.src_output != CONTROL
     left = np.bincount(graph.src[carries & takes[graph.dst]], minlength=len(graph))
     emptied = np.zeros(len(graph), dtype=bool)
@@ -94,16 +90,10 @@ def bypassed(graph: PlacementGraph, runs: np.ndarray, fetched: Collection[int]) 
         runs: [nodes] bool: what is to run.
         fetched: nodes that are fetched, or run for themselves.
     """
-    types = _types(graph)
-    found = runs & np.array([name in HANDING_ON for name in types], dtype=bool)[graph.signature]
-    keeps = np.array([name in _KEPT_BY for name in types], dtype=bool)[graph.signature]
-    found[graph.dst[keeps[graph.src] & (graph.src_output != CONTROL)]] = False
+    found = runs & graph.of_types(HANDING_ON)
+    found[graph.dst[graph.of_types(_KEPT_BY)[graph.src] & (graph.src_output != CONTROL)]] = False
     found[list(fetched)] = False
     return found
-
-
-def _types(graph: PlacementGraph) -> list[str]:
-    return [signature.op_type for signature in graph.signatures]
 
 
 def _is_without_effect(catalogue: Catalogue, op_type: str) -> bool:

@@ -26,8 +26,6 @@ from gpuplace.cost.shapes.step_shapes import StepShapes
 from gpuplace.graph.op_sets import APPLIED_TO_BIASED, BATCH_NORMALIZATIONS, BIAS_ADDITIONS, WITH_BIASES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
-__all__ = ["fused_kernels"]
-
 
 class _Rules(NamedTuple):
     """What a release makes one kernel of on a type of device, by types of ops."""
@@ -91,14 +89,12 @@ def fused_kernels(
         folded: [nodes] bool: constants, which take nothing.
         fetched: nodes that are fetched, or run for themselves.
     """
-    types = [signature.op_type for signature in graph.signatures]
     takes = runs & ~folded
     takers = _only_takers(graph, takes, list(fetched))
     found = []
     for rules in _RULES.get(release, ()):
         joining = _Joining(graph, shapes, rules, takers)
-        begins = np.array([name in rules.functions for name in types], dtype=bool)[graph.signature]
-        for node in np.flatnonzero(begins & takes & (takers >= 0)).tolist():
+        for node in np.flatnonzero(graph.of_types(rules.functions) & takes & (takers >= 0)).tolist():
             joined = joining.after(node)
             if joined:
                 found.append((rules.is_gpu, [node, *joined]))

@@ -18,11 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpuplace.cost.kernel_times.convolutions import COLUMNS
-from gpuplace.cost.kernel_times.generations import LIBRARIES
-from gpuplace.cost.kernel_times.rates import Rates
+from gpuplace.cost.kernel_times.generations import LIBRARIES, Rates
 from gpuplace.typing import Array
-
-__all__ = ["tried_seconds"]
 
 _NOT_FUSED_SINCE = "8.0.61"
 _PRODUCT_SHARE = 0.75

@@ -10,22 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.cost.kernel_times.generations import Rates
 from gpuplace.cost.kernel_times.products import tiled_seconds
-from gpuplace.cost.kernel_times.rates import Rates
-from gpuplace.cost.work import Convolution
 from gpuplace.device.gpu_models import GPUModel
+from gpuplace.kernels.work.record import Convolution
 from gpuplace.typing import Array
-
-__all__ = [
-    "COLUMNS",
-    "PASSES",
-    "columns_of",
-    "depthwise_seconds",
-    "features",
-    "generation_times",
-    "measured_columns",
-    "seconds",
-]
 
 COLUMNS = (
     "pass", "n", "c", "k", "h", "w", "filter_h", "filter_w", "out_h", "out_w", "stride_h", "stride_w", "groups",

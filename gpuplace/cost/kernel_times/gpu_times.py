@@ -34,16 +34,13 @@ import numpy as np
 
 from gpuplace.cost.kernel_times import convolutions, products, recurrences
 from gpuplace.cost.kernel_times.algorithms import tried_seconds
-from gpuplace.cost.kernel_times.generations import check_library, computed_weight, similarity
+from gpuplace.cost.kernel_times.generations import check_library, computed_weight, rates_of, similarity
 from gpuplace.cost.kernel_times.interpolation import Interpolation
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
 from gpuplace.cost.kernel_times.memory_bound import memory_bound_seconds, rearranging_seconds
-from gpuplace.cost.kernel_times.rates import rates_of
-from gpuplace.cost.work import Convolution, Product, Recurrence, Work
 from gpuplace.device.gpu_models import GPUModel, find_model
+from gpuplace.kernels.work.record import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
-
-__all__ = ["KernelTimes", "MeasuredKind", "measured_kinds"]
 
 _OTHER_TYPES = 0.5
 """Share of a correction (its logarithm) that holds for types other than the measured float32."""

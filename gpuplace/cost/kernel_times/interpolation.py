@@ -17,8 +17,6 @@ import numpy as np
 
 from gpuplace.typing import Array
 
-__all__ = ["Interpolation"]
-
 # Sums are einsum's, in this thread: a linear algebra library's threads would wait longer than such a sum takes.
 
 _NOISE = 0.003

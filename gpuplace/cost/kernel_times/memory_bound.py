@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpuplace.cost.kernel_times.generations import memory_share
-from gpuplace.cost.work import Work
 from gpuplace.device.gpu_models import GPUModel
+from gpuplace.kernels.work.record import Work
 from gpuplace.typing import Array
-
-__all__ = ["memory_bound_seconds", "rearranging_seconds"]
 
 _LAUNCH_SECONDS = {3: 4.5e-6, 5: 3.5e-6, 6: 2.8e-6, 7: 2.4e-6}
 """Major compute capability -> what the shortest kernel keeps the GPU busy; 2 microseconds for later ones.

@@ -21,11 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuplace.cost.kernel_times.rates import Rates
-from gpuplace.cost.work import Product
+from gpuplace.cost.kernel_times.generations import Rates
+from gpuplace.kernels.work.record import Product
 from gpuplace.typing import Array
-
-__all__ = ["COLUMNS", "columns_of", "features", "seconds", "swapped", "tiled_seconds"]
 
 COLUMNS = ("m", "n", "k", "a_t", "b_t", "batch")
 """Columns of the arrays below."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.cost.kernel_times.generations import Rates
 from gpuplace.cost.kernel_times.products import tiled_seconds
-from gpuplace.cost.kernel_times.rates import Rates
-from gpuplace.cost.work import Recurrence
+from gpuplace.kernels.work.record import Recurrence
 from gpuplace.typing import Array
-
-__all__ = ["CELLS", "COLUMNS", "columns_of", "features", "seconds"]
 
 COLUMNS = ("cell", "backward", "hidden", "batch", "steps", "inputs", "layers")
 """Columns of the arrays below."""

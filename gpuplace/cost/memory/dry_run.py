@@ -32,13 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.backends.numpy_backend import NumpyBackend
-from gpuplace.cost.memory.call_bodies import CallBodies
 from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests, Work
-from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, Shapes, is_whole, unfilled, unfilled_like
+from gpuplace.cost.memory.step_facts import CallBodies, StepFacts
+from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, is_whole, unfilled, unfilled_like
 from gpuplace.cost.memory.walk import Walk
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.dtypes import resource
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import (
     ASSIGNMENTS,
     BATCH_NORMALIZATIONS,
@@ -61,16 +60,11 @@ from gpuplace.kernels.tensor_lists import TensorList
 from gpuplace.ops.flow.calls import function_call
 from gpuplace.plan.codegen.functions import PlanCode, PlanForm
 from gpuplace.plan.codegen.kernel_calls import Environment
-from gpuplace.plan.compile import PlanMaker, Signature
+from gpuplace.plan.compile import PlanMaker
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.costs import tensor_nbytes
 from gpuplace.plan.schedule.partition import Schedule, Step
 from gpuplace.session.function_runs import SessionFunctions
-
-TripsOf = Callable[[str], int | None]
-"""Node that decides about a loop -> how often its body runs each time; None: it says so itself."""
-LikenessOf = Callable[[str], Any]
-"""Node -> what it has in common with others of its type, attributes and known shapes; None where nothing is known."""
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}
@@ -144,15 +138,8 @@ class DryRun:
         kernels: says which arguments are in host memory.
         config: the ``ConfigProto``.
         release: whose rules.
-        graph: the graph of the step; of nodes in bodies of functions, which may have the same names, nothing is known.
-        shapes: what is known of shapes.
-        trips: what is settled about loops.
-        likeness: which nodes are alike.
-        is_guess: whether the sizes of a node are assumed, and so do not hang on the values that it gets.
+        facts: what is known of the step.
         gpus: full names of the devices whose memory is accounted for.
-        branches: node that decides about a conditional -> the branch that the estimate takes to run.
-        bodies: the functions that are called.
-        trip_work: node that decides about a loop -> the nodes of a trip.
     """
 
     def __init__(
@@ -161,24 +148,16 @@ class DryRun:
         kernels: Any,
         config: Any,
         release: str,
-        graph: Graph,
-        shapes: Shapes,
-        trips: TripsOf,
-        likeness: LikenessOf,
-        is_guess: Callable[[str], bool],
+        facts: StepFacts,
         gpus: Container[str],
-        branches: Mapping[str, int],
-        bodies: CallBodies,
-        trip_work: Callable[[str], int],
     ) -> None:
-        self._branches, self._bodies, self._trip_work = branches, bodies, trip_work
-        self._work = Work(len(graph.get_operations()))
+        self._step, self._branches, self._bodies = facts, facts.branches(), CallBodies(facts.shapes.engine)
+        self._work = Work(len(facts.graph.get_operations()))
         self.assumed: dict[str, None] = {}
         """What had to be assumed of nodes in functions, a sentence each."""
         self.unknown = ""
         """Why the step may ask for more; ``""`` where nothing is unknown."""
-        self._graph, self._shapes, self._trips, self._likeness = graph, shapes, trips, likeness
-        self._is_guess = is_guess
+        self._graph = facts.graph
         self._facts: dict[tuple[str, str], _Facts] = {}
         self._alike: dict[tuple[Any, str], Callable[..., Any]] = {}
         self._results: dict[Any, tuple[ResultMaker, bool]] = {}
@@ -244,7 +223,8 @@ class DryRun:
         """What stands for an operation; arguments as of ``kernels.compute.bind``."""
         is_known = op.graph is self._graph
         if op_type == "LoopCond":
-            trips, nodes = (self._trips(op.name), self._trip_work(op.name)) if is_known else (None, 1)
+            step = self._step
+            trips, nodes = (step.trips(op.name), step.trip_work(op.name)) if is_known else (None, 1)
             return _Condition(trips, nodes, self._work)
         if is_known and op.name in self._branches and len(op.outputs) == 1:
             return _Branch(np.array(self._branches[op.name], op.outputs[0].dtype.as_numpy_dtype))
@@ -259,7 +239,7 @@ class DryRun:
             facts = self._facts[op_type, device_type] = _facts_of(op, device_type)
         if facts.runs or op_type in op.graph.functions:
             return bind(op_type, device_type, xp, op, session, device)
-        likeness = self._likeness(op.name) if is_known else None
+        likeness = self._step.likeness(op.name) if is_known else None
         key = likeness, device_type
         made = None if likeness is None else self._alike.get(key)
         if made is None:
@@ -272,7 +252,7 @@ class DryRun:
         """What makes the results of an operation, and whether it works on a variable; nodes alike have one answer."""
         found = None if likeness is None else self._results.get(likeness)
         if found is None:
-            makes = ResultMaker(op, self._shapes if op.graph is self._graph else _nothing_known)
+            makes = ResultMaker(op, self._step.sizes if op.graph is self._graph else _nothing_known)
             found = makes, _has_variables(op)
             if likeness is not None:
                 self._results[likeness] = found
@@ -289,7 +269,7 @@ class DryRun:
         is_list = op_type.startswith(_OF_LISTS)
         if facts.is_outside or (is_stateful and not keeps_to_step and not is_list):
             return makes.new, False
-        if makes.is_known and op.graph is self._graph and self._is_guess(op.name):
+        if makes.is_known and op.graph is self._graph and self._step.is_guess(op.name):
             return makes.new, True
         if facts.keeps_to_step or is_list:
             kernel = self._counted(op_type, bind(op_type, device_type, _UNFILLED, op, session, device))
@@ -467,17 +447,9 @@ class _DryMaker(PlanMaker):
     def arranged_for_waits(self, schedule: Schedule) -> None:
         """None: nothing waits where nothing is computed, and what threads ask for comes in an order of its own."""
 
-    def trimmed(self, schedule: Schedule, signature: Signature, backends: Mapping[str, Any]) -> Schedule:
-        """A schedule without what no memory hears of.
-
-        Args:
-            schedule: has no loops.
-            signature: what it is for.
-            backends: full name of each of its devices to the device.
-        """
+    def _trimmed(self, schedule: Schedule, backends: Mapping[str, Any]) -> Schedule:
+        """A straight schedule without what no memory hears of."""
         heard = {name for name, backend in backends.items() if backend.memory is not None}
-        if not schedule.is_straight:
-            return schedule
         needed = set(schedule.fetches)
         kept: list[Step] = []
         for step in reversed(schedule.steps):
@@ -496,6 +468,7 @@ class _DryMaker(PlanMaker):
     ) -> PlanCode:
         if form != PlanForm() or not schedule.is_straight:
             return super()._code(schedule, backends, form, resources)
+        schedule = self._trimmed(schedule, backends)
         walk = Walk(schedule, self.environment(backends, resources or self._resources), self._release)
         return PlanCode(walk, (), [None], {}, {}, (), ())
 

@@ -10,15 +10,19 @@ is shown at the begin of the node, moved as little as the plan's order asks for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from gpuplace.cost.step_estimate import StepEstimate
+import numpy as np
+
+from gpuplace.cost.shapes.step_shapes import bytes_of
+from gpuplace.graph.op_sets import PASSING_ON, VARIABLE_OPS
 
 
-def memory_curve(step: StepEstimate, device: str) -> list[tuple[float, int]]:
+def memory_curve(step: Any, device: str) -> list[tuple[float, int]]:
     """Seconds since the step's begin, and bytes in use from then on; nothing for a device without an allocator.
 
     Args:
-        step: the estimate.
+        step: the `StepEstimate`.
         device: full name.
     """
     use = next((use for use in step.memory.devices if use.device == device), None)
@@ -50,3 +54,49 @@ def in_order(values: Sequence[float]) -> list[float]:
             mean, count = (mean * count + before * size) / (count + size), count + size
         pools.append((mean, count))
     return [mean for mean, count in pools for _ in range(count)]
+
+
+def host_memory(step: Any) -> dict[str, int]:
+    """Return the full name of each device that is no GPU to the most bytes of its tensors at a time.
+
+    What a node of a CPU gives out is there from its begin to the end of the last that takes it, by the predicted times;
+    variables stay.
+
+    Args:
+        step: the `StepEstimate`.
+    """
+    graph, shapes, of = step.part.graph, step.shapes, step.node_times
+    device = np.where(step.part.is_fed, 0, np.maximum(step.part.device, 0))
+    on_cpu = ~step.machinery.is_gpu[device] & np.isfinite(of["start"])
+    until = of["end"].copy()
+    is_variable, own = graph.of_types(VARIABLE_OPS), ~graph.of_types(PASSING_ON)
+    ends = np.where(np.isfinite(of["end"][graph.dst]), of["end"][graph.dst], 0.0)
+    np.maximum.at(until, graph.src, ends)
+    first = step.flow.first_copy
+    item_copy = step.flow.item_node - first
+    chosen = item_copy >= 0
+    if chosen.any():
+        sources = np.array(step.flow.copies.source)[item_copy[chosen]]
+        np.maximum.at(until, sources, step.item_times["end"][chosen])
+    names = step.device_names
+    kept = {names[number]: 0 for number in np.flatnonzero(~step.machinery.is_gpu).tolist()}
+    changes: dict[str, list[tuple[float, int]]] = {name: [] for name in kept}
+    for node in np.flatnonzero(on_cpu).tolist():
+        if not own[node]:
+            continue
+        nbytes = sum(map(bytes_of, shapes.sizes[node], shapes.kinds[node].dtypes))
+        name = names[device[node]]
+        if is_variable[node]:
+            kept[name] += nbytes
+        elif nbytes:
+            changes[name] += [(float(of["start"][node]), nbytes), (float(until[node]), -nbytes)]
+    return {name: _most(kept[name], changes[name]) for name in kept}
+
+
+def _most(in_use: int, changes: list[tuple[float, int]]) -> int:
+    """The most bytes in use, of those at first and what changes them, by time."""
+    most = in_use
+    for _, change in sorted(changes):
+        in_use += change
+        most = max(most, in_use)
+    return int(most)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.cost.memory.requests import UNBOUNDED, MemoryRecord, answered
 from gpuplace.cost.memory.step_requests import Asked, StepToAsk
@@ -127,6 +127,27 @@ class DeviceUse:
         return tuple(zip(record.labels[record.begin :], record.in_use[record.begin :], strict=True))
 
 
+class MemoryCost(NamedTuple):
+    """The memory of a device in a step."""
+
+    device: str
+    """Full name."""
+    limit: int
+    """Bytes that its allocator may hand out; 0: no limit."""
+    peak: int | None
+    """Most bytes in use, variables included; None where that is not known."""
+    variables: int
+    """Bytes of the graph's variables, as they are declared."""
+    at: str
+    """Node that was being run at the peak."""
+    fits: bool | None
+    """Whether it fits; None where that is not known."""
+    fragmentation: float | None
+    """Part of the free memory that is not in its largest piece, at the end, 0 to 1; None where the peak is."""
+    constants: int | None
+    """Bytes of constants in use at the peak; None where the peak is."""
+
+
 @dataclass(frozen=True, eq=False)
 class StepMemory:
     """The memory of all devices in a step."""
@@ -174,18 +195,21 @@ class StepMemory:
             f"no GPU {device!r}; there is {', '.join(use.device for use in self.devices) or 'none'}"
         )
 
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Return a row for each device, with the fields of `gpuplace.cost.step_tables.MemoryCost`."""
-        found: list[tuple[Any, ...]] = []
-        for name, nbytes in self.hosts.items():
-            found.append((name, 0, nbytes, self.variables.get(name, 0), "", True, 0.0, 0))
+    def rows(self) -> list[MemoryCost]:
+        """Return a row for each device."""
+        kept = self.variables
+        found = [
+            MemoryCost(name, 0, nbytes, kept.get(name, 0), "", True, 0.0, 0)
+            for name, nbytes in self.hosts.items()
+        ]
         for name, limit in self.limits.items():
-            found.append((name, limit, None, self.variables.get(name, 0), "", None, None, None))
+            found.append(MemoryCost(name, limit, None, kept.get(name, 0), "", None, None, None))
         for use in self.devices:
-            kept = self.variables.get(use.device, 0)
-            fits = not use.short
+            at, fits, nbytes = use.at, not use.short, kept.get(use.device, 0)
             found.append(
-                (use.device, use.limit, use.peak, kept, use.at, fits, use.fragmentation, use.constants)
+                MemoryCost(
+                    use.device, use.limit, use.peak, nbytes, at, fits, use.fragmentation, use.constants
+                )
             )
         return found
 

@@ -8,26 +8,21 @@ determined; asked is in the order of the single line of ``inter_op_parallelism_t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.memory.call_bodies import CallBodies
 from gpuplace.cost.memory.dry_run import DryRun
 from gpuplace.cost.memory.requests import MemoryRequests
-from gpuplace.cost.memory.running_graph import running_graph
+from gpuplace.cost.memory.step_facts import StepFacts, running_graph
 from gpuplace.cost.memory.unfilled import unfilled
 from gpuplace.cost.shapes.step_shapes import StepShapes
-from gpuplace.cost.step_copies import branches_taken
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import (
     ASSIGNMENTS,
     CONSTANT_OPS,
     IDENTITY_OPS,
-    KEEPING_WITHIN_A_STEP,
     PASSING_ON,
     PLACEHOLDERS,
     VARIABLE_OPS,
@@ -38,10 +33,6 @@ from gpuplace.plan.lowered_graph import program_of
 from gpuplace.subject.step_part import StepPart
 from gpuplace.why.placement import Placement
 
-MOST_IN_LOOP = 200_000
-"""Nodes in trips of a loop that are gone through where all trips are alike."""
-_KEEPING = (*KEEPING_WITHIN_A_STEP, "TensorList")
-"""How the types of ops begin that may keep tensors from one trip of a loop to the next."""
 _VARIABLES = ("variables", "local_variables")
 
 
@@ -74,7 +65,7 @@ class StepToAsk:
         self.given = given
         self.placement, self.part, self.shapes, self.config = placement, part, shapes, config
         self.graph = running_graph(placement)
-        self.assumed: dict[str, None] = {}
+        self.facts = StepFacts(self.graph, part, shapes)
         self.index = part.graph.index
         devices = placement.device_set.names
         self.devices = {
@@ -88,76 +79,10 @@ class StepToAsk:
             _initial_value(op): op.inputs[0].op.name for op in self.initializers if len(op.inputs) > 1
         }
 
-    def sizes(self, node: str, output: int) -> tuple[int | None, ...] | None:
-        """Sizes of a tensor."""
-        place = self.index.get(node)
-        if place is None or output >= len(self.shapes.sizes[place]):
-            return None
-        return self.shapes.sizes[place][output]
-
-    def trips(self, node: str) -> int | None:
-        """How often the loop that a node decides about runs, where that is settled, or more often than it has to."""
-        frame = self.frame(node)
-        trips, most = self.shapes.trips.get(frame, 0), max(MOST_IN_LOOP // self.trip_work(node), 1)
-        if trips > most and frame in self.alike:
-            said = f"Memory: {most:,} trips of loop '{frame}', all alike, stand for its {trips:,.0f}"
-            self.assumed[said] = None
-            return most
-        return round(trips) if frame in self.shapes.settled else None
-
-    def frame(self, node: str) -> str:
-        """The loop that a node is in; "" outside of loops."""
-        return self.shapes.frames[self.index[node]] if node in self.index else ""
-
-    def trip_work(self, node: str) -> int:
-        """How many nodes are in the loop that a node decides about."""
-        return max(self._nodes_of_loops[self.frame(node)], 1)
-
-    @cached_property
-    def _nodes_of_loops(self) -> Counter[str]:
-        return Counter(self.shapes.frames)
-
-    @cached_property
-    def alike(self) -> set[str]:
-        """Loops whose trips allocate alike: all shapes are known, and nothing is kept from one to the next."""
-        shapes, outer = self.shapes, self.shapes.outer_frames
-        found = {frame for frame in shapes.frames if frame}
-        for node, frame in enumerate(shapes.frames):
-            if node in shapes.rests_on or shapes.kinds[node].op_type.startswith(_KEEPING):
-                while frame in found:
-                    found.discard(frame)
-                    frame = outer.get(frame, "")
-        return found
-
-    def branches(self) -> dict[str, int]:
-        """Node that decides about conditionals to the branch that runs, as the times of the estimate have it."""
-        graph, taken = self.part.graph, branches_taken(self.part.graph, self.shapes)
-        return {
-            graph.names[source]: branch
-            for switch, branch in taken.items()
-            for source, output in self.shapes.inputs[switch][1:2]
-            if output == 0
-        }
-
-    def likeness(self, node: str) -> Any:
-        """The kind of a node and the sizes that it gives, where all are known."""
-        place = self.index.get(node)
-        if place is None:
-            return None
-        sizes = self.shapes.sizes[place]
-        for given in sizes:
-            if given is None or None in given:
-                return None
-        return self.shapes.kinds[place].number, sizes
-
     def type_of(self, node: str) -> str:
         """Op type of a node; "" where there is none."""
         op = self.graph._by_name.get(node)
         return "" if op is None else op.type
-
-    def is_guess(self, node: str) -> bool:
-        """Whether the sizes of a node are assumed."""
-        return self.index.get(node) in self.shapes.guesses
 
     def device_of(self, op: Operation) -> str:
         """Full name of the device of an operation."""
@@ -178,7 +103,7 @@ class StepToAsk:
             if not self.type_of(names[node]):  # within what is inlined, where nobody feeds it
                 continue
             tensor = graph.get_operation_by_name(names[node]).outputs[0]
-            known = self.sizes(names[node], 0)
+            known = self.facts.sizes(names[node], 0)
             sizes = tuple(1 if size is None else size for size in known or ())
             feeds.append(tensor)
             value = self.given.get(names[node])
@@ -275,17 +200,10 @@ class StepToAsk:
             placement.placer.catalogue.kernels,
             self.config,
             placement.release,
-            self.graph,
-            self.sizes,
-            self.trips,
-            self.likeness,
-            self.is_guess,
+            self.facts,
             gpus,
-            self.branches(),
-            CallBodies(self.shapes.engine),
-            self.trip_work,
         )
-        assumed = self.assumed
+        assumed = self.facts.assumed
         untold, told = self._told(gpus)
         restored = self._restored()
         if restored:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.cost.shapes.most import most_of
+from gpuplace.cost.shapes.kinds import filled_with
+from gpuplace.cost.shapes.stand_ins import most_of
 from gpuplace.dtypes import DType, string
 from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.graph.constant_value import Evaluated
@@ -108,7 +109,7 @@ class ResultMaker:
     @cached_property
     def _makers(self) -> list[Callable[[], Any]]:
         return [
-            _makes(_filled(sizes, 1), dtype) for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
+            _makes(filled_with(sizes, 1), dtype) for sizes, dtype in zip(self.sizes, self.dtypes, strict=True)
         ]
 
     def new(self, *inputs: Any, out: Any = None) -> Any:
@@ -189,7 +190,9 @@ class ResultMaker:
             if not is_known:
                 most = most_of(op.type, getattr(given[0], "shape", None) if given else None, len(sizes))
                 report(most is not None)
-            filled = [_filled(each, size) for each, size in zip(sizes, most or [1] * len(sizes), strict=True)]
+            filled = [
+                filled_with(each, size) for each, size in zip(sizes, most or [1] * len(sizes), strict=True)
+            ]
             return self._in_form([_new(each, dtype) for each, dtype in zip(filled, self.dtypes, strict=True)])
 
         return made
@@ -269,11 +272,6 @@ def _inferred_sizes(op: Operation, given: Sequence[Any]) -> list[tuple[int | Non
         return [shape.sizes for shape in infer_shapes(asked, len(op.outputs))]
     except ValueError:  # the kernel tells what is wrong
         return None
-
-
-def _filled(sizes: tuple[int | None, ...] | None, size: int) -> tuple[int, ...]:
-    """Sizes with a number in place of those that are not known."""
-    return tuple([size if one is None else one for one in sizes or ()])
 
 
 def _evaluated(tensor: Tensor, value: Any) -> Evaluated:

@@ -46,9 +46,7 @@ def variable_bytes(placement: Placement) -> dict[str, int]:
     """
     graph, catalogue = placement.graph, placement.placer.catalogue
     found = dict.fromkeys(placement.device_set.names, 0)
-    is_variable = [signature.op_type in VARIABLE_OPS for signature in graph.signatures]
-    nodes = np.flatnonzero(np.array(is_variable or [False], dtype=bool)[graph.signature])
-    for node in nodes.tolist():
+    for node in np.flatnonzero(graph.of_types(VARIABLE_OPS)).tolist():
         device = int(placement.devices[node])
         if device != NOWHERE:
             found[placement.device_set.names[device]] += held_bytes(graph, node, catalogue) or 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.engine import RULES, Engine
 from gpuplace.cost.shapes.handle import Handle
 from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, joined
 from gpuplace.errors import OpError
@@ -15,24 +15,11 @@ from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import PlacementGraph
 
-Rule = Callable[[Engine, int, Kind], Sequence[Sizes] | None]
-
-RULES: dict[str, Rule] = {}
-"""The rules of ops that call functions, by op type."""
-
 _MOST_DEPTH = 16
 """Calls within calls that are followed."""
 
 _MOST_ROUNDS = 8
 """Rounds of a loop's body; what still changes then is not known."""
-
-
-def _rule(*op_types: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(op_types, function))
-        return function
-
-    return register
 
 
 @dataclass(frozen=True)
@@ -151,7 +138,7 @@ def call(engine: Engine, node: int, kind: Kind) -> list[Sizes]:
     )
 
 
-@_rule("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall")
+@RULES("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "TPUPartitionedCall")
 def _call(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     name = function_name(kind, "f")
     first = 1 if kind.op_type == "RemoteCall" else 0
@@ -172,7 +159,7 @@ def branches_of(attrs: Mapping[str, Any]) -> list[str]:
     return [function.name for function in listed if isinstance(function, FunctionRef)]
 
 
-@_rule("If", "StatelessIf", "Case", "StatelessCase", "_If")
+@RULES("If", "StatelessIf", "Case", "StatelessCase", "_If")
 def _conditional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     arguments, count = arguments_of(engine, node, 1), len(kind.dtypes)
     found: list[Sizes] | None = None
@@ -189,7 +176,7 @@ def _conditional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return found
 
 
-@_rule("While", "StatelessWhile", "_While")
+@RULES("While", "StatelessWhile", "_While")
 def _while(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     entering = arguments_of(engine, node)
     current = [Argument(one.sizes, None, one.handle) for one in entering]

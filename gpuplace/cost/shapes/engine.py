@@ -1,61 +1,147 @@
-"""What the rules of ops may ask of the inference that they are part of."""
+"""What is known of the shapes of one graph while they are inferred, for the rules of ops (see ``inference``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 from gpuplace.cost.shapes.handle import Handle
-from gpuplace.cost.shapes.kinds import Kind, Sizes, Value
-from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.cost.shapes.kinds import Kind, Rules, Sizes, Value, shape_of
+from gpuplace.graph.constant_value import Evaluated, constant_value_as_shape
+from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, IDENTITY_OPS, NEXT_ITERATIONS
+from gpuplace.graph.operation import Operation
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+
+NO_OP = Operation(None, "", "", None, (), (), {})  # type: ignore[arg-type]
+_LONGEST_WAY = 100
+"""Nodes that hand a value on unchanged."""
+
+RULES = Rules()
+"""Op type -> what gives the shapes of a node where its shape function cannot tell; None: ask that all the same."""
 
 
-class Engine(Protocol):
-    """The shapes of one graph while they are inferred; nodes by position (see ``inference.Inference``)."""
+class Engine(ABC):
+    """The shapes of one graph, as far as they are known; nodes by position.
 
-    graph: PlacementGraph
-    kinds: list[Kind]
-    inputs: list[list[tuple[int, int]]]
-    shapes: list[tuple[Sizes, ...] | None]
-    attrs_of: Callable[[int], Mapping[str, Any]]
-    library: Any
+    Attributes:
+        inputs: (node, output) of each data input of each node.
+        shapes: the shape of each output of each node; None before a node is visited.
 
-    @property
-    def consumers(self) -> list[list[int]]:
-        """The nodes that take an output of each node."""
+    Args:
+        graph: the graph.
+        kinds: the kind of each node.
+        library: the functions that may be called.
+        arguments: in a function's body: what each ``_Arg`` node is.
+    """
 
-    def sizes(self, node: int, output: int) -> Sizes:
-        """The shape of an output as far as it is known by now."""
+    def __init__(
+        self, graph: PlacementGraph, kinds: list[Kind], library: Any, arguments: Sequence[Any]
+    ) -> None:
+        self.graph, self.kinds, self.library, self.arguments = graph, kinds, library, arguments
+        self.attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
+        self.shapes: list[tuple[Sizes, ...] | None] = [None] * len(graph)
+        self.inputs: list[list[tuple[int, int]]] = [[] for _ in range(len(graph))]
+        data = graph.dst_input != CONTROL
+        ends = [part[data].tolist() for part in (graph.src, graph.src_output, graph.dst)]
+        for source, output, node in zip(*ends, strict=True):
+            self.inputs[node].append((source, output))
+        self._handles: dict[tuple[int, int], Handle] = {}
 
-    def input_sizes(self, node: int, at: int) -> Sizes:
-        """The shape of an input."""
-
+    @abstractmethod
     def known_value(self, node: int, output: int) -> Value | None:
         """What is known of the value of an output."""
 
+    @abstractmethod
+    def body(self, graph: PlacementGraph, arguments: Sequence[Any]) -> Engine:
+        """The shapes of a function's body, inferred."""
+
+    @cached_property
+    def consumers(self) -> list[list[int]]:
+        """The nodes that take an output of each node."""
+        found: list[list[int]] = [[] for _ in self.inputs]
+        for node, sources in enumerate(self.inputs):
+            for source in dict.fromkeys(source for source, _ in sources):
+                found[source].append(node)
+        return found
+
+    def sizes(self, node: int, output: int) -> Sizes:
+        """The shape of an output as far as it is known by now."""
+        return sizes_of(self.shapes[node], output)
+
+    def input_sizes(self, node: int, at: int) -> Sizes:
+        """The shape of an input."""
+        sources = self.inputs[node]
+        return self.sizes(*sources[at]) if at < len(sources) else None
+
     def value_of_input(self, node: int, at: int) -> Value | None:
         """What is known of the value of an input."""
+        sources = self.inputs[node]
+        return self.known_value(*sources[at]) if at < len(sources) else None
 
     def shape_from_input(self, node: int, at: int) -> Sizes:
         """The shape that an input describes by its value."""
+        if at >= len(self.inputs[node]):
+            return None
+        source, output = self.inputs[node][at]
+        tensor = Evaluated(
+            NO_OP, output, self.kinds[source].dtypes[output], shape_of(self.sizes(source, output))
+        )
+        tensor.evaluate = lambda: self.known_value(source, output)
+        try:
+            return constant_value_as_shape(tensor).sizes
+        except ValueError:  # a scalar that is not known
+            return None
 
     def handle_at(self, node: int, at: int) -> Handle | None:
         """What an input points at."""
+        sources = self.inputs[node]
+        return self._handles.get(sources[at]) if at < len(sources) else None
 
     def handle_of(self, node: int, output: int) -> Handle | None:
         """What an output points at."""
+        return self._handles.get((node, output))
 
     def own_handle(self, node: int, kind: Kind) -> Handle:
         """What a node makes and points at."""
+        handle = self._handles.get((node, 0))
+        if handle is None:
+            in_sizes = tuple([self.sizes(source, output) for source, output in self.inputs[node]])
+            handle = self._handles[node, 0] = Handle(kind, in_sizes)
+        return handle
 
     def hand_on(self, node: int, output: int, handle: Handle) -> None:
         """Says what an output points at."""
+        self._handles[node, output] = handle
 
     def argument(self, kind: Kind) -> Any:
         """What a function's ``_Arg`` node is; None where that is not known."""
+        index = kind.attrs.get("index", 0)
+        return self.arguments[index] if index < len(self.arguments) else None
 
     def merged_sources(self, node: int) -> list[tuple[int, int]]:
-        """The inputs whose values a ``Merge`` may have."""
+        """The inputs whose values a ``Merge`` may have; none of a loop's variable, that changes on the way."""
+        sources = self.inputs[node]
+        looped = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
+        if not looped:
+            return sources
+        entering = [source for source in sources if source not in looped]
+        return entering if all(self._comes_back(source[0], node) for source in looped) else []
 
-    def body(self, graph: PlacementGraph, arguments: Sequence[Any]) -> Engine:
-        """The shapes of a function's body, inferred."""
+    def _comes_back(self, node: int, merge: int) -> bool:
+        """Whether a ``NextIteration`` gives just what the merge has given."""
+        source, output = self.inputs[node][0]
+        for _ in range(_LONGEST_WAY):
+            if source == merge:
+                return output == 0
+            op_type = self.kinds[source].op_type
+            if op_type not in IDENTITY_OPS and op_type not in ALL_SWITCHES and op_type not in ENTERS:
+                return False
+            source, output = self.inputs[source][0]
+        return False
+
+
+def sizes_of(found: tuple[Sizes, ...] | None, output: int) -> Sizes:
+    """The shape of an output of a node; None where it is not known, or there is no such output."""
+    return found[output] if found is not None and output < len(found) else None

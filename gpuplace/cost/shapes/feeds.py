@@ -171,12 +171,8 @@ def _shape_and_value(given: Any, declared: Sizes) -> tuple[Sizes, Value | None]:
 
 
 def _placeholder_names(graph: PlacementGraph) -> list[str]:
-    wanted = [at for at, signature in enumerate(graph.signatures) if _is_placeholder(signature.op_type)]
-    return [graph.names[node] for node in np.flatnonzero(np.isin(graph.signature, wanted)).tolist()]
-
-
-def _is_placeholder(op_type: str) -> bool:
-    return op_type in PLACEHOLDERS or op_type == "PlaceholderWithDefault"
+    is_placeholder = graph.of_types(PLACEHOLDERS | {"PlaceholderWithDefault"})
+    return [graph.names[node] for node in np.flatnonzero(is_placeholder).tolist()]
 
 
 def _placeholders(graph: PlacementGraph, declared: Callable[[int, int], Sizes]) -> dict[str, str]:

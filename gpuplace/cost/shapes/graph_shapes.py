@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from gpuplace.cost.shapes.inference import Inference
 from gpuplace.cost.shapes.kinds import Kinds, Sizes
-from gpuplace.cost.shapes.taken_by import demanded_sizes
+from gpuplace.cost.shapes.stand_ins import demanded_sizes
 from gpuplace.dtypes import DType
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import PLACEHOLDERS

@@ -8,28 +8,14 @@ shape of which all are instances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.engine import RULES, Engine
 from gpuplace.cost.shapes.handle import Handle, merged_sizes
 from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, is_known
 from gpuplace.shapes import TensorShape
-
-Rule = Callable[[Engine, int, Kind], Sequence[Sizes] | None]
-"""The shapes of a node's outputs from what its handles point at; None: ask the op's shape function."""
-
-RULES: dict[str, Rule] = {}
-"""The rules of ops that read or write through a handle, by op type."""
-
-
-def _rule(*op_types: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(op_types, function))
-        return function
-
-    return register
 
 
 def _sizes_attr(kind: Kind, name: str) -> Sizes:
@@ -46,7 +32,7 @@ def _rest(sizes: Sizes) -> Sizes:
 _HANDLE_PAIR: Sequence[Sizes] = ((2,), ())
 
 
-@_rule("TensorArrayV3", "TensorArrayV2", "TensorArray")
+@RULES("TensorArrayV3", "TensorArrayV2", "TensorArray")
 def _make_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.own_handle(node, kind)
     handle.count = engine.value_of_input(node, 0)
@@ -56,7 +42,7 @@ def _make_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return _HANDLE_PAIR if kind.op_type == "TensorArrayV3" else [(2,)]
 
 
-@_rule("TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGrad", "TensorArrayGradWithShape")
+@RULES("TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGrad", "TensorArrayGradWithShape")
 def _make_gradient_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     forward = engine.handle_at(node, 0)
     handle = engine.own_handle(node, kind)
@@ -68,31 +54,17 @@ def _make_gradient_array(engine: Engine, node: int, kind: Kind) -> Sequence[Size
     return _HANDLE_PAIR if len(kind.dtypes) == 2 else [(2,)]
 
 
-@_rule("TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite")
+@RULES("TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite")
+@RULES("TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter", "TensorArrayUnpack")
 def _write_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is not None:
-        handle.write(engine, [engine.input_sizes(node, 2)])
+        written = engine.input_sizes(node, 1 if kind.op_type == "TensorArrayUnpack" else 2)
+        handle.write(engine, [written if "Write" in kind.op_type else _rest(written)])
     return [()]
 
 
-@_rule("TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter")
-def _scatter_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    handle = engine.handle_at(node, 0)
-    if handle is not None:
-        handle.write(engine, [_rest(engine.input_sizes(node, 2))])
-    return [()]
-
-
-@_rule("TensorArrayUnpack")
-def _unpack_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    handle = engine.handle_at(node, 0)
-    if handle is not None:
-        handle.write(engine, [_rest(engine.input_sizes(node, 1))])
-    return [()]
-
-
-@_rule("TensorArraySplitV3", "TensorArraySplitV2", "TensorArraySplit")
+@RULES("TensorArraySplitV3", "TensorArraySplitV2", "TensorArraySplit")
 def _split_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     whole, lengths = engine.input_sizes(node, 1), engine.value_of_input(node, 2)
@@ -109,13 +81,13 @@ def _split_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [()]
 
 
-@_rule("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead")
+@RULES("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead")
 def _read_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     return [None if handle is None else handle.read_one(engine, node)]
 
 
-@_rule("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather", "TensorArrayPack")
+@RULES("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather", "TensorArrayPack")
 def _gather_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     declared = _sizes_attr(kind, "element_shape")
@@ -128,7 +100,7 @@ def _gather_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [(indices[0] if indices else None, *element)]
 
 
-@_rule("TensorArrayConcatV3", "TensorArrayConcatV2", "TensorArrayConcat")
+@RULES("TensorArrayConcatV3", "TensorArrayConcatV2", "TensorArrayConcat")
 def _concat_array(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     element = None if handle is None else handle.read_one(engine, node)
@@ -147,7 +119,7 @@ def _scalar(value: Value | None) -> int | None:
 # Lists of tensors
 
 
-@_rule("EmptyTensorList", "TensorListReserve")
+@RULES("EmptyTensorList", "TensorListReserve")
 def _make_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.own_handle(node, kind)
     if kind.op_type == "TensorListReserve":
@@ -158,7 +130,7 @@ def _make_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [()]
 
 
-@_rule("TensorListFromTensor", "TensorListScatter", "TensorListScatterV2")
+@RULES("TensorListFromTensor", "TensorListScatter", "TensorListScatterV2")
 def _list_of(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.own_handle(node, kind)
     whole = engine.input_sizes(node, 0)
@@ -168,7 +140,7 @@ def _list_of(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [()]
 
 
-@_rule("TensorListSetItem", "TensorListPushBack")
+@RULES("TensorListSetItem", "TensorListPushBack")
 def _set_in_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is not None:
@@ -181,7 +153,7 @@ def _set_in_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [()]
 
 
-@_rule("TensorListResize", "TensorListScatterIntoExistingList")
+@RULES("TensorListResize", "TensorListScatterIntoExistingList")
 def _same_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is not None:
@@ -191,7 +163,7 @@ def _same_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [()]
 
 
-@_rule("TensorListGetItem", "TensorListPopBack", "TensorListStack", "TensorListGather", "TensorListConcatV2")
+@RULES("TensorListGetItem", "TensorListPopBack", "TensorListStack", "TensorListGather", "TensorListConcatV2")
 def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     shape_at = {"TensorListGetItem": 2, "TensorListGather": 2}.get(kind.op_type, 1)
@@ -220,14 +192,14 @@ def _read_list(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 # Optionals: what a conditional keeps of each branch for its gradient
 
 
-@_rule("OptionalFromValue")
+@RULES("OptionalFromValue")
 def _make_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     values = [engine.sizes(source, output) for source, output in engine.inputs[node]]
     engine.own_handle(node, kind).write(engine, values)
     return [()]
 
 
-@_rule("OptionalGetValue")
+@RULES("OptionalGetValue")
 def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
     handle = engine.handle_at(node, 0)
@@ -272,12 +244,12 @@ def handle_of_branch(handle: Handle, kind: Kind, output: int) -> Handle:
 # Stacks
 
 
-@_rule("StackV2", "Stack")
+@RULES("StackV2", "Stack")
 def _make_stack(engine: Engine, node: int, kind: Kind) -> None:
     engine.own_handle(node, kind)
 
 
-@_rule("StackPushV2", "StackPush")
+@RULES("StackPushV2", "StackPush")
 def _push(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle, sizes = engine.handle_at(node, 0), engine.input_sizes(node, 1)
     if handle is not None:
@@ -287,7 +259,7 @@ def _push(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return [sizes]
 
 
-@_rule("StackPopV2", "StackPop")
+@RULES("StackPopV2", "StackPop")
 def _pop(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     return [None if handle is None else handle.read_one(engine, node)]
@@ -296,7 +268,7 @@ def _pop(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 # Queues and staging areas
 
 
-@_rule("QueueEnqueueV2", "QueueEnqueue", "QueueEnqueueManyV2", "QueueEnqueueMany")
+@RULES("QueueEnqueueV2", "QueueEnqueue", "QueueEnqueueManyV2", "QueueEnqueueMany")
 def _enqueue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is not None and kind.attrs.get("shapes") is None and not handle.kind.attrs.get("shapes"):
@@ -306,7 +278,7 @@ def _enqueue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return []
 
 
-@_rule("QueueDequeueV2", "QueueDequeue", "QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2")
+@RULES("QueueDequeueV2", "QueueDequeue", "QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2")
 def _dequeue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     outputs = len(kind.dtypes)
@@ -327,19 +299,19 @@ def _dequeue(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 # Variables
 
 
-@_rule("VarHandleOp")
+@RULES("VarHandleOp")
 def _variable(engine: Engine, node: int, kind: Kind) -> None:
     engine.own_handle(node, kind)
 
 
-@_rule("AssignVariableOp")
+@RULES("AssignVariableOp")
 def _assign(engine: Engine, node: int, kind: Kind) -> None:
     handle = engine.handle_at(node, 0)
     if handle is not None and not is_known(_sizes_attr(handle.kind, "shape")):
         handle.write(engine, [engine.input_sizes(node, 1)])
 
 
-@_rule("ReadVariableOp")
+@RULES("ReadVariableOp")
 def _read_variable(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     if handle is None:

@@ -27,23 +27,22 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.shapes import calls, handles, values
-from gpuplace.cost.shapes.engine import Engine
+from gpuplace.cost.shapes.engine import NO_OP, RULES, Engine, sizes_of
 from gpuplace.cost.shapes.handle import Handle
 from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, Value, is_known, joined, shape_of
 from gpuplace.cost.shapes.order import dependency_order
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.constant_value import Evaluated, constant_value_as_shape
+from gpuplace.graph.constant_value import Evaluated
 from gpuplace.graph.op_def import input_count_fault
 from gpuplace.graph.op_sets import (
     ALL_SWITCHES,
-    ENTERS,
     IDENTITY_OPS,
     MERGES,
     NEXT_ITERATIONS,
 )
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import infer_shapes, shape_function_of
-from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 _MOST_VISITS = 12
@@ -53,14 +52,10 @@ Given = Mapping[tuple[int, int], tuple[Sizes, Value | None]]
 """What is fed: shape and value of outputs, by node and output."""
 
 
-class Inference:
+class Inference(Engine):
     """The shapes of one graph.
 
     Attributes:
-        graph: the graph.
-        kinds: the kind of each node.
-        inputs: (node, output) of each data input of each node.
-        shapes: the shape of each output of each node; None before a node is visited.
         faults: nodes whose shapes do not fit, with the sentence of their shape function.
 
     Args:
@@ -83,25 +78,18 @@ class Inference:
         arguments: Sequence[calls.Argument] = (),
         use_hints: bool = True,
     ) -> None:
-        self.graph = graph
+        library = library or calls.Library(graph, kinds.catalogue)
+        super().__init__(graph, kinds.of_nodes(graph), library, arguments)
         self.all_kinds = kinds
-        self.kinds = kinds.of_nodes(graph)
         self.given = given or {}
-        self.library = library or calls.Library(graph, kinds.catalogue)
-        self.arguments = arguments
         self._given_nodes = {node for node, _ in self.given}
         self._assume = assume
         self._use_hints = use_hints and graph.tensor_info is not None
-        self.inputs = _data_inputs(graph)
-        self.shapes: list[tuple[Sizes, ...] | None] = [None] * len(graph)
         self.faults: dict[int, str] = {}
-        self._handles: dict[tuple[int, int], Handle] = {}
         self._values: dict[int, list[Value | None]] = {}
         self._visits: dict[int, int] = {}
         self._again: list[tuple[int, int]] = []
         self._queued: set[int] = set()
-        self._consumers: list[list[int]] | None = None
-        self.attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
 
     def feed(self, given: Given) -> None:
         """Says what is fed, before ``run``."""
@@ -180,16 +168,6 @@ class Inference:
             found[node] = place
         return found
 
-    @property
-    def consumers(self) -> list[list[int]]:
-        """The nodes that take an output of each node."""
-        if self._consumers is None:
-            self._consumers = [[] for _ in self.inputs]
-            for node, sources in enumerate(self.inputs):
-                for source in dict.fromkeys(source for source, _ in sources):
-                    self._consumers[source].append(node)
-        return self._consumers
-
     # One node
 
     def _visit(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
@@ -205,7 +183,7 @@ class Inference:
         return found
 
     def _inferred(self, node: int, kind: Kind) -> tuple[Sizes, ...]:
-        rule = _rules.get(kind.op_type)
+        rule = RULES.get(kind.op_type)
         if rule is not None:
             made = rule(self, node, kind)
             if made is not None:
@@ -222,7 +200,7 @@ class Inference:
         try:
             key: Any = tuple([shapes[source][output] for source, output in self.inputs[node]])  # type: ignore[index]
         except (IndexError, TypeError):  # an input is in a loop, and not visited yet, or has no such output
-            key = tuple([_of(shapes[source], output) for source, output in self.inputs[node]])
+            key = tuple([sizes_of(shapes[source], output) for source, output in self.inputs[node]])
         if kind.handles:
             key = (key, *[self._handle_key(node, at) for at in kind.handles])
         found = kind.found.get(key)
@@ -276,8 +254,8 @@ class Inference:
         for at, (source, output) in enumerate(self.inputs[node]):
             dtype = types[at] if at < len(types) else self.kinds[source].dtypes[output]
             handle = self._handles.get((source, output))
-            maker = _NO_OP if handle is None else _maker(handle)
-            tensor = Evaluated(maker, output, dtype, shape_of(_of(self.shapes[source], output)))
+            maker = NO_OP if handle is None else _maker(handle)
+            tensor = Evaluated(maker, output, dtype, shape_of(sizes_of(self.shapes[source], output)))
             tensor.evaluate = self._evaluation(node, at, asked)
             made.append(tensor)
         op.inputs = tuple(made)
@@ -320,57 +298,6 @@ class Inference:
             found = self._assume(self, node, found)
         return found
 
-    # What rules ask
-
-    def sizes(self, node: int, output: int) -> Sizes:
-        """The shape of an output as far as it is known by now."""
-        return _of(self.shapes[node], output)
-
-    def input_sizes(self, node: int, at: int) -> Sizes:
-        """The shape of an input."""
-        sources = self.inputs[node]
-        return self.sizes(*sources[at]) if at < len(sources) else None
-
-    def value_of_input(self, node: int, at: int) -> Value | None:
-        """What is known of the value of an input."""
-        sources = self.inputs[node]
-        return self.known_value(*sources[at]) if at < len(sources) else None
-
-    def shape_from_input(self, node: int, at: int) -> Sizes:
-        """The shape that an input describes by its value."""
-        if at >= len(self.inputs[node]):
-            return None
-        source, output = self.inputs[node][at]
-        tensor = Evaluated(
-            _NO_OP, output, self.kinds[source].dtypes[output], shape_of(self.sizes(source, output))
-        )
-        tensor.evaluate = lambda: self.known_value(source, output)
-        try:
-            return constant_value_as_shape(tensor).sizes
-        except ValueError:  # a scalar that is not known
-            return None
-
-    def handle_at(self, node: int, at: int) -> Handle | None:
-        """What an input points at."""
-        sources = self.inputs[node]
-        return self._handles.get(sources[at]) if at < len(sources) else None
-
-    def handle_of(self, node: int, output: int) -> Handle | None:
-        """What an output points at."""
-        return self._handles.get((node, output))
-
-    def own_handle(self, node: int, kind: Kind) -> Handle:
-        """What a node makes and points at."""
-        handle = self._handles.get((node, 0))
-        if handle is None:
-            in_sizes = tuple([self.sizes(source, output) for source, output in self.inputs[node]])
-            handle = self._handles[node, 0] = Handle(kind, in_sizes)
-        return handle
-
-    def hand_on(self, node: int, output: int, handle: Handle) -> None:
-        """Says what an output points at."""
-        self._handles[node, output] = handle
-
     def _handle_key(self, node: int, at: int) -> Any:
         handle = self.handle_at(node, at)
         return None if handle is None else handle.key
@@ -394,11 +321,6 @@ class Inference:
                 for output in range(outputs):
                     self._handles.setdefault((node, output), handle)
                 return
-
-    def argument(self, kind: Kind) -> calls.Argument | None:
-        """What a function's ``_Arg`` node is; None where that is not known."""
-        index = kind.attrs.get("index", 0)
-        return self.arguments[index] if index < len(self.arguments) else None
 
     # Values
 
@@ -462,27 +384,6 @@ class Inference:
             count *= 1 if size is None else size
         return count <= values.MAX_ELEMENTS
 
-    def merged_sources(self, node: int) -> list[tuple[int, int]]:
-        """The inputs whose values a ``Merge`` may have; none of a loop's variable, that changes on the way."""
-        sources = self.inputs[node]
-        looped = [source for source in sources if self.kinds[source[0]].op_type in NEXT_ITERATIONS]
-        if not looped:
-            return sources
-        entering = [source for source in sources if source not in looped]
-        return entering if all(self._comes_back(source[0], node) for source in looped) else []
-
-    def _comes_back(self, node: int, merge: int) -> bool:
-        """Whether a ``NextIteration`` gives just what the merge has given."""
-        source, output = self.inputs[node][0]
-        for _ in range(_LONGEST_WAY):
-            if source == merge:
-                return output == 0
-            op_type = self.kinds[source].op_type
-            if op_type not in IDENTITY_OPS and op_type not in ALL_SWITCHES and op_type not in ENTERS:
-                return False
-            source, output = self.inputs[source][0]
-        return False
-
 
 _WITH_RESERVE, _RESERVING = ("FusedBatchNormV3", "_FusedBatchNormEx"), 6
 """Ops whose last output is what the library wants to keep for the gradient: one number, where it needs no more."""
@@ -490,25 +391,16 @@ _WITH_RESERVE, _RESERVING = ("FusedBatchNormV3", "_FusedBatchNormEx"), 6
 _HANDLES: dict[str, Sizes] = {"resource": (), "variant": (), "string_ref": (2,)}
 """Shapes of handles, which ops without a shape function have as any other."""
 
-_LONGEST_WAY = 100
-"""Nodes that hand a value on unchanged."""
-
-_NO_OP = Operation(None, "", "", None, (), (), {})  # type: ignore[arg-type]
-
 
 def _maker(handle: Handle) -> Operation:
     """The operation that made a handle, as shape functions look at it."""
     kind = handle.kind
     op = Operation(None, "", kind.op_type, kind.op_def, (), (), kind.attrs)  # type: ignore[arg-type]
     op.inputs = tuple(
-        Tensor(_NO_OP, 0, dtype, shape_of(sizes))
+        Tensor(NO_OP, 0, dtype, shape_of(sizes))
         for dtype, sizes in zip(kind.input_types, handle.in_sizes, strict=False)
     )
     return op
-
-
-def _of(found: tuple[Sizes, ...] | None, output: int) -> Sizes:
-    return found[output] if found is not None and output < len(found) else None
 
 
 def _filled(sizes: Sizes, hint: Sizes) -> Sizes:
@@ -547,37 +439,16 @@ def _same_values(old: list[Value | None], new: list[Value | None]) -> bool:
     return len(old) == len(new) and all(map(same, old, new))
 
 
-def _data_inputs(graph: PlacementGraph) -> list[list[tuple[int, int]]]:
-    data = graph.dst_input != CONTROL
-    found: list[list[tuple[int, int]]] = [[] for _ in range(len(graph))]
-    for source, output, node in zip(
-        graph.src[data].tolist(), graph.src_output[data].tolist(), graph.dst[data].tolist(), strict=True
-    ):
-        found[node].append((source, output))
-    return found
-
-
 # Ops whose shapes no shape function can tell
 
-Rule = Callable[[Engine, int, Kind], Sequence[Sizes] | None]
-_rules: dict[str, Rule] = {}
 
-
-def _rule(*op_types: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        _rules.update(dict.fromkeys(op_types, function))
-        return function
-
-    return register
-
-
-@_rule("Const")
+@RULES("Const")
 def _const(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes] | None:
     value = engine.attrs_of(node).get("value")
     return None if value is None or not hasattr(value, "shape") else (value.shape.sizes,)
 
 
-@_rule("Merge", "RefMerge")
+@RULES("Merge", "RefMerge")
 def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = handles.merged_handle(engine, node, kind)
     if handle is not None:
@@ -595,7 +466,7 @@ def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return found, ()
 
 
-@_rule(
+@RULES(
     "Switch",
     "RefSwitch",
     "Enter",
@@ -605,6 +476,9 @@ def _merge(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     "NextIteration",
     "RefNextIteration",
     "_SwitchN",
+    "Identity",
+    "StopGradient",
+    "_ParallelConcatUpdate",
 )
 def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     outputs = len(kind.dtypes)
@@ -617,26 +491,13 @@ def _handed_on(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return (engine.input_sizes(node, 0),) * outputs
 
 
-@_rule("Identity", "StopGradient")
-def _identity(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    handle = engine.handle_at(node, 0)
-    if handle is not None:
-        engine.hand_on(node, 0, handle)
-    return (engine.input_sizes(node, 0),)
-
-
-@_rule("_ParallelConcatStart")
+@RULES("_ParallelConcatStart")
 def _whole_shape(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     shape = kind.attrs.get("shape")
     return (shape.sizes if isinstance(shape, TensorShape) else None,)
 
 
-@_rule("_ParallelConcatUpdate")
-def _same_as_whole(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
-    return (engine.input_sizes(node, 0),)
-
-
-@_rule("_Arg")
+@RULES("_Arg")
 def _arg(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     argument = engine.argument(kind)
     if argument is None:
@@ -646,10 +507,6 @@ def _arg(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return (argument.sizes,)
 
 
-@_rule("_Retval")
+@RULES("_Retval")
 def _retval(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     return ()
-
-
-_rules.update(handles.RULES)
-_rules.update(calls.RULES)

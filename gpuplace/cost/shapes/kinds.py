@@ -6,7 +6,7 @@ equal hash and compare without Python code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,17 @@ Value = tuple[Array, Array | None]
 """A tensor's value, -1 where it is unknown, and which elements are unknown; None: none is."""
 
 _HANDLE_TYPES = ("resource", "variant", "string_ref")
+
+
+class Rules(dict[str, Any]):
+    """Functions by the op types that they are for; called with op types, it registers the function below."""
+
+    def __call__(self, *op_types: str) -> Callable[[Any], Any]:
+        def register(function: Any) -> Any:
+            self.update(dict.fromkeys(op_types, function))
+            return function
+
+        return register
 
 
 class Kind:
@@ -98,8 +109,7 @@ class Kinds:
     def of_nodes(self, graph: PlacementGraph) -> list[Kind]:
         """The kind of each node of a graph."""
         attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
-        known, found = self._known, []
-        op_types = [signature.op_type for signature in graph.signatures]
+        known, found, op_types = self._known, [], graph.op_types
         for node, signature in enumerate(graph.signature.tolist()):
             op_type, attrs = op_types[signature], attrs_of(node)
             if op_type == "Const":
@@ -165,6 +175,11 @@ def joined(one: Sizes, other: Sizes) -> Sizes:
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple([a if a == b else None for a, b in zip(one, other, strict=True)])
+
+
+def filled_with(sizes: Sizes, size: int) -> tuple[int, ...]:
+    """Sizes with a number in the place of those that are unknown; none where the rank is."""
+    return tuple([size if one is None else one for one in sizes or ()])
 
 
 def is_known(sizes: Sizes) -> bool:

@@ -31,8 +31,9 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
         InvalidArgumentError: nodes wait for each other in a circle that is no loop.
     """
     src, dst = graph.src, graph.dst
-    if _has_type(graph, NEXT_ITERATIONS).any():
-        back = _has_type(graph, NEXT_ITERATIONS)[src] & _has_type(graph, MERGES)[dst]
+    is_next = graph.of_types(NEXT_ITERATIONS)
+    if is_next.any():
+        back = is_next[src] & graph.of_types(MERGES)[dst]
         ends, exits = _exits_after_bodies(graph, back)
         src, dst = np.concatenate([src[~back], ends]), np.concatenate([dst[~back], exits])
     if bool(np.all(src < dst)):
@@ -57,11 +58,6 @@ def dependency_order(graph: PlacementGraph) -> list[int]:
     return order
 
 
-def _has_type(graph: PlacementGraph, op_types: frozenset[str]) -> np.ndarray:
-    """[nodes] bool: whether each node has one of these op types."""
-    return np.array([signature.op_type in op_types for signature in graph.signatures], bool)[graph.signature]
-
-
 def _exits_after_bodies(graph: PlacementGraph, back: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges that make every exit of a loop wait for the ends of its body; a loop is known by its condition.
 
@@ -73,13 +69,14 @@ def _exits_after_bodies(graph: PlacementGraph, back: np.ndarray) -> tuple[np.nda
     """
     src, dst, dst_input = graph.src, graph.dst, graph.dst_input
     loop = np.full(len(graph), -1, dtype=np.int64)  # the condition of each switch, merge, end and exit
-    to_switch = _has_type(graph, SWITCHES)[dst]
-    condition = to_switch & (dst_input == 1) & _has_type(graph, frozenset({"LoopCond"}))[src]
+    is_switch = graph.of_types(SWITCHES)
+    to_switch = is_switch[dst]
+    condition = to_switch & (dst_input == 1) & graph.of_types({"LoopCond"})[src]
     loop[dst[condition]] = src[condition]
-    entering = to_switch & (dst_input == 0) & _has_type(graph, MERGES)[src] & (loop[dst] >= 0)
+    entering = to_switch & (dst_input == 0) & graph.of_types(MERGES)[src] & (loop[dst] >= 0)
     loop[src[entering]] = loop[dst[entering]]
     loop[src[back]] = loop[dst[back]]
-    leaving = _has_type(graph, SWITCHES)[src] & _has_type(graph, EXITS)[dst] & (dst_input == 0)
+    leaving = is_switch[src] & graph.of_types(EXITS)[dst] & (dst_input == 0)
     loop[dst[leaving]] = loop[src[leaving]]
 
     ends = np.unique(src[back])

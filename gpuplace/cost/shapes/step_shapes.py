@@ -18,14 +18,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuplace.cost.shapes.branches import idle_branches, known_branches
+import numpy as np
+
+from gpuplace.cost.shapes.branches import dead_nodes, known_branches
 from gpuplace.cost.shapes.feeds import resolve_feeds
 from gpuplace.cost.shapes.inference import Given, Inference
-from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, is_known, shape_of
+from gpuplace.cost.shapes.kinds import Kind, Kinds, Sizes, filled_with, is_known, shape_of
 from gpuplace.cost.shapes.loops import frames_of
 from gpuplace.cost.shapes.loops import trip_counts as found_trips
-from gpuplace.cost.shapes.most import most_sizes
-from gpuplace.cost.shapes.taken_by import demanded_sizes
+from gpuplace.cost.shapes.stand_ins import demanded_sizes, most_sizes
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ENTERS, EXITS
@@ -159,7 +160,7 @@ def step_shapes(
     plain.run()
     perhaps: list[str] = []
     if plain.faults:
-        idle = idle_branches(plain)
+        idle = set(np.flatnonzero(dead_nodes(placed, known_branches(plain))[0]).tolist())
         if not idle.issuperset(plain.faults):
             raise _misfit(plain, given, idle)
         perhaps = [
@@ -245,11 +246,11 @@ def _with_assumptions(
         most = most_sizes(engine, node)
         if most is not None:
             sources[node] = "as many as there can be"
-            return tuple(filled_with(sizes, size) for sizes, size in zip(found, most, strict=False))
+            return tuple(sizes and filled_with(sizes, size) for sizes, size in zip(found, most, strict=False))
         if not _is_source(engine, node):
             return found
         sources[node] = str(assume)
-        return tuple(filled_with(sizes, assume) for sizes in found)
+        return tuple(sizes and filled_with(sizes, assume) for sizes in found)
 
     engine = Inference(
         plain.graph, kinds, plain.given, assume=assumed_for, library=plain.library, use_hints=use_hints
@@ -293,13 +294,6 @@ def _with_assumptions(
 def _demanded_for(engine: Inference, node: int, found: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
     """The shapes of what comes from outside, where a variable that takes them says what they are."""
     return demanded_sizes(engine, node, found) if engine.kinds[node].is_stateful else found
-
-
-def filled_with(sizes: Sizes, size: int | None) -> Sizes:
-    """A shape with ``size`` in the place of unknown sizes."""
-    if sizes is None or size is None:
-        return sizes
-    return tuple([size if one is None else one for one in sizes])
 
 
 def _is_source(engine: Inference, node: int) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.shapes.engine import Engine
-from gpuplace.cost.shapes.kinds import Array, Kind, Sizes, Value, is_known
+from gpuplace.cost.shapes.kinds import Array, Kind, Rules, Sizes, Value, is_known
 from gpuplace.dtypes import string
 from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import TensorValue
@@ -33,19 +33,12 @@ MAX_ELEMENTS = 1 << 12
 _MAX_CONSTANT = 1 << 16
 """Elements; larger constants of the graph are not looked at."""
 
-Rule = Callable[[Engine, int, Kind], list[Value | None]]
 
-_rules: dict[str, Rule] = {}
+_rules = Rules()
 _moved: dict[str, Callable[[int], Sequence[int]]] = {}
-_reducing: set[str] = set()
-
-
-def _rule(*op_types: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        _rules.update(dict.fromkeys(op_types, function))
-        return function
-
-    return register
+_reducing = Rules()
+"""Ops an element of whose result is made from all along some axes."""
+_reducing("Prod", "Sum", "Max", "Min", "Mean", "All", "Any")(True)
 
 
 def _moves(data: Callable[[int], Sequence[int]], *op_types: str) -> None:
@@ -75,14 +68,6 @@ _moves(lambda count: range(count), "Pack", "IdentityN")
 _moves(lambda count: range(count - 1), "ConcatV2")
 _moves(lambda count: range(1, count), "Concat")
 _moves(lambda count: (1,), "Split", "Fill")
-
-
-def _reduces(*op_types: str) -> None:
-    """Says that an element of the result of these ops is made from all along some axes."""
-    _reducing.update(op_types)
-
-
-_reduces("Prod", "Sum", "Max", "Min", "Mean", "All", "Any")
 
 
 def inputs_to_evaluate(kind: Kind) -> bool:
@@ -289,7 +274,7 @@ def _whole(numbers: Any, dtype: Any) -> Array | None:
         return None
 
 
-@_rule("Const", "HostConst")
+@_rules("Const", "HostConst")
 def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     held = engine.attrs_of(node).get("value")
     if not isinstance(held, TensorValue):
@@ -303,13 +288,13 @@ def _const(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
         return [None]
 
 
-@_rule("Shape", "ShapeN")
+@_rules("Shape", "ShapeN")
 def _shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     found = [engine.sizes(source, output) for source, output in engine.inputs[node]]
     return [_vector(sizes, dtype.as_numpy_dtype) for sizes, dtype in zip(found, kind.dtypes, strict=True)]
 
 
-@_rule("Size")
+@_rules("Size")
 def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     sizes = engine.sizes(*engine.inputs[node][0])
     if sizes is None or None in sizes:
@@ -319,20 +304,20 @@ def _size(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [None if count is None else (count, None)]
 
 
-@_rule("Rank")
+@_rules("Rank")
 def _rank(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     sizes = engine.sizes(*engine.inputs[node][0])
     return [None if sizes is None else (np.asarray(len(sizes), np.int32), None)]
 
 
-@_rule("StringSplit", "StringSplitV2")
+@_rules("StringSplit", "StringSplitV2")
 def _split_texts(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     """Return the dense shape of the words: as many rows as there are texts."""
     texts = engine.sizes(*engine.inputs[node][0])
     return [None, None, _vector((texts[0], None), np.int64) if texts else None]
 
 
-@_rule("Minimum", "Maximum")
+@_rules("Minimum", "Maximum")
 def _bounded(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     """Return the bound where both ends of a range are the same: the least of 10 and the greatest of (10, n) is 10.
 
@@ -361,23 +346,18 @@ def _known_number(engine: Engine, tensor: tuple[int, int]) -> Array | None:
     return None if value is None or value[1] is not None or value[0].ndim else value[0]
 
 
-@_rule("VariableShape")
+@_rules("VariableShape")
 def _variable_shape(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     handle = engine.handle_at(node, 0)
     return [None if handle is None else _vector(handle.variable_sizes(), kind.dtypes[0].as_numpy_dtype)]
 
 
-@_rule("Switch", "RefSwitch")
-def _switch(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    return [engine.known_value(*engine.inputs[node][0])] * 2
-
-
-@_rule("Enter", "NextIteration", "Exit")
+@_rules("Switch", "RefSwitch", "Enter", "NextIteration", "Exit")
 def _handed_on(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
-    return [engine.known_value(*engine.inputs[node][0])]
+    return [engine.known_value(*engine.inputs[node][0])] * len(kind.dtypes)
 
 
-@_rule("Merge")
+@_rules("Merge")
 def _merge(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     sources = engine.merged_sources(node)
     values = [engine.known_value(*source) for source in sources]
@@ -390,18 +370,18 @@ def _merge(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [None if array.ndim == 0 and differing.any() else _value(array, differing), None]
 
 
-@_rule("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize", "TensorListLength")
+@_rules("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize", "TensorListLength")
 def _count(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     handle = engine.handle_at(node, 0)
     return [None if handle is None or handle.count is None else handle.count]
 
 
-@_rule("StackPushV2", "StackPush")
+@_rules("StackPushV2", "StackPush")
 def _pushed(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [engine.value_of_input(node, 1)]
 
 
-@_rule("StackPopV2", "StackPop")
+@_rules("StackPopV2", "StackPop")
 def _popped(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     """What is pushed in one place, and known there, is the same in every iteration."""
     handle = engine.handle_at(node, 0)
@@ -411,6 +391,6 @@ def _popped(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [pushing.value_of_input(at, 1)]
 
 
-@_rule("_Arg", "_Retval")
+@_rules("_Arg", "_Retval")
 def _argument(engine: Engine, node: int, kind: Kind) -> list[Value | None]:
     return [None] * len(kind.dtypes)

@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
-from gpuplace.advisor.steps.written_graph import placed_with
+from gpuplace.advisor.steps.judge import placed_with
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES

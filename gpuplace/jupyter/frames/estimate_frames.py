@@ -50,7 +50,8 @@ from typing import Any
 import pandas as pd
 
 from gpuplace.cost.comparison import ComparedCopy, ComparedNode, ComparedOp
-from gpuplace.cost.step_tables import CopyCost, DeviceCost, MemoryCost, NodeCost, OpCost
+from gpuplace.cost.memory.step_memory import MemoryCost
+from gpuplace.cost.step_tables import CopyCost, DeviceCost, NodeCost, OpCost
 from gpuplace.findings.finding import FindingRow, Findings
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table

@@ -33,9 +33,14 @@ from gpuplace.plan.codegen.memory_accounting import (
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.chains import convolution_chains
-from gpuplace.plan.schedule.liveness import Liveness, is_host_copy, makes_new_memory
+from gpuplace.plan.schedule.liveness import (
+    Liveness,
+    has_room_for_result,
+    is_host_copy,
+    is_known_small,
+    makes_new_memory,
+)
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
-from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
 WITHOUT_EFFECT = frozenset({"NoOp"})

@@ -73,10 +73,6 @@ class Arrangement:
     """The first one is that of the device where feeds come from and fetches go to."""
     handoffs: int
     """How many there are."""
-    serial_us: float
-    """Estimated time of the single line, in microseconds."""
-    lanes_us: float
-    """Estimated time of the lanes."""
 
 
 def estimated_costs(schedule: Schedule) -> list[float | None]:
@@ -210,14 +206,13 @@ def arrange(
     sources = dependencies(schedule)
     order, lanes_us = _simulated(schedule, costs, lane_of, sources)
     serial_us = sum(costs)
-    lanes_us = max(lanes_us, serial_us / cores)
-    if lanes_us > MIN_GAIN * serial_us:
+    if max(lanes_us, serial_us / cores) > MIN_GAIN * serial_us:
         return None
     lanes = [lane_of[step.device] for step in schedule.steps]
     devices = [
         [name for name, at in lane_of.items() if at == lane] for lane in range(max(lane_of.values()) + 1)
     ]
-    return _Arranger(schedule, lanes, devices, sources).arranged(order, serial_us, lanes_us)
+    return _Arranger(schedule, lanes, devices, sources).arranged(order)
 
 
 def arrange_waiting(schedule: Schedule) -> Arrangement | None:
@@ -260,7 +255,7 @@ def arrange_waiting(schedule: Schedule) -> Arrangement | None:
     for step, lane in zip(steps, lanes, strict=True):
         if step.device not in devices[lane]:
             devices[lane].append(step.device)
-    return _Arranger(schedule, lanes, devices, sources).arranged(range(len(steps)), 0.0, 0.0)
+    return _Arranger(schedule, lanes, devices, sources).arranged(range(len(steps)))
 
 
 def _lane_of(
@@ -354,7 +349,7 @@ class _Arranger:
         }
         self._handoffs = 0
 
-    def arranged(self, order: Sequence[int], serial_us: float, lanes_us: float) -> Arrangement:
+    def arranged(self, order: Sequence[int]) -> Arrangement:
         """The arrangement for an order of the whole schedule."""
         for place, number in enumerate(order):
             step = self._schedule.steps[number]
@@ -370,7 +365,7 @@ class _Arranger:
         for slot in self._schedule.fetches:
             self._bring(slot, 0)
         lanes = [self._finished(position, found) for position, found in enumerate(self._lanes)]
-        return Arrangement(lanes, self._handoffs, serial_us, lanes_us)
+        return Arrangement(lanes, self._handoffs)
 
     def _bring(self, slot: Slot, lane: int) -> None:
         """Makes a value available in a lane."""

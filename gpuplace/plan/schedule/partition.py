@@ -38,6 +38,7 @@ from gpuplace.kernels.registry import HostMemory, KernelRegistry
 from gpuplace.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
 from gpuplace.plan.schedule.pruning import pruned_with_loops
+from gpuplace.plan.schedule.unused import used_operations
 
 
 def retval_name(tensor: Tensor, position: int) -> str:
@@ -210,6 +211,13 @@ class PartitionOptions:
     """Folds constants; nothing is folded without it."""
     done: Collection[Operation] = ()
     """What has run already, in an earlier part of the step."""
+    drops_unused: bool = False
+    """Whether gradients that nobody takes are left out, where all is on the client's CPU and there are no loops."""
+
+    def is_on_client(self, operations: Iterable[Operation]) -> bool:
+        """Whether all of some operations are on the client's device, and that is a CPU."""
+        is_cpu = self.device_types[self.client] == "CPU"
+        return is_cpu and all(self.device_of(op) == self.client for op in operations)
 
 
 _NONE_ON_HOST: HostMemory = (frozenset(), frozenset())
@@ -295,31 +303,19 @@ class _Maker:
         if op.inputs:
             hosted = on_host[0]
             for position, tensor in enumerate(op.inputs):
-                home = homes.get(tensor)
-                if home is not None and not home.is_handle:
-                    location = host if position in hosted else own
-                    inputs.append(home if home.location is location else self.value_at(tensor, location))
-                    reads.append(False)
-                    continue
+                home, location, is_read = homes.get(tensor), host if position in hosted else own, False
                 if home is None:  # made later in the loop
-                    location = host if position in hosted else own
                     late.append((position, tensor, location))
-                    inputs.append(Slot(-1, tensor, location, False))
-                    reads.append(False)
-                    continue
-                if (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op)) or (
-                    tensor.dtype.base_dtype is resource
-                ):
-                    inputs.append(home)
-                    reads.append(False)
-                    continue
-                location = host if position in hosted else own
-                slot = home if home.location is location else self.value_at(tensor, location)
+                    slot = Slot(-1, tensor, location, False)
+                elif home.is_handle and _takes_handle(op, position, home):
+                    slot = home
+                else:
+                    slot = home if home.location is location else self.value_at(tensor, location)
+                    if slot.is_ref:
+                        shows = position == 0 and self.changes is not None and self.changes.show_in(op)
+                        is_read = not shows
                 inputs.append(slot)
-                reads.append(
-                    slot.is_ref
-                    and not (position == 0 and self.changes is not None and self.changes.show_in(op))
-                )
+                reads.append(is_read)
         outputs: list[Slot] = []
         if op.outputs:
             hosted = on_host[1]
@@ -373,9 +369,15 @@ def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
     return {position for arg in op.op_def.inputs if arg.is_ref for position in ranges[arg.name]}
 
 
-def _leaves_references(op: Operation) -> bool:
-    """Whether an operation hands a variable's value on as a loop variable that began as no reference."""
-    return op.type in NEXT_ITERATIONS and _is_merged(op)
+def _takes_handle(op: Operation, position: int, home: Slot) -> bool:
+    """Whether an operation takes a handle as it is: a resource, or the reference that it wants.
+
+    It does not where it hands a variable's value on as a loop variable that began as no reference.
+    """
+    if home.tensor.dtype.base_dtype is resource:
+        return True
+    leaves = op.type in NEXT_ITERATIONS and _is_merged(op)
+    return home.is_ref and not leaves and position in _reference_inputs(op)
 
 
 def _is_merged(op: Operation) -> bool:
@@ -476,6 +478,8 @@ def make_schedule(
     fed = set(feeds)
     pruned, frames = pruned_with_loops(fetches, targets, dict.fromkeys(feeds), options.done)
     operations: Sequence[Operation] = pruned
+    if options.drops_unused and frames is None and options.is_on_client(pruned):
+        operations = used_operations(pruned, fetches, targets, fed)
     if options.folder is not None:
         operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
     maker.changes = _Changes(operations, in_loops=frames is not None) or None

@@ -21,14 +21,12 @@ tensorflow/python/ops/control_flow_ops.py, release 1.15 (tuple).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
-from gpuplace.plan.schedule.partition import Schedule, Step
 
 _NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault", "CheckNumerics"}
 _OFF = 2
@@ -42,42 +40,13 @@ def drops_unused(config: Any) -> bool:
     return not (is_off or getattr(rewriter, "disable_meta_optimizer", False))
 
 
-def without_unused(schedule: Schedule, targets: Collection[Operation]) -> Schedule:
-    """The schedule without gradients that nobody takes, and what is computed for them alone.
-
-    Args:
-        schedule: has no loops.
-        targets: what has to run in any case.
-    """
-    waiting = _waiting(schedule.operations)
-    taken = set(schedule.fetches)
-    kept: list[Step] = []
-    for step in reversed(schedule.steps):
-        if (
-            step.op is not None
-            and step.folded is None
-            and taken.isdisjoint(step.outputs)
-            and step.op not in targets
-            and _may_go(step.op, waiting)
-        ):
-            continue
-        kept.append(step)
-        taken.update(step.inputs)
-    if len(kept) == len(schedule.steps):
-        return schedule
-    dropped = {op for step in schedule.steps for op in step.operations}
-    dropped.difference_update(op for step in kept for op in step.operations)
-    operations = tuple([op for op in schedule.operations if op not in dropped])
-    return replace(schedule, steps=tuple(reversed(kept)), operations=operations)
-
-
 def used_operations(
     operations: Sequence[Operation],
     fetches: Collection[Tensor],
     targets: Collection[Operation],
     feeds: Collection[Tensor],
 ) -> list[Operation]:
-    """As ``without_unused``, of operations that are yet to be divided among tasks.
+    """Operations without gradients that nobody takes, and what is computed for them alone.
 
     Args:
         operations: sources before consumers, without loops.

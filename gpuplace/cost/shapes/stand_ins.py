@@ -1,14 +1,18 @@
-"""Shapes that nobody gives but somebody demands: what is assigned to a variable is shaped like the variable.
+"""What stands for sizes that nobody gives: what an assignment demands, or the most that there can be.
 
 A ``RestoreV2`` reads whatever a file holds. The ``Assign`` that takes it refuses anything but the variable's shape, so
-that a step that runs has this shape there.
+that a step that runs has this shape there. Where the number of results hangs on values, as of places that are not zero
+or of unique elements, the most that there can be counts.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from gpuplace.cost.shapes.engine import Engine
 from gpuplace.cost.shapes.handle import merged_sizes
-from gpuplace.cost.shapes.kinds import Sizes, is_known
+from gpuplace.cost.shapes.kinds import Rules, Sizes, is_known
 from gpuplace.graph.op_sets import ASSIGNMENTS, IDENTITY_OPS, VARIABLE_OPS
 from gpuplace.shapes import TensorShape
 
@@ -68,3 +72,35 @@ def _of_variable(engine: Engine, node: int, output: int) -> Sizes:
             return None
         node, output = engine.inputs[node][0]
     return None
+
+
+_rules = Rules()
+
+
+@_rules("Where", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff", "SparseSlice")
+def _all_elements(sizes: tuple[int, ...], outputs: int) -> Sequence[int]:
+    return (math.prod(sizes),) * outputs
+
+
+@_rules("DynamicPartition")
+def _equal_parts(sizes: tuple[int, ...], outputs: int) -> Sequence[int]:
+    rows = sizes[0] if sizes else 1
+    return (-(-rows // max(1, outputs)),) * outputs
+
+
+def most_of(op_type: str, first: Sizes, outputs: int) -> Sequence[int] | None:
+    """Return what stands for unknown sizes of each output of a node; None where there is no such bound.
+
+    Args:
+        op_type: its op type.
+        first: shape of its first input.
+        outputs: the number of its outputs.
+    """
+    rule = _rules.get(op_type)
+    return rule(first, outputs) if rule is not None and is_known(first) else None
+
+
+def most_sizes(engine: Engine, node: int) -> Sequence[int] | None:
+    """What stands for unknown sizes of each output of a node, where its input is known; None for other ops."""
+    kind = engine.kinds[node]
+    return most_of(kind.op_type, engine.input_sizes(node, 0), len(kind.dtypes))

@@ -66,7 +66,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
         {
             "kind": "buttons",
             "label": "The search",
-            "buttons": [{"label": "Stop", "note": "and keep the best so far", "action": "advise:stop"}],
+            "buttons": [{"label": "Stop", "note": "and keep the best so far", "action": "advice:stop"}],
         },
     ]
 
@@ -188,7 +188,7 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
         name = move.scope or "everything"
         tick = {
             "check": move.scope in chosen,
-            "name": f"advise:choose:{number}",
+            "name": f"advice:choose:{number}",
             "label": f"Apply the move of {name}",
             "off": is_off,
         }
@@ -222,15 +222,15 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
     buttons = []
     if not is_off:
         some = len(chosen)
-        buttons.append({"label": "Apply all", "note": "", "action": "advise:all"})
+        buttons.append({"label": "Apply all", "note": "", "action": "advice:all"})
         if 0 < some < len(advice.moves):
             buttons.append(
                 {
                     "label": "Apply the ticked moves",
                     "note": f"{some} of {len(advice.moves)}",
-                    "action": "advise:some",
+                    "action": "advice:some",
                 }
             )
     if is_applied:
-        buttons.append({"label": "Take the advice back", "note": "", "action": "advise:back"})
+        buttons.append({"label": "Take the advice back", "note": "", "action": "advice:back"})
     return {"kind": "buttons", "label": "The advice", "buttons": buttons}

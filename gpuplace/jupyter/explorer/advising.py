@@ -258,7 +258,7 @@ class Advising:
                 "kind": "buttons",
                 "label": "The search",
                 "buttons": [
-                    {"label": "Advise", "note": "Where would the step run better?", "action": "advise:start"}
+                    {"label": "Advise", "note": "Where would the step run better?", "action": "advice:start"}
                 ],
             },
         ]
@@ -269,7 +269,7 @@ class Advising:
         if self.advice is not None:
             blocks += advice_blocks(self.advice, self.chosen, self.applied, self.why_not)
         elif self.applied:
-            buttons = [{"label": "Take the advice back", "note": "", "action": "advise:back"}]
+            buttons = [{"label": "Take the advice back", "note": "", "action": "advice:back"}]
             blocks += [
                 text_block(self.applied, "part"),
                 {"kind": "buttons", "label": "The advice", "buttons": buttons},
@@ -282,8 +282,8 @@ class Advising:
             return progress_blocks(self.objective, self._progress)
         if not self.is_noted:
             return []
-        close = {"label": "Close", "note": "", "action": "advise:close"}
-        more = {"label": "What moves", "note": "", "action": "advise:show"}
+        close = {"label": "Close", "note": "", "action": "advice:close"}
+        more = {"label": "What moves", "note": "", "action": "advice:show"}
         if self.advice is None:
             told = self._said or f"No advice: {getattr(self.error, 'message', self.error)}"
             tone = "status" if self.error is None else "alarm"
@@ -293,30 +293,30 @@ class Advising:
             ]
         buttons = [more, close]
         if self.applied:
-            buttons.insert(0, {"label": "Take the advice back", "note": "", "action": "advise:back"})
+            buttons.insert(0, {"label": "Take the advice back", "note": "", "action": "advice:back"})
         elif self.advice.moves and not self.why_not:
-            buttons.insert(0, {"label": "Apply all moves", "note": "", "action": "advise:all"})
+            buttons.insert(0, {"label": "Apply all moves", "note": "", "action": "advice:all"})
         told = self.applied or self.why_not or self.advice.text
         return [text_block(told, "status"), {"kind": "buttons", "label": "The result", "buttons": buttons}]
 
     def _fields(self) -> Block:
         fields: list[dict[str, Any]] = [
             {
-                "name": "advise_objective",
+                "name": "advice:objective",
                 "label": "Objective",
                 "value": WORDS[self.objective],
                 "options": list(WORDS.values()),
                 "tip": "What is to become less: the time of one step, of steps in a pipeline, or memory",
             },
             {
-                "name": "advise_seconds",
+                "name": "advice:seconds",
                 "label": "Seconds",
                 "value": f"{self.seconds:g}",
                 "size": 5,
                 "tip": "How long to search",
             },
             {
-                "name": "advise_keep",
+                "name": "advice:keep",
                 "label": "Keep",
                 "value": self.keep,
                 "placeholder": "save/*, tower_0",
@@ -325,7 +325,7 @@ class Advising:
             },
         ]
         for field in fields:
-            name = field["name"].removeprefix("advise_")
+            name = field["name"].removeprefix("advice:")
             if name in self.refused:
                 value, error = self.refused[name]
                 field["value"], field["error"] = str(value), error

@@ -44,7 +44,7 @@ def grid_fields(machines: str, batches: str) -> list[Block]:
     """What machines and batch sizes are to be beside each other."""
     fields = [
         {
-            "name": "cost_machines",
+            "name": "cost:machines",
             "label": "Machines",
             "value": machines,
             "placeholder": "1x K80; 2x K80; 4x V100",
@@ -52,7 +52,7 @@ def grid_fields(machines: str, batches: str) -> list[Block]:
             "tip": "Machines, separated by semicolons; clusters, by |",
         },
         {
-            "name": "cost_batches",
+            "name": "cost:batches",
             "label": "Batch sizes",
             "value": batches,
             "placeholder": "as fed",

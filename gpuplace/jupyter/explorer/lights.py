@@ -64,14 +64,6 @@ class Lights(traitlets.HasTraits):
         with self._what_if.lock:
             self._show_light()
 
-    def _light_heard(self, content: dict[str, Any]) -> None:
-        """The page chose what to light, or whether tables follow."""
-        match content:
-            case {"what": str(what)} if what in self.lights:
-                self.light = what
-            case {"only": bool(only)}:
-                self.lit_only = only
-
     def _searched(self, pattern: str) -> None:
         with self._what_if.lock:
             self.set_trait("pattern", pattern)

@@ -45,7 +45,6 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
 from gpuplace.jupyter.explorer.explorer_views import Views
-from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.looks import Looks
 from gpuplace.jupyter.explorer.messages import answer
 from gpuplace.jupyter.explorer.remedies import remedies
@@ -67,7 +66,7 @@ from gpuplace.writing import write_file
 __all__ = ["PRESETS", "Explorer", "explore"]
 
 
-class Explorer(Switches, Looks, Lights, ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
     """A graph on a machine, with everything that can be changed about it.
 
     Args:
@@ -409,7 +408,8 @@ class Explorer(Switches, Looks, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._step(lambda: self._what_if.change(**settings))
 
     def _heard(self, widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        answer(self, widget, content)
+        with self._what_if.lock:
+            answer(self, widget, content)
 
     # --------------------------------------------------------------------------------------------------- what is shown
 

@@ -21,11 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import traitlets
+from traitlets import Any as AnyValue
+from traitlets import Bool, Dict, Float, Tuple, Unicode
 
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
+from gpuplace.device.visible import VISIBLE_DEVICES
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.parts import Parts, setting_of_label
 from gpuplace.jupyter.explorer.settings import (
@@ -79,7 +81,7 @@ class Setting:
     """Its type, default and help, which is the tip of its control too."""
     label: str = ""
     """What the page calls it; its name by default."""
-    check: Callable[[Any, Settings], Any] = lambda value, settings: value
+    check: Callable[[Any], Any] = lambda value: value
     """What a value becomes in its usual form; raises for what is none."""
     fields: Callable[[Any, Settings], dict[str, Any]] | None = None
     """The fields of `Settings` that follow from a value; by default the one of its name."""
@@ -100,10 +102,9 @@ class Setting:
 
     def changed(self, value: Any, settings: Settings) -> Settings:
         """The settings with another value of this one; raises as `check` does."""
-        value = self.check(value, settings)
-        return replace(
-            settings, **({self.name: value} if self.fields is None else self.fields(value, settings))
-        )
+        value = self.check(value)
+        fields = {self.name: value} if self.fields is None else self.fields(value, settings)
+        return replace(settings, **fields)
 
     def value(self, settings: Settings) -> Any:
         """What the trait is for some settings."""
@@ -180,6 +181,10 @@ def _count_controls(setting: Setting, context: Context) -> list[Control]:
     return made
 
 
+def _unsaid(settings: Settings) -> str:
+    return ""
+
+
 def _plain(number: float) -> str:
     return f"{number:g}" if number else ""
 
@@ -205,23 +210,21 @@ def _with_count(part: str, value: Any, settings: Settings) -> dict[str, Any]:
 
 _TABLE = {
     "tags": Setting(
-        traitlets.Unicode(
-            None,
-            allow_none=True,
-            help="Tags of the SavedModel's graph, such as 'gpu,serve'; None for other graphs.",
+        Unicode(
+            None, allow_none=True, help="Tags of the SavedModel's graph, such as 'gpu,serve'; None for others"
         ),
         "Tags",
         controls=_control(
             "choice", place="main", options=lambda context: list(context.parts.tag_sets), key="H"
         ),
-        words=lambda settings: "",
+        words=_unsaid,
     ),
     "signature": Setting(
-        traitlets.Unicode("", help="The signature that is placed; empty for the whole graph."),
-        words=lambda settings: "",
+        Unicode("", help="The signature that is placed; empty for the whole graph."),
+        words=_unsaid,
     ),
     "function": Setting(
-        traitlets.Unicode("", help="The function whose body is placed alone; empty for none."),
+        Unicode("", help="The function whose body is placed alone; empty for none."),
         "Graph",
         covers=("signature", "functions"),
         controls=_control(
@@ -233,14 +236,12 @@ _TABLE = {
             key="h",
             tip="What is placed: the whole graph, what a signature needs, or the body of a function alone",
         ),
-        words=lambda settings: "",
+        words=_unsaid,
     ),
     "machine": Setting(
-        traitlets.Unicode(
-            help="The machine: choose one, or type any, for example 4x Tesla K20m or 2 CPU, 1x V100 + 2x K40c"
-        ),
+        Unicode(help="A machine of the list, or any, such as 4x Tesla K20m or 2 CPU, 1x V100 + 2x K40c"),
         "Machine",
-        check=lambda value, settings: as_machine(value),
+        check=as_machine,
         # Another machine shows all its GPUs.
         fields=lambda value, settings: {
             "machine": value,
@@ -251,22 +252,20 @@ _TABLE = {
         words=lambda settings: str(settings.machine),
     ),
     "soft_placement": Setting(
-        traitlets.Bool(
-            False, help="allow_soft_placement: an op that cannot run where it asks to runs elsewhere"
-        ),
+        Bool(False, help="allow_soft_placement: an op that cannot run where it asks to runs elsewhere"),
         "Soft placement",
         controls=_control("check", place="main", key="s"),
         words=lambda settings: "soft placement" if settings.soft_placement else "",
     ),
     "release": Setting(
-        traitlets.Unicode(help="The TensorFlow release that decides and speaks"),
+        Unicode(help="The TensorFlow release that decides and speaks"),
         "Release",
-        check=lambda value, settings: releases.resolve(value),
+        check=releases.resolve,
         controls=_control("choice", place="main", options=list(releases.RELEASES), key="r"),
         words=lambda settings: f"release {settings.release}",
     ),
     "cuda_visible_devices": Setting(
-        traitlets.Unicode(
+        Unicode(
             None,
             allow_none=True,
             help="Ids in CUDA's order, or UUIDs, separated by commas: 2,0 or GPU-6f2a; None where it is not set",
@@ -276,38 +275,39 @@ _TABLE = {
             "text",
             value=lambda context: context.settings.cuda_visible_devices or "",
             placeholder=lambda context: (
-                "not set: all GPUs"
-                if context.settings.cuda_visible_devices is None
-                else "set, and empty: no GPU"
+                "set, and empty: no GPU"
+                if context.settings.environ.get(VISIBLE_DEVICES) == ""
+                else "not set: all GPUs"
             ),
             unset="Unset CUDA_VISIBLE_DEVICES",
         ),
     ),
     "cuda_device_order": Setting(
-        traitlets.Unicode(ORDERS[0], help="How CUDA numbers GPUs"),
+        Unicode(ORDERS[0], help="How CUDA numbers GPUs"),
         "CUDA_DEVICE_ORDER",
-        check=lambda value, settings: checked_order(value),
+        check=checked_order,
         controls=_control("choice", options=list(ORDERS)),
     ),
     "visible_devices": Setting(
-        traitlets.Tuple(help="Numbers of the machine's GPUs that CUDA_VISIBLE_DEVICES shows, sorted"),
-        check=checked_visible,
-        fields=lambda value, settings: {"cuda_visible_devices": settings.text_for_visible(value)},
+        Tuple(help="Numbers of the machine's GPUs that CUDA_VISIBLE_DEVICES shows, sorted"),
+        fields=lambda value, settings: {
+            "cuda_visible_devices": settings.text_for_visible(checked_visible(value, settings))
+        },
         read=_visible,
         controls=_gpu_controls,
         typed=_with_gpu,
-        words=lambda settings: "",
+        words=_unsaid,
     ),
     "visible_device_list": Setting(
-        traitlets.Unicode(
+        Unicode(
             "",
             help="gpu_options.visible_device_list: numbers of visible GPUs in the order of GPU:0, GPU:1, ...",
         ),
         controls=_control("text", placeholder="all, in CUDA's order"),
     ),
     "device_count": Setting(
-        traitlets.Dict(help="Devices by type, for example {'GPU': 1}"),
-        check=lambda value, settings: checked_count(value),
+        Dict(help="Devices by type, for example {'GPU': 1}"),
+        check=checked_count,
         controls=_count_controls,
         typed=_with_count,
         words=lambda settings: ", ".join(
@@ -315,8 +315,8 @@ _TABLE = {
         ),
     ),
     "per_process_gpu_memory_fraction": Setting(
-        traitlets.Float(0.0, help="Part of each GPU's memory that the process may use, for example 0.4"),
-        check=lambda value, settings: checked_fraction(value),
+        Float(0.0, help="Part of each GPU's memory that the process may use, for example 0.4"),
+        check=checked_fraction,
         controls=_control(
             "number",
             value=lambda context: _plain(context.settings.per_process_gpu_memory_fraction),
@@ -326,27 +326,27 @@ _TABLE = {
         typed=lambda part, value, settings: checked_fraction(value),
     ),
     "allow_growth": Setting(
-        traitlets.Bool(False, help="Take GPU memory as it is needed, not all at once"),
+        Bool(False, help="Take GPU memory as it is needed, not all at once"),
         controls=_control("check"),
     ),
     "clear_devices": Setting(
-        traitlets.Bool(False, help="Ignore the devices that the nodes ask for"),
+        Bool(False, help="Ignore the devices that the nodes ask for"),
         controls=_control("check"),
         words=lambda settings: "devices cleared" if settings.clear_devices else "",
     ),
     "fetches": Setting(
-        traitlets.Any((), help="What the step fetches whose cost is predicted; () for training."),
-        check=lambda value, settings: checked_fetches(value),
+        AnyValue((), help="What the step fetches whose cost is predicted; () for training."),
+        check=checked_fetches,
         is_of_step=True,
     ),
     "feeds": Setting(
-        traitlets.Any({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}."),
-        check=lambda value, settings: checked_feeds(value),
+        AnyValue({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}."),
+        check=checked_feeds,
         is_of_step=True,
     ),
     "requests": Setting(
-        traitlets.Any({}, help="What nodes ask for in place of what the program says: {'MatMul': '/gpu:1'}."),
-        check=lambda value, settings: checked_requests(value),
+        AnyValue({}, help="What nodes ask for in place of what the program says: {'MatMul': '/gpu:1'}."),
+        check=checked_requests,
         words=lambda settings: counted(len(settings.requests), "request") if settings.requests else "",
     ),
 }

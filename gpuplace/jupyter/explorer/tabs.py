@@ -18,7 +18,7 @@ from gpuplace.jupyter.explorer.tab_page import Tab, TableOf
 from gpuplace.memory.process_state import session_allocators
 from gpuplace.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
 from gpuplace.page.finding_blocks import HEADING, finding_blocks
-from gpuplace.tables.blocks import Block, error_card, text_block
+from gpuplace.tables.blocks import Block, error_card, heading_block, text_block
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text
@@ -52,7 +52,7 @@ def _cost_blocks(views: Views) -> list[Block]:
     except (OpError, ValueError, TypeError) as error:
         return [*blocks, *cost_error_blocks(error)]
     if not step.findings.skipped:
-        blocks += [{"kind": "heading", "text": HEADING}, *finding_blocks(step.findings)]
+        blocks += [heading_block(HEADING), *finding_blocks(step.findings)]
     blocks += cost_blocks(step, costs.before)
     if views.run_metadata is not None:
         try:

@@ -87,7 +87,6 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
         self._part = None if what_if.last_good is None else what_if.last_good.part
         self._looks: dict[Any, tuple[Any, str, str]] = {}
         self._controls = ControlsView(is_fixed=what_if.is_fixed)
-        self._controls.page = self._controls.model_id[:8]
         self._comparison = Comparison(what_if)
         self._views = Views(what_if, self._comparison, TABS, self._heard, self._reveal)
         views = self._views

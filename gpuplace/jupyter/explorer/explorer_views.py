@@ -6,6 +6,7 @@ What is shown already is not made again: a change repaints what depends on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import ipywidgets
@@ -20,6 +21,7 @@ from gpuplace.jupyter.explorer.costs import Costs
 from gpuplace.jupyter.explorer.details import box_of_name, detail_of
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.jupyter.explorer.tab_page import Tab, TabPage
+from gpuplace.jupyter.explorer.table_model import TableModel
 from gpuplace.jupyter.explorer.views import GraphView, PanelView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
@@ -64,6 +66,7 @@ class Views:
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
         self.selected = ""
+        self.limit: Lit | None = None  # what the tables list alone
         self.canvas = CANVAS
         self.costs = Costs(what_if)
         self.advising = Advising(what_if, self.show_advice)
@@ -76,7 +79,7 @@ class Views:
         self._predicted: StepEstimate | None = None  # whose costs the picture shows
         self.graph = GraphView()
         self.status, self.note = PanelView(), PanelView()
-        self.timeline = TimelineView(on_select=on_select)
+        self._on_select = on_select
         for view in (self.graph, self.status, self.note):
             view.on_msg(on_message)
         self.pages = {tab.title: TabPage(tab, self, on_message, on_select) for tab in tabs}
@@ -85,6 +88,14 @@ class Views:
         )
         self.tabs.add_class("gp-tabs")
         self.tabs.observe(lambda change: self.show_tab(), "selected_index")
+
+    @cached_property
+    def timeline(self) -> TimelineView:
+        """The view of a step."""
+        return TimelineView(on_select=self._on_select)
+
+    def _tables(self) -> list[TableModel]:
+        return [page.made_table for page in self.pages.values() if page.made_table is not None]
 
     @property
     def front(self) -> str:
@@ -171,10 +182,10 @@ class Views:
         """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""
         placement = self.what_if.placement
         self.selected = name
-        for page in self.pages.values():
-            if page.table is not None:
-                page.table.select(name)
-        self.timeline.select(name)
+        for table in self._tables():
+            table.select(name)
+        if "timeline" in self.__dict__:
+            self.timeline.select(name)
         if placement is None or self.drawing is None or not name:
             self.graph.detail, self.graph.selected_box = {}, ""
             return ""
@@ -198,9 +209,9 @@ class Views:
             self.graph.lights = choices
             self.graph.lit_only = only
             self.graph.lit = shown
-        for page in self.pages.values():
-            if page.table is not None:
-                page.table.limit(lit if only and lit is not None and lit.nodes is not None else None)
+        self.limit = lit if only and lit is not None and lit.nodes is not None else None
+        for table in self._tables():
+            table.limit(self.limit)
 
     # ---------------------------------------------------------------------------------------------- tables and panels
 
@@ -226,7 +237,7 @@ class Views:
             return
         self._filled = made_of
         for page in self.pages.values():
-            page.fill(state.placement is not None)
+            page.fill()
 
     def show_tab(self) -> None:
         """Fills the tab in front."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import ipywidgets
@@ -58,7 +59,7 @@ class Tab:
 
 
 class TabPage:
-    """A tab's widgets.
+    """A tab's widgets, which are made when it first comes to the front: a notebook has less to set up at once.
 
     Args:
         tab: what is declared of it.
@@ -75,37 +76,61 @@ class TabPage:
         on_select: Callable[[str], None],
     ) -> None:
         self.tab, self._views = tab, views
-        parts = []
-        self.panel: Any = None
-        self.table: Any = None
-        if tab.blocks is not None:
-            self.panel = PanelView()
-            self.panel.on_msg(on_message)
-            parts.append(self.panel)
-        if tab.table is not None:
-            self.table = TableModel(tab.table.columns, tab.table.caption, on_select, plain=tab.table.plain)
-            parts.append(self.table.view)
-        if tab.widget is not None:
-            parts.append(tab.widget(views))
-        self.widget = parts[0] if len(parts) == 1 else ipywidgets.VBox(parts)
+        self._on_message, self._on_select = on_message, on_select
+        self.widget = ipywidgets.VBox()
 
-    def fill(self, is_placed: bool) -> None:
-        """Gives the table new rows, which are made when it is in front."""
-        table = self.tab.table
-        if table is not None and is_placed:
-            self.table.fill(lambda: table.rows(self._views), table.empty(self._views))
-        elif table is not None:
-            self.table.fill(lambda: Rows(0), "Nothing could be placed.")
+    @cached_property
+    def panel(self) -> PanelView | None:
+        """Text and buttons."""
+        if self.tab.blocks is None:
+            return None
+        panel = PanelView()
+        panel.on_msg(self._on_message)
+        return panel
+
+    @cached_property
+    def table(self) -> TableModel | None:
+        """The table, with rows that are made when it is in front."""
+        known = self.tab.table
+        if known is None:
+            return None
+        table = TableModel(known.columns, known.caption, self._on_select, plain=known.plain)
+        self._fill(table, known)
+        table.limit(self._views.limit)
+        table.select(self._views.selected)
+        return table
+
+    @property
+    def made_table(self) -> TableModel | None:
+        """The table, if it was made already."""
+        return self.__dict__.get("table")
+
+    def fill(self) -> None:
+        """Gives the table new rows."""
+        if self.made_table is not None and self.tab.table is not None:
+            self._fill(self.made_table, self.tab.table)
+
+    def _fill(self, table: TableModel, known: TableOf) -> None:
+        if self._views.what_if.placement is None:
+            table.fill(lambda: Rows(0), "Nothing could be placed.")
+        else:
+            table.fill(lambda: known.rows(self._views), known.empty(self._views))
 
     def show(self, is_front: bool) -> None:
         """Brings the tab up to date, if it is in front."""
-        if self.table is not None:
-            self.table.front(is_front)
         if not is_front:
+            if self.made_table is not None:
+                self.made_table.front(False)
             return
-        if self.panel is not None:
-            assert self.tab.blocks is not None
-            self.panel.blocks = self.tab.blocks(self._views)
-            if self.table is not None:  # below it
-                self.table.view.layout.display = None if self.table.rows.size else "none"
+        panel, table = self.panel, self.table
+        if not self.widget.children:
+            more = [] if self.tab.widget is None else [self.tab.widget(self._views)]
+            shown = [panel, None if table is None else table.view, *more]
+            self.widget.children = [part for part in shown if part is not None]
+        if table is not None:
+            table.front(True)
+        if panel is not None and self.tab.blocks is not None:
+            panel.blocks = self.tab.blocks(self._views)
+            if table is not None:  # below it
+                table.view.layout.display = None if table.rows.size else "none"
         self.tab.shown(self._views)

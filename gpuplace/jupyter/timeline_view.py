@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
-from gpuplace.jupyter.explorer.views import STYLE
+from gpuplace.jupyter.explorer.views import STYLE, ModuleWidget
 from gpuplace.tables import html
 from gpuplace.tables.text import counted
 from gpuplace.timelines.page import COLOURS, timeline_page
@@ -24,7 +23,7 @@ from gpuplace.web.modules import widget_module
 _MOST_ROWS = 12
 
 
-class TimelineView(anywidget.AnyWidget):
+class TimelineView(ModuleWidget):
     """A `StepTimeline` as a widget.
 
     Messages to Python: ``select`` with ``event``, a number or -1, and its ``node``; ``colour`` with one of `COLOURS`.
@@ -50,11 +49,11 @@ class TimelineView(anywidget.AnyWidget):
     def __init__(
         self, timeline: StepTimeline | None = None, on_select: Callable[[str], None] | None = None
     ) -> None:
-        super().__init__()
+        columns, step = timeline_page(timeline)
+        super().__init__(columns=columns, step=step)  # a page that opens has the step
         self.timeline = timeline
         self._on_select = on_select
         self.on_msg(self._heard)
-        self.show(timeline)
 
     def show(self, timeline: StepTimeline | None) -> None:
         """Shows another step, or none."""

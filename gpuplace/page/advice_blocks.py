@@ -11,7 +11,7 @@ from gpuplace.advisor.steps.moves import Move
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.sentences import seconds_text, size_text
-from gpuplace.tables.blocks import Block, text_block
+from gpuplace.tables.blocks import Block, button, buttons_block, heading_block, table_block, text_block
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.text import counted
 
@@ -63,11 +63,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
             told += f", but {size_text(done.score.missing)} of memory are missing"
     return [
         {"kind": "progress", "share": share, "label": "Search for a better placement", "text": told},
-        {
-            "kind": "buttons",
-            "label": "The search",
-            "buttons": [{"label": "Stop", "note": "and keep the best so far", "action": "advise:stop"}],
-        },
+        buttons_block("The search", [button("Stop", "advice:stop", "and keep the best so far")]),
     ]
 
 
@@ -95,13 +91,13 @@ def advice_blocks(
     blocks.append({"kind": "side", "parts": [[_before_and_after(advice)], [_devices(advice)]]})
     if advice.moves:
         blocks += [
-            {"kind": "heading", "text": f"What moves: {counted(len(advice.moves), 'region')}"},
+            heading_block(f"What moves: {counted(len(advice.moves), 'region')}"),
             _moves(advice.moves, advice, chosen, bool(why_not)),
             _buttons(advice, chosen, bool(applied), bool(why_not)),
         ]
     if advice.has_gain:
         blocks += [
-            {"kind": "heading", "text": "As Python"},
+            heading_block("As Python"),
             {
                 "kind": "code",
                 "text": advice.as_python(),
@@ -128,12 +124,7 @@ def _before_and_after(advice: Advice) -> Block:
     if advice.objective != "step_time":
         now = "" if advice.baseline is None else f"{seconds_text(advice.baseline.step_time)} now, "
         rows.append(["a step", f"{now}{seconds_text(advice.estimate.step_time)} advised"])
-    return {
-        "kind": "table",
-        "caption": "Before and after",
-        "columns": [*_WORDS[advice.objective]],
-        "rows": rows,
-    }
+    return table_block("Before and after", [*_WORDS[advice.objective]], rows)
 
 
 def _devices(advice: Advice) -> Block:
@@ -165,17 +156,13 @@ def _devices(advice: Advice) -> Block:
                 peak(row.peak_after, row.limit),
             ]
         )
-    return {
-        "kind": "table",
-        "caption": "Devices before and after",
-        "columns": [
-            *("device", "nodes now", "advised"),
-            *("busy now", "busy advised", "memory now", "memory advised"),
-        ],
-        "rows": rows,
-        "numbers": [1, 2],
-        "look": "short",
-    }
+    return table_block(
+        "Devices before and after",
+        [*("device", "nodes now", "advised"), *("busy now", "busy advised", "memory now", "memory advised")],
+        rows,
+        [1, 2],
+        look="short",
+    )
 
 
 def _known(value: float) -> float:
@@ -188,7 +175,7 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
         name = move.scope or "everything"
         tick = {
             "check": move.scope in chosen,
-            "name": f"advise:choose:{number}",
+            "name": f"advice:choose:{number}",
             "label": f"Apply the move of {name}",
             "off": is_off,
         }
@@ -204,14 +191,13 @@ def _moves(moves: Collection[Move], advice: Advice, chosen: Collection[str], is_
                 move.why,
             ]
         )
-    return {
-        "kind": "table",
-        "caption": "What moves",
-        "columns": ["apply", "region", "nodes", "from", "to", "saves", "because"],
-        "rows": rows,
-        "numbers": [2, 5],
-        "look": "prose",
-    }
+    return table_block(
+        "What moves",
+        ["apply", "region", "nodes", "from", "to", "saves", "because"],
+        rows,
+        [2, 5],
+        look="prose",
+    )
 
 
 def _chips(devices: str) -> Block:
@@ -222,15 +208,9 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
     buttons = []
     if not is_off:
         some = len(chosen)
-        buttons.append({"label": "Apply all", "note": "", "action": "advise:all"})
+        buttons.append(button("Apply all", "advice:all"))
         if 0 < some < len(advice.moves):
-            buttons.append(
-                {
-                    "label": "Apply the ticked moves",
-                    "note": f"{some} of {len(advice.moves)}",
-                    "action": "advise:some",
-                }
-            )
+            buttons.append(button("Apply the ticked moves", "advice:some", f"{some} of {len(advice.moves)}"))
     if is_applied:
-        buttons.append({"label": "Take the advice back", "note": "", "action": "advise:back"})
-    return {"kind": "buttons", "label": "The advice", "buttons": buttons}
+        buttons.append(button("Take the advice back", "advice:back"))
+    return buttons_block("The advice", buttons)

@@ -10,7 +10,15 @@ from gpuplace.cost.grid import GridRow
 from gpuplace.cost.memory.memory_curve import memory_curve
 from gpuplace.cost.sentences import explanation, peak_text
 from gpuplace.cost.step_estimate import StepEstimate
-from gpuplace.tables.blocks import Block, error_card, text_block
+from gpuplace.tables.blocks import (
+    Block,
+    button,
+    buttons_block,
+    error_card,
+    heading_block,
+    table_block,
+    text_block,
+)
 from gpuplace.tables.palette import GPU_FILLS, chip_look, device_style
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.size_text import bytes_text
@@ -92,20 +100,15 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
     )
     label = "Show the measured step alone" if is_beside else "Show foretold and measured in the timeline"
     return [
-        {"kind": "heading", "text": "Foretold and measured"},
+        heading_block("Foretold and measured"),
         text_block(told),
-        {
-            "kind": "table",
-            "caption": "Foretold and measured, by op type",
-            "columns": ["op type", "on", "nodes", "foretold", "measured", "off"],
-            "rows": rows,
-            "numbers": [2, 3, 4, 5],
-        },
-        {
-            "kind": "buttons",
-            "label": "The timeline",
-            "buttons": [{"label": label, "note": "", "action": "cost:beside"}],
-        },
+        table_block(
+            "Foretold and measured, by op type",
+            ["op type", "on", "nodes", "foretold", "measured", "off"],
+            rows,
+            [2, 3, 4, 5],
+        ),
+        buttons_block("The timeline", [button(label, "cost:beside")]),
     ]
 
 
@@ -134,13 +137,7 @@ def _devices(step: StepEstimate) -> Block:
             ]
         )
     columns = ["device", "hardware", "nodes", "busy", "copies in", "copies out", "peak memory"]
-    return {
-        "kind": "table",
-        "caption": "Devices in the step",
-        "columns": columns,
-        "rows": rows,
-        "numbers": [2, 4, 5],
-    }
+    return table_block("Devices in the step", columns, rows, [2, 4, 5])
 
 
 def _share(seconds: float, share: float) -> str:
@@ -181,10 +178,7 @@ def _memory(step: StepEstimate) -> list[Block]:
         height=220,
         title=label,
     )
-    return [
-        {"kind": "heading", "text": "Memory over the step"},
-        {"kind": "picture", "svg": svg, "label": label},
-    ]
+    return [heading_block("Memory over the step"), {"kind": "picture", "svg": svg, "label": label}]
 
 
 def _longest(step: StepEstimate) -> tuple[Block, Block]:
@@ -205,20 +199,8 @@ def _longest(step: StepEstimate) -> tuple[Block, Block]:
         for row in nodes
     ]
     return (
-        {
-            "kind": "table",
-            "caption": "Op types by time",
-            "columns": ["op type", "on", "nodes", "time", "share", "model"],
-            "rows": ops,
-            "numbers": [2, 3, 4],
-        },
-        {
-            "kind": "table",
-            "caption": "Nodes by time",
-            "columns": ["node", "op type", "device", "time", "model"],
-            "rows": listed,
-            "numbers": [3],
-        },
+        table_block("Op types by time", ["op type", "on", "nodes", "time", "share", "model"], ops, [2, 3, 4]),
+        table_block("Nodes by time", ["node", "op type", "device", "time", "model"], listed, [3]),
     )
 
 
@@ -239,13 +221,9 @@ def _copies(step: StepEstimate) -> list[Block]:
         for copy in sorted(moved, key=lambda copy: (-copy.time, copy.tensor))[:_MOST_ROWS]
     ]
     blocks = [
-        {
-            "kind": "table",
-            "caption": "Copies by time",
-            "columns": ["tensor of", "from", "to", "bytes", "time", "waited", "way"],
-            "rows": rows,
-            "numbers": [3, 4, 5],
-        }
+        table_block(
+            "Copies by time", ["tensor of", "from", "to", "bytes", "time", "waited", "way"], rows, [3, 4, 5]
+        )
     ]
     if len(moved) > _MOST_ROWS:
         blocks.append(
@@ -279,13 +257,12 @@ def grid_blocks(rows: Sequence[GridRow]) -> list[Block]:
     ]
     first = 2 if has_batch else 1
     blocks: list[Block] = [
-        {
-            "kind": "table",
-            "caption": "Machines and batch sizes",
-            "columns": columns,
-            "rows": table,
-            "numbers": [*([1] if has_batch else []), first, first + 1, first + 3],
-        }
+        table_block(
+            "Machines and batch sizes",
+            columns,
+            table,
+            [*([1] if has_batch else []), first, first + 1, first + 3],
+        )
     ]
     lines: list[Line] = []
     for machine in dict.fromkeys(row.machine for row in rows):

@@ -14,6 +14,7 @@ text}``, ``{"check": bool, "name": action, "label": text}`` or ``{"bar": [[share
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.errors import OpError
@@ -24,6 +25,66 @@ Block = dict[str, Any]
 def text_block(text: str, tone: str = "") -> Block:
     """A paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
     return {"kind": "text", "text": text, "tone": tone}
+
+
+def heading_block(text: str) -> Block:
+    """A heading."""
+    return {"kind": "heading", "text": text}
+
+
+def button(label: str, action: str, note: str = "") -> dict[str, str]:
+    """A button that sends an action, with words beside it."""
+    return {"label": label, "note": note, "action": action}
+
+
+def buttons_block(label: str, buttons: Sequence[Mapping[str, str]]) -> Block:
+    """Buttons beside each other, and what a screen reader calls them."""
+    return {"kind": "buttons", "label": label, "buttons": list(buttons)}
+
+
+def table_block(
+    caption: str, columns: Sequence[str], rows: Sequence[Any], numbers: Sequence[int] = (), *, look: str = ""
+) -> Block:
+    """A table; columns of numbers are aligned to the right."""
+    made = {
+        "kind": "table",
+        "caption": caption,
+        "columns": list(columns),
+        "rows": rows,
+        "numbers": list(numbers),
+    }
+    return {**made, "look": look} if look else made
+
+
+def field(
+    name: str,
+    label: str,
+    value: str,
+    tip: str,
+    size: int = 0,
+    placeholder: str = "",
+    options: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A field for a text, or a list of ``options``."""
+    made = {"name": name, "label": label, "value": value, "tip": tip}
+    more = {"size": size, "placeholder": placeholder, "options": list(options)}
+    return made | {key: item for key, item in more.items() if item}
+
+
+def fields_block(
+    label: str, fields: Sequence[dict[str, Any]], refused: Mapping[str, tuple[Any, Any]] | None = None
+) -> Block:
+    """Fields beside each other; ``refused`` has what was typed into one, and what is wrong with it."""
+    shown = []
+    for known in fields:
+        typed = (refused or {}).get(known["name"])
+        wrong = (
+            {}
+            if typed is None
+            else {"value": str(typed[0]), "error": getattr(typed[1], "message", str(typed[1]))}
+        )
+        shown.append(known | wrong)
+    return {"kind": "fields", "label": label, "fields": shown}
 
 
 def error_card(error: BaseException) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def test_the_explorer_shows_lanes_and_says_so(browser):
     page.get_by_role("button", name="By device").click()
     told = page.evaluate("window.sent.findLast((message) => message.type === 'view')")
     assert told == {"type": "view", "name": "devices"}
-    explorer._heard(views.graph, told, None)
+    views.graph._handle_custom_msg(told, [])
     assert explorer.view == "devices" and views.graph.svg == ""
     for name in ("svg", "view", "scene"):
         page.evaluate("([name, value]) => window.change(name, value)", [name, getattr(views.graph, name)])
@@ -178,7 +178,7 @@ def test_the_explorer_shows_lanes_and_says_so(browser):
     page.locator("g.node.scope").first.click()
     chosen = page.evaluate("window.sent.findLast((message) => message.type === 'select')")
     assert "~" not in chosen["id"]
-    explorer._heard(views.graph, chosen, None)
+    views.graph._handle_custom_msg(chosen, [])
     assert explorer.selected
     assert page.errors == []
     page.close()

@@ -53,7 +53,7 @@ def explored(browser):
         graph = explorer._views.graph
         page = page_with(browser, graph.get_state(), theme, width=1100, height=900)
         page.wait_for_function("window.sent.some((message) => message.type === 'canvas')")
-        explorer._heard(graph, page.evaluate("window.sent.find(({ type }) => type === 'canvas')"), None)
+        graph._handle_custom_msg(page.evaluate("window.sent.find(({ type }) => type === 'canvas')"), [])
         page.close()
         page = page_with(browser, graph.get_state(), theme, width=1100, height=900)
         pages.append(page)
@@ -116,7 +116,7 @@ def test_the_explorer_shows_gradients_on_request(explored):
     button.click()
     sent = page.evaluate("window.sent.at(-1)")
     assert sent == {"type": "backward", "on": True}
-    explorer._heard(explorer._views.graph, sent, None)
+    explorer._views.graph._handle_custom_msg(sent, [])
     assert explorer.backward
     page = explored(explorer)
     expect(page.get_by_role("button", name="Show backward")).to_have_attribute("aria-pressed", "true")

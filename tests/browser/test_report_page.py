@@ -375,6 +375,33 @@ def test_keyboard_and_labels(opened):
     assert page.evaluate(f"{unlabelled}.length") == 0
 
 
+@both_themes
+def test_keys(opened):
+    """Every control of the picture has a key, `?` lists them, and what is typed into a field stays there."""
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "all-keys")
+    page.keyboard.press("?")
+    help = page.get_by_role("dialog", name="Keys")
+    expect(help.get_by_role("button", name="Close the keys")).to_be_focused()
+    listed = help.locator("div > dt").all_inner_texts()
+    assert len(listed) == len(set(listed)) > 20
+    shown = page.locator("#graph .gp-tools button:visible, #graph .gp-tools input:visible").all()
+    without = [control.inner_text() for control in shown if control.get_attribute("data-shortcut") is None]
+    assert without == ["?"]
+    page.shoot("help")
+    page.keyboard.press("Escape")
+    expect(help).to_have_count(0)
+    by_device = page.get_by_role("button", name="By device")
+    page.keyboard.press("d")
+    expect(by_device).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("/")
+    page.keyboard.type("MatMul_1dd?")
+    expect(page.get_by_label("Find an op by regular expression")).to_have_value("MatMul_1dd?")
+    expect(by_device).to_have_attribute("aria-pressed", "true")
+    expect(help).to_have_count(0)
+
+
 def test_a_view_is_kept(opened, tmp_path):
     """In the address, and in a file; also on a page made anew, where other scopes may be."""
     from playwright.sync_api import expect

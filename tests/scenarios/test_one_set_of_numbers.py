@@ -192,7 +192,7 @@ def test_the_explorer_and_the_advisor_speak_of_the_same_step():
     assert shown.step_time == step.step_time and shown.copies == step.copies
     assert f"{len(placement.frame('copies'))} copies between devices" in explorer._views.graph.notes[0][1]
     explorer.tab = "Copies"
-    assert explorer._views.copies.rows.size == len(placement.frame("copies"))
+    assert explorer._views.pages["Copies"].table.rows.size == len(placement.frame("copies"))
     advice = tf.advise(placement, seconds=0.2, steps=1)
     assert advice.baseline.step_time == step.step_time
 
@@ -212,7 +212,7 @@ def agreed_harmless(placement):
         "report": page_html(placement, findings=placement_findings(placement)),
         "estimate": step.explain(),
         "advice": tf.advise(placement, seconds=0.2, steps=1).explain(),
-        "explorer": "\n".join(block.get("text", "") for block in explorer._views.cost.blocks),
+        "explorer": "\n".join(block.get("text", "") for block in explorer._views.pages["Cost"].panel.blocks),
     }
     counts = {
         "frame": tuple(zip(frame["harmless"], frame["nodes"], strict=True)),

@@ -21,7 +21,7 @@ from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.page.advice_blocks import WORDS, advice_blocks, progress_blocks
 from gpuplace.page.cost_blocks import cost_error_blocks
-from gpuplace.tables.blocks import Block, text_block
+from gpuplace.tables.blocks import Block, button, buttons_block, field, fields_block, text_block
 from gpuplace.tables.text import counted
 
 _SHOWN_SECONDS = 0.3
@@ -254,13 +254,9 @@ class Advising:
             return [text_block("The search goes on; its progress is shown above the picture.", "status")]
         blocks: list[Block] = [
             self._fields(),
-            {
-                "kind": "buttons",
-                "label": "The search",
-                "buttons": [
-                    {"label": "Advise", "note": "Where would the step run better?", "action": "advise:start"}
-                ],
-            },
+            buttons_block(
+                "The search", [button("Advise", "advice:start", "Where would the step run better?")]
+            ),
         ]
         if self._said:
             blocks.append(text_block(self._said, "status"))
@@ -269,11 +265,8 @@ class Advising:
         if self.advice is not None:
             blocks += advice_blocks(self.advice, self.chosen, self.applied, self.why_not)
         elif self.applied:
-            buttons = [{"label": "Take the advice back", "note": "", "action": "advise:back"}]
-            blocks += [
-                text_block(self.applied, "part"),
-                {"kind": "buttons", "label": "The advice", "buttons": buttons},
-            ]
+            buttons = [button("Take the advice back", "advice:back")]
+            blocks += [text_block(self.applied, "part"), buttons_block("The advice", buttons)]
         return blocks
 
     def note_blocks(self) -> list[Block]:
@@ -282,51 +275,33 @@ class Advising:
             return progress_blocks(self.objective, self._progress)
         if not self.is_noted:
             return []
-        close = {"label": "Close", "note": "", "action": "advise:close"}
-        more = {"label": "What moves", "note": "", "action": "advise:show"}
+        close = button("Close", "advice:close")
+        more = button("What moves", "advice:show")
         if self.advice is None:
             told = self._said or f"No advice: {getattr(self.error, 'message', self.error)}"
             tone = "status" if self.error is None else "alarm"
-            return [
-                text_block(told, tone),
-                {"kind": "buttons", "label": "The result", "buttons": [more, close]},
-            ]
+            return [text_block(told, tone), buttons_block("The result", [more, close])]
         buttons = [more, close]
         if self.applied:
-            buttons.insert(0, {"label": "Take the advice back", "note": "", "action": "advise:back"})
+            buttons.insert(0, button("Take the advice back", "advice:back"))
         elif self.advice.moves and not self.why_not:
-            buttons.insert(0, {"label": "Apply all moves", "note": "", "action": "advise:all"})
+            buttons.insert(0, button("Apply all moves", "advice:all"))
         told = self.applied or self.why_not or self.advice.text
-        return [text_block(told, "status"), {"kind": "buttons", "label": "The result", "buttons": buttons}]
+        return [text_block(told, "status"), buttons_block("The result", buttons)]
 
     def _fields(self) -> Block:
-        fields: list[dict[str, Any]] = [
-            {
-                "name": "advise_objective",
-                "label": "Objective",
-                "value": WORDS[self.objective],
-                "options": list(WORDS.values()),
-                "tip": "What is to become less: the time of one step, of steps in a pipeline, or memory",
-            },
-            {
-                "name": "advise_seconds",
-                "label": "Seconds",
-                "value": f"{self.seconds:g}",
-                "size": 5,
-                "tip": "How long to search",
-            },
-            {
-                "name": "advise_keep",
-                "label": "Keep",
-                "value": self.keep,
-                "placeholder": "save/*, tower_0",
-                "size": 22,
-                "tip": "Scopes and patterns of nodes that stay as they are, separated by commas",
-            },
+        fields = [
+            field(
+                *("advice:objective", "Objective", WORDS[self.objective]),
+                "What is to become less: the time of one step, of steps in a pipeline, or memory",
+                options=list(WORDS.values()),
+            ),
+            field("advice:seconds", "Seconds", f"{self.seconds:g}", "How long to search", 5),
+            field(
+                *("advice:keep", "Keep", self.keep),
+                "Scopes and patterns of nodes that stay as they are, separated by commas",
+                *(22, "save/*, tower_0"),
+            ),
         ]
-        for field in fields:
-            name = field["name"].removeprefix("advise_")
-            if name in self.refused:
-                value, error = self.refused[name]
-                field["value"], field["error"] = str(value), error
-        return {"kind": "fields", "label": "What is searched for", "fields": fields}
+        refused = {f"advice:{name}": typed for name, typed in self.refused.items()}
+        return fields_block("What is searched for", fields, refused)

@@ -23,7 +23,7 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.jupyter.explorer.parts import Parts
-from gpuplace.jupyter.explorer.settings import Settings
+from gpuplace.jupyter.explorer.settings import CONFIG_PATHS, Settings
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import ROOT, scope_tree
 
@@ -67,21 +67,13 @@ def settings_code(
 
 def config_code(settings: Settings) -> str:
     """The ``ConfigProto`` as an expression; what is as by default is left out."""
-    parts = []
-    if settings.soft_placement:
-        parts.append("allow_soft_placement=True")
-    if settings.device_count:
-        counts = ", ".join(f"{_quoted(kind)}: {n}" for kind, n in sorted(settings.device_count.items()))
-        parts.append(f"device_count={{{counts}}}")
-    options = []
-    if settings.visible_device_list:
-        options.append(f"visible_device_list={_quoted(settings.visible_device_list)}")
-    if settings.allow_growth:
-        options.append("allow_growth=True")
-    if settings.per_process_gpu_memory_fraction:
-        options.append(f"per_process_gpu_memory_fraction={settings.per_process_gpu_memory_fraction!r}")
-    if options:
-        parts.append(f"gpu_options=tf.GPUOptions({', '.join(options)})")
+    groups: dict[str, list[str]] = {"": []}
+    for name, path in CONFIG_PATHS.items():
+        if value := getattr(settings, name):
+            group, _, option = path.rpartition(".")
+            groups.setdefault(group, []).append(f"{option}={_literal(value)}")
+    parts = groups.pop("")
+    parts += [f"{group}=tf.GPUOptions({', '.join(options)})" for group, options in groups.items()]
     return f"tf.ConfigProto({', '.join(parts)})"
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.load import open_model
+from gpuplace.jupyter.explorer.setting_table import words_of
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.logs.logged_placement import LoggedPlacement
@@ -37,12 +38,14 @@ class Comparison:
     Attributes:
         before: a `Placement` or a `PlacementView`; None if nothing is compared.
         label: it in words.
+        error: why the last choice cannot be placed, until it is shown.
     """
 
     def __init__(self, what_if: WhatIf) -> None:
         self.what_if = what_if
         self.before: Any = None
         self.label = ""
+        self.error: BaseException | None = None
         self._moves: tuple[Any, Any, Moves] | None = None
 
     def pin(self) -> None:
@@ -61,9 +64,7 @@ class Comparison:
             OpError: the other settings, or what was given, cannot be placed.
         """
         if settings:
-            names = {"visible_devices": "visible"}
-            wanted = {names.get(name, name): value for name, value in settings.items()}
-            self._with(self.what_if.changed(**wanted))
+            self._with(self.what_if.changed(**settings))
         elif other is None:
             self._set(None, "")
         elif isinstance(other, LoggedPlacement):
@@ -105,17 +106,7 @@ class Comparison:
     def _words(self, settings: Settings) -> str:
         known = self.what_if.parts
         parts = [known.label(settings)] if len(known.labels(settings)) > 1 else []
-        parts += [str(settings.machine), f"release {settings.release}"]
-        if settings.clear_devices:
-            parts.append("devices cleared")
-        if settings.soft_placement:
-            parts.append("soft placement")
-        if settings.cuda_visible_devices is not None:
-            parts.append(f"CUDA_VISIBLE_DEVICES={settings.cuda_visible_devices}")
-        if settings.visible_device_list:
-            parts.append(f"visible_device_list={settings.visible_device_list}")
-        parts += [f"at most {number} {kind}" for kind, number in settings.device_count.items()]
-        return ", ".join(parts)
+        return ", ".join([*parts, *words_of(settings)])
 
     def moves(self, after: Any) -> Moves | None:
         """What differs, with causes; None if nothing is compared."""
@@ -150,16 +141,16 @@ class Comparison:
         return found
 
     def act(self, action: str) -> None:
-        """Does what one of the `choices` says; OpError if that cannot be placed."""
+        """Does what one of the `choices` says, without ``compare:``; OpError if that cannot be placed."""
         settings = self.what_if.settings
         match action.split(":"):
-            case ["compare", "pin"]:
+            case ["pin"]:
                 self.pin()
-            case ["compare", "stop"]:
+            case ["stop"]:
                 self.use(None)
-            case ["compare", "last"] if self.what_if.can_undo:
+            case ["last"] if self.what_if.can_undo:
                 self._with(self.what_if.previous)
-            case ["compare", "soft"]:
+            case ["soft"]:
                 self._with(replace(settings, soft_placement=not settings.soft_placement))
-            case ["compare", "release", release]:
+            case ["release", release]:
                 self.use(release=release)

@@ -1,4 +1,4 @@
-"""What of a step's cost can be typed in the explorer, as blocks that its page draws (`gpuplace.tables.blocks`)."""
+"""The fields of the Cost tab, as blocks that its page draws (`gpuplace.tables.blocks`)."""
 
 from __future__ import annotations
 
@@ -6,66 +6,43 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.jupyter.explorer.settings import Settings
-from gpuplace.tables.blocks import Block
+from gpuplace.tables.blocks import Block, button, buttons_block, field, fields_block, heading_block
 
 
 def step_fields(settings: Settings, refused: Mapping[str, tuple[Any, BaseException]]) -> Block:
-    """What the step fetches and is fed, to be typed."""
-    shown = {
-        "fetches": ", ".join(settings.fetches),
-        "feeds": "; ".join(f"{name}={shape}" for name, shape in settings.feeds.items()),
-    }
+    """Return the fields for what the step fetches and is fed."""
+    feeds = "; ".join(f"{name}={shape}" for name, shape in settings.feeds.items())
     fields = [
-        {
-            "name": "fetches",
-            "label": "Fetches",
-            "value": shown["fetches"],
-            "placeholder": "what trains, or what nothing takes",
-            "size": 24,
-            "tip": "Names of tensors and operations, separated by commas: loss, train_op",
-        },
-        {
-            "name": "feeds",
-            "label": "Feeds",
-            "value": shown["feeds"],
-            "placeholder": "images=64,224,224,3; labels=64",
-            "size": 34,
-            "tip": "Shapes of what is fed: name=sizes, separated by semicolons",
-        },
+        field(
+            *("fetches", "Fetches", ", ".join(settings.fetches)),
+            "Names of tensors and operations, separated by commas: loss, train_op",
+            *(24, "what trains, or what nothing takes"),
+        ),
+        field(
+            *("feeds", "Feeds", feeds),
+            "Shapes of what is fed: name=sizes, separated by semicolons",
+            *(34, "images=64,224,224,3; labels=64"),
+        ),
     ]
-    for field in fields:
-        if field["name"] in refused:
-            value, error = refused[str(field["name"])]
-            field["value"], field["error"] = str(value), getattr(error, "message", str(error))
-    return {"kind": "fields", "label": "The step", "fields": fields}
+    return fields_block("The step", fields, refused)
 
 
 def grid_fields(machines: str, batches: str) -> list[Block]:
-    """What machines and batch sizes are to be beside each other."""
+    """Return the fields for the machines and batch sizes to compare."""
     fields = [
-        {
-            "name": "cost_machines",
-            "label": "Machines",
-            "value": machines,
-            "placeholder": "1x K80; 2x K80; 4x V100",
-            "size": 34,
-            "tip": "Machines, separated by semicolons; clusters, by |",
-        },
-        {
-            "name": "cost_batches",
-            "label": "Batch sizes",
-            "value": batches,
-            "placeholder": "as fed",
-            "size": 18,
-            "tip": "Numbers, separated by commas; what is fed has the first of its sizes changed",
-        },
+        field(
+            *("cost:machines", "Machines", machines),
+            "Machines, separated by semicolons; clusters, by |",
+            *(34, "1x K80; 2x K80; 4x V100"),
+        ),
+        field(
+            *("cost:batches", "Batch sizes", batches),
+            "Numbers, separated by commas; what is fed has the first of its sizes changed",
+            *(18, "as fed"),
+        ),
     ]
     return [
-        {"kind": "heading", "text": "Machines beside each other"},
-        {"kind": "fields", "label": "Machines and batch sizes", "fields": fields},
-        {
-            "kind": "buttons",
-            "label": "Machines beside each other",
-            "buttons": [{"label": "Foretell all", "note": "", "action": "cost:grid"}],
-        },
+        heading_block("Machines beside each other"),
+        fields_block("Machines and batch sizes", fields),
+        buttons_block("Machines beside each other", [button("Predict all", "cost:grid")]),
     ]

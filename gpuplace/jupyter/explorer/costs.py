@@ -32,12 +32,14 @@ class Costs:
             what `suggested` says.
         batches: batch sizes to compare, as they were typed.
         grid: what came of comparing; None before, and after the graph or the step changed.
+        is_due: whether they are to be compared anew when they are shown.
     """
 
     def __init__(self, what_if: WhatIf) -> None:
         self.what_if = what_if
         self.machines = self.batches = ""
         self.grid: list[GridRow] | None = None
+        self.is_due = False
         self._step: StepEstimate | None = None
         self._asked: Settings | None = None
         self._before: float | None = None
@@ -129,6 +131,7 @@ class Costs:
         Raises:
             OpError: there is no estimate, or no batch.
         """
+        self.is_due = False
         machines, batches = self.suggested()
         text = self.machines or machines
         between = "|" if "|" in text or self.what_if.settings.machine.tasks else ";"

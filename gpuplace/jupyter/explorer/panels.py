@@ -8,7 +8,15 @@ from typing import Any
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.placer.placed import AnyFault
-from gpuplace.tables.blocks import Block, error_card, text_block
+from gpuplace.tables.blocks import (
+    Block,
+    button,
+    buttons_block,
+    error_card,
+    heading_block,
+    table_block,
+    text_block,
+)
 from gpuplace.tables.memory import MemoryRow
 from gpuplace.tables.moves import Moves
 from gpuplace.tables.palette import chip_look
@@ -31,11 +39,8 @@ _FIRST = 2
 
 def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[Block]:
     """A button a remedy; nothing if there is none."""
-    buttons = [
-        {"label": remedy.label, "note": remedy.effect, "action": f"remedy:{i}"}
-        for i, remedy in enumerate(remedies[:most])
-    ]
-    return [{"kind": "buttons", "label": "Remedies", "buttons": buttons}] if buttons else []
+    buttons = [button(remedy.label, f"remedy:{i}", remedy.effect) for i, remedy in enumerate(remedies[:most])]
+    return [buttons_block("Remedies", buttons)] if buttons else []
 
 
 def status_blocks(
@@ -94,7 +99,7 @@ def error_blocks(
         return [text_block("Nothing is wrong: every node has a device.", "status")]
     blocks: list[Block] = []
     if remedies:
-        blocks.append({"kind": "heading", "text": "Possible remedies, each one tried"})
+        blocks.append(heading_block("Possible remedies, each one tried"))
         blocks += remedy_buttons(remedies)
     if is_stale or not isinstance(placement, Placement):
         return [*blocks, {"kind": "error", "quiet": True, **error_card(error)}]
@@ -104,7 +109,7 @@ def error_blocks(
         names = list(dict.fromkeys(name for fault in faults for name in _names(placement, fault)))
         title = counted(len(faults), "error") if len(kinds) > 1 or len(faults) > 1 else "Error"
         blocks += [
-            {"kind": "heading", "text": f"{title}: {counted(len(names), 'node')}"},
+            heading_block(f"{title}: {counted(len(names), 'node')}"),
             {"kind": "nodes", "names": names[:_NAMES], "more": max(0, len(names) - _NAMES)},
             {"kind": "error", "quiet": True, **error_card(first)},
         ]
@@ -192,13 +197,12 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
     }[grows]
     over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
     blocks: list[Block] = [
-        {
-            "kind": "table",
-            "caption": "Memory by device",
-            "columns": columns,
-            "rows": table,
-            "numbers": [i for i, name in enumerate(columns) if name not in ("device", "placed")],
-        }
+        table_block(
+            "Memory by device",
+            columns,
+            table,
+            [i for i, name in enumerate(columns) if name not in ("device", "placed")],
+        )
     ]
     for row in over:
         blocks.append(
@@ -249,10 +253,7 @@ def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], con
         told = (
             "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
         )
-        return [
-            text_block(told, "status"),
-            {"kind": "code", "text": settings, "label": "Settings"},
-        ]
+        return [text_block(told, "status"), {"kind": "code", "text": settings, "label": "Settings"}]
     rows = [
         [
             str(gpu),
@@ -267,7 +268,7 @@ def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], con
     ]
     columns = ["GPU", "name", "PCI bus id", "visible as", "device", "memory limit", "why not"]
     return [
-        {"kind": "table", "caption": "From GPUs to devices", "columns": columns, "rows": rows},
+        table_block("From GPUs to devices", columns, rows),
         {"kind": "code", "text": settings, "label": "Settings"},
     ]
 
@@ -283,7 +284,7 @@ def logged_device_blocks(log: Any) -> list[Block]:
         if device
     ]
     columns = ["device", "full name", "hardware", "nodes"]
-    return [{"kind": "table", "caption": "Devices of the log", "columns": columns, "rows": rows}]
+    return [table_block("Devices of the log", columns, rows)]
 
 
 # ---------------------------------------------------------------------------------------------------------- compare
@@ -300,8 +301,8 @@ def compare_blocks(
         moves: what differs; None if nothing is compared.
         choices: ``(label, action)`` of other things to compare with.
     """
-    buttons = [{"label": label, "action": action, "note": ""} for label, action in choices]
-    chooser: Block = {"kind": "buttons", "label": "Compare with", "buttons": buttons}
+    buttons = [button(label, action) for label, action in choices]
+    chooser: Block = buttons_block("Compare with", buttons)
     if moves is None:
         return [
             text_block(
@@ -310,12 +311,9 @@ def compare_blocks(
             chooser,
         ]
     blocks: list[Block] = [
-        {
-            "kind": "table",
-            "caption": "What is compared",
-            "columns": ["", ""],
-            "rows": [[{"strong": "before"}, before], [{"strong": "after"}, after]],
-        }
+        table_block(
+            "What is compared", ["", ""], [[{"strong": "before"}, before], [{"strong": "after"}, after]]
+        )
     ]
     told = f"{counted(len(moves), 'node moves', 'nodes move')}"
     for names, which in ((moves.only_before, "before"), (moves.only_after, "after")):
@@ -328,14 +326,13 @@ def compare_blocks(
     )
     if len(moves):
         blocks.append(
-            {
-                "kind": "table",
-                "caption": "Moves by cause",
-                "columns": ["cause", "nodes", "meaning"],
-                "rows": [
+            table_block(
+                "Moves by cause",
+                ["cause", "nodes", "meaning"],
+                [
                     [{"strong": cause}, f"{number:,}", moves.meanings.get(cause, "")]
                     for cause, number in moves.by_cause()
                 ],
-            }
+            )
         )
     return [*blocks, chooser]

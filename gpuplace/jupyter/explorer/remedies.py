@@ -22,6 +22,7 @@ from gpuplace.device.gpu_models import GPU_MODELS
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import OpError
+from gpuplace.jupyter.explorer.setting_table import SETTINGS
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.tables.text import counted
@@ -119,13 +120,10 @@ def _machines(what_if: WhatIf, settings: Settings) -> Iterator[tuple[str, Settin
 
 
 def _without(name: str) -> str:
-    return {
-        "cuda_visible_devices": "Unset CUDA_VISIBLE_DEVICES",
-        "cuda_device_order": "Unset CUDA_DEVICE_ORDER",
-        "per_process_gpu_memory_fraction": "Clear per_process_gpu_memory_fraction",
-    }.get(name, f"Clear {name}")
+    label = SETTINGS[name].label
+    return f"Unset {label}" if label.isupper() else f"Clear {name}"
 
 
 def _text(name: str, value: Any) -> str:
-    shown = {"cuda_visible_devices": "CUDA_VISIBLE_DEVICES", "cuda_device_order": "CUDA_DEVICE_ORDER"}
-    return f"{shown.get(name, name)}={value!r}"
+    label = SETTINGS[name].label
+    return f"{label if label.isupper() else name}={value!r}"

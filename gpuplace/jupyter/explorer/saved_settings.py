@@ -44,10 +44,8 @@ class Parts(NamedTuple):
 def parts_text(settings: Settings, look: dict[str, Any]) -> str:
     """The file's text."""
     values = {name: getattr(settings, name) for name in _NAMES}
-    values |= {"machine": str(settings.machine), "device_count": dict(settings.device_count)}
-    return (
-        f"{json.dumps({'gpuplace': _KIND, 'settings': values, 'look': look}, indent=2, ensure_ascii=False)}\n"
-    )
+    parts = {"gpuplace": _KIND, "settings": values, "look": look}
+    return f"{json.dumps(parts, indent=2, ensure_ascii=False, default=str)}\n"  # of a machine, its text
 
 
 def parsed(text: str) -> Any:

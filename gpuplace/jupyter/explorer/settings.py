@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gpuplace.device.device_set import DeviceSet
@@ -28,27 +28,37 @@ from gpuplace.device.visible import (
     cuda_order,
     visible_devices_text,
 )
+from gpuplace.tables.text import counted
 from gpuplace.typing import VisibleDevices
 
 ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
 """How CUDA can number GPUs."""
 
 
+def _in_config(path: str, default: Any) -> Any:
+    """A field that is a part of the ``ConfigProto``, named by its path there."""
+    given = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**given, metadata={"config": path})
+
+
 @dataclass(frozen=True)
 class Settings:
-    """A machine, the environment, a ``ConfigProto`` and a release."""
+    """A machine, the environment, a ``ConfigProto`` and a release.
+
+    `gpuplace.jupyter.explorer.setting_table` says how each is checked and shown.
+    """
 
     machine: Machine
     release: str = "1.15"
-    soft_placement: bool = False
+    soft_placement: bool = _in_config("allow_soft_placement", False)
     cuda_visible_devices: str | None = None
     """CUDA_VISIBLE_DEVICES; None if it is not set."""
-    cuda_device_order: str = "FASTEST_FIRST"
+    cuda_device_order: str = ORDERS[0]
     """CUDA_DEVICE_ORDER, one of `ORDERS`."""
-    visible_device_list: str = ""
-    device_count: Mapping[str, int] = field(default_factory=dict)
-    allow_growth: bool = False
-    per_process_gpu_memory_fraction: float = 0.0
+    device_count: Mapping[str, int] = _in_config("device_count", dict)
+    visible_device_list: str = _in_config("gpu_options.visible_device_list", "")
+    allow_growth: bool = _in_config("gpu_options.allow_growth", False)
+    per_process_gpu_memory_fraction: float = _in_config("gpu_options.per_process_gpu_memory_fraction", 0.0)
     tags: str | None = None
     """Tags of the SavedModel's graph, with commas between them; None for what is no SavedModel."""
     signature: str = ""
@@ -73,17 +83,15 @@ class Settings:
         """The settings that a ``ConfigProto`` and an environment make."""
         known = GPUSettings.from_config(config)
         order = environ.get(DEVICE_ORDER, "").strip()
+        asked: dict[str, Any] = {"soft_placement": bool(getattr(config, "allow_soft_placement", False))}
+        asked |= {name: getattr(known, part) for name, part in _GPU_PARTS.items()}
         return cls(
             machine,
             release,
-            bool(getattr(config, "allow_soft_placement", False)),
-            environ.get(VISIBLE_DEVICES),
-            order if order in ORDERS else "FASTEST_FIRST",
-            known.visible_device_list,
-            dict(known.device_count),
-            known.allow_growth,
-            known.per_process_gpu_memory_fraction,
+            cuda_visible_devices=environ.get(VISIBLE_DEVICES),
+            cuda_device_order=order if order in ORDERS else ORDERS[0],
             base=config,
+            **asked,
         )
 
     @property
@@ -109,7 +117,7 @@ class Settings:
     def environ(self) -> dict[str, str]:
         """The environment variables that are set."""
         found = {}
-        if self.cuda_device_order != "FASTEST_FIRST":
+        if self.cuda_device_order != ORDERS[0]:
             found[DEVICE_ORDER] = self.cuda_device_order
         if self.cuda_visible_devices is not None:
             found[VISIBLE_DEVICES] = self.cuda_visible_devices
@@ -123,27 +131,21 @@ class Settings:
         made = ConfigProto()
         if isinstance(self.base, ConfigProto):
             made.CopyFrom(self.base)
-        made.allow_soft_placement = self.soft_placement
-        made.device_count.clear()
-        made.device_count.update(self.device_count)
-        made.gpu_options.visible_device_list = self.visible_device_list
-        made.gpu_options.allow_growth = self.allow_growth
-        made.gpu_options.per_process_gpu_memory_fraction = self.per_process_gpu_memory_fraction
+        for name, path in CONFIG_PATHS.items():
+            value, parts = getattr(self, name), path.split(".")
+            holder = made if len(parts) == 1 else getattr(made, parts[0])
+            if isinstance(value, Mapping):
+                getattr(holder, parts[-1]).clear()
+                getattr(holder, parts[-1]).update(value)
+            else:
+                setattr(holder, parts[-1], value)
         return made
 
     @property
     def gpu_settings(self) -> GPUSettings:
         """The part that makes devices."""
-        known = GPUSettings.from_config(self.base)
-        return GPUSettings(
-            device_count=dict(self.device_count),
-            visible_device_list=self.visible_device_list,
-            per_process_gpu_memory_fraction=self.per_process_gpu_memory_fraction,
-            allow_growth=self.allow_growth,
-            allocator_type=known.allocator_type,
-            virtual_devices=known.virtual_devices,
-            use_unified_memory=known.use_unified_memory,
-        )
+        chosen = {part: getattr(self, name) for name, part in _GPU_PARTS.items()}
+        return replace(GPUSettings.from_config(self.base), **chosen)
 
     def device_set(self) -> DeviceSet:
         """The devices of a session.
@@ -191,6 +193,32 @@ class Settings:
         if not is_plain:
             shown = before + [gpu for gpu in shown if gpu not in before]
         return ",".join(str(ordered.index(gpu)) for gpu in shown)
+
+
+CONFIG_PATHS = {item.name: item.metadata["config"] for item in fields(Settings) if "config" in item.metadata}
+"""Setting -> its path in a ``ConfigProto``."""
+_GPU_PARTS = {
+    name: path.rpartition(".")[2]
+    for name, path in CONFIG_PATHS.items()
+    if path.rpartition(".")[2] in {item.name for item in fields(GPUSettings)}
+}
+"""Setting -> its name in `GPUSettings`."""
+
+
+def checked_order(value: Any) -> str:
+    """One of `ORDERS`; ValueError otherwise."""
+    if value not in ORDERS:
+        raise ValueError(f"CUDA_DEVICE_ORDER is {' or '.join(ORDERS)}, not {value!r}")
+    return str(value)
+
+
+def checked_visible(value: Any, settings: Settings) -> tuple[int, ...]:
+    """Numbers of the machine's GPUs, sorted; ValueError for one that it does not have."""
+    gpus = tuple(sorted({int(gpu) for gpu in value}))
+    count = len(settings.machine.gpus)
+    if any(not 0 <= gpu < count for gpu in gpus):
+        raise ValueError(f"The machine has {counted(count, 'GPU')}, counted from 0; got {list(gpus)}")
+    return gpus
 
 
 def checked_fraction(value: Any) -> float:
@@ -282,4 +310,4 @@ def checked_count(value: Any) -> dict[str, int]:
         if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or abs(int(text)) >= 1 << 31:
             raise ValueError(f"device_count {kind} is a whole number, for example 1; got {number!r}")
         counts[str(kind)] = int(text)
-    return counts
+    return dict(sorted(counts.items()))

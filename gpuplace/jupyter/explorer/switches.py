@@ -1,7 +1,7 @@
-"""The switches of the explorer as traits: set from Python or by the page, undone and made again.
+"""The settings of the explorer as traits: set from Python or by the page, undone and made again.
 
 A setting is checked when it is set, and raises for what is none; what a control of the page asks for is refused beside
-the control instead.
+the control instead. Which there are, `SETTINGS` says.
 """
 
 from __future__ import annotations
@@ -12,67 +12,25 @@ from typing import Any
 import traitlets
 
 from gpuplace.errors import OpError
-from gpuplace.jupyter.explorer.controls import setting_of
+from gpuplace.jupyter.explorer.setting_table import SETTINGS, setting_of
 from gpuplace.jupyter.explorer.what_if import WhatIf
 
-_SETTINGS = {
-    "soft_placement": "soft_placement",
-    "machine": "machine",
-    "release": "release",
-    "visible_devices": "visible",
-    "cuda_visible_devices": "cuda_visible_devices",
-    "cuda_device_order": "cuda_device_order",
-    "visible_device_list": "visible_device_list",
-    "device_count": "device_count",
-    "allow_growth": "allow_growth",
-    "per_process_gpu_memory_fraction": "per_process_gpu_memory_fraction",
-    "tags": "tags",
-    "signature": "signature",
-    "function": "function",
-    "clear_devices": "clear_devices",
-    "fetches": "fetches",
-    "feeds": "feeds",
-    "requests": "requests",
-}
-"""Trait -> setting of `WhatIf`."""
+_TRAITS: Any = type(
+    "SettingTraits", (traitlets.HasTraits,), {name: setting.trait for name, setting in SETTINGS.items()}
+)
 
 
-class Switches(traitlets.HasTraits):
+class Switches(_TRAITS):  # type: ignore[misc]
     """The part of the explorer that holds its settings."""
 
     _what_if: WhatIf
     _settling: bool
+    _checked: tuple[Any, ...] = ()
+    """Of a change between its check and its announcement: trait, settings before it, settings after it."""
     _refused: dict[str, tuple[Any, BaseException]]
 
     _show_placement: Callable[[], None]
     _show_fields: Callable[[], None]
-
-    soft_placement = traitlets.Bool(False, help="allow_soft_placement")
-    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see, sorted.")
-    cuda_visible_devices = traitlets.Unicode(
-        None, allow_none=True, help="CUDA_VISIBLE_DEVICES as text; None where it is not set."
-    )
-    cuda_device_order = traitlets.Unicode("FASTEST_FIRST", help="CUDA_DEVICE_ORDER")
-    visible_device_list = traitlets.Unicode("", help="gpu_options.visible_device_list")
-    device_count: Any = traitlets.Dict(help="device_count, for example {'GPU': 1}")
-    allow_growth = traitlets.Bool(False, help="gpu_options.allow_growth")
-    per_process_gpu_memory_fraction = traitlets.Float(0.0, help="gpu_options.per_process_gpu_memory_fraction")
-    machine = traitlets.Unicode(help="The machine's text, for example '4x Tesla K20m'.")
-    release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
-    tags = traitlets.Unicode(
-        None,
-        allow_none=True,
-        help="Tags of the SavedModel's graph, such as 'gpu,serve'; None for other graphs.",
-    )
-    signature = traitlets.Unicode("", help="The signature that is placed; empty for the whole graph.")
-    function = traitlets.Unicode("", help="The function whose body is placed alone; empty for none.")
-    clear_devices = traitlets.Bool(False, help="Whether the nodes lose the devices that they ask for.")
-
-    fetches: Any = traitlets.Any((), help="What the step fetches whose cost is foretold; () for training.")
-    feeds: Any = traitlets.Any({}, help="What is fed to it: names and shapes, {'images': (64, 224, 224, 3)}.")
-    requests: Any = traitlets.Any(
-        {}, help="What nodes ask for in place of what the program says: {'MatMul': '/gpu:1'}."
-    )
 
     def undo(self) -> bool:
         """Takes the last change of a setting back; says whether there was one."""
@@ -82,21 +40,24 @@ class Switches(traitlets.HasTraits):
         """Makes the change again that was taken back last; says whether there was one."""
         return self._step(self._what_if.redo)
 
-    @traitlets.validate(*_SETTINGS)
+    @traitlets.validate(*SETTINGS)
     def _check_setting(self, proposal: Any) -> Any:
         """What a setting becomes in its usual form; raises for what is none."""
-        name, value = proposal.trait.name, proposal.value
         if self._settling:
-            return value
-        if name == "visible_devices":
-            return self._what_if.checked_visible(value)
-        made = self._what_if.changed(**{_SETTINGS[name]: value})
-        return str(made.machine) if name == "machine" else getattr(made, name)
+            return proposal.value
+        name, before = proposal.trait.name, self._what_if.settings
+        after = self._what_if.changed(**{name: proposal.value})
+        self._checked = (name, before, after)
+        return SETTINGS[name].value(after)
 
-    @traitlets.observe(*_SETTINGS)
+    @traitlets.observe(*SETTINGS)
     def _setting_changed(self, change: Any) -> None:
-        if not self._settling:
-            self._step(lambda: self._what_if.change(**{_SETTINGS[change.name]: change.new}))
+        if self._settling:
+            return
+        name, before, after = self._checked
+        if (name, before) != (change.name, self._what_if.settings):  # several changes announced together
+            after = self._what_if.changed(**{change.name: change.new})
+        self._step(lambda: self._what_if.go_to(after))
 
     def _step(self, change: Callable[[], bool | None]) -> bool:
         """Changes the state and shows what came of it, unless the change says that there is nothing to do."""
@@ -112,27 +73,19 @@ class Switches(traitlets.HasTraits):
             self._show_placement()
         return True
 
-    def _set(self, field: str, value: Any) -> None:
+    def _set(self, control: str, value: Any) -> None:
         """Sets what a control stands for; what is refused is said beside it."""
         try:
-            name, wanted = setting_of(field, value, self._what_if.settings)
+            name, wanted = setting_of(control, value, self._what_if.settings)
             self._refused = {}
             setattr(self, name, wanted)
         except (OpError, ValueError, TypeError, traitlets.TraitError) as error:
-            self._refused = {field: (value, error)}
+            self._refused = {control: (value, error)}
         self._show_fields()
 
     def _show_settings(self) -> None:
         """Sets the traits to what the settings are."""
-        settings = self._what_if.settings
-        for name in _SETTINGS:
-            if name not in ("machine", "visible_devices"):
-                setattr(self, name, getattr(settings, name))
-        self.machine = str(settings.machine)
-        self.visible_devices = self._visible()
-
-    def _visible(self) -> tuple[int, ...]:
-        try:
-            return self._what_if.settings.visible
-        except OpError:
-            return ()
+        for name, setting in SETTINGS.items():
+            value = setting.value(self._what_if.settings)
+            if getattr(self, name) != value:
+                setattr(self, name, value)

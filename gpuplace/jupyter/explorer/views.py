@@ -7,6 +7,7 @@ the style sheets lie in ``gpuplace/web/``.
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -17,7 +18,18 @@ from gpuplace.web.sheets import EXPLORER_SHEETS, sheet
 STYLE = sheet(EXPLORER_SHEETS)
 
 
-class GraphView(anywidget.AnyWidget):
+class ModuleWidget(anywidget.AnyWidget):
+    """A widget of one of the modules in ``gpuplace/web/widgets/``."""
+
+    own_id = traitlets.Unicode().tag(sync=True)
+    """The model's id, for its page."""
+
+    def __init__(self, **traits: Any) -> None:
+        own_id = uuid4().hex
+        super().__init__(model_id=own_id, own_id=own_id, **traits)
+
+
+class GraphView(ModuleWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
@@ -59,7 +71,7 @@ class GraphView(anywidget.AnyWidget):
     """Whether the tables list only what is lit."""
 
 
-class TableView(anywidget.AnyWidget):
+class TableView(ModuleWidget):
     """A table of any length that holds the rows in sight.
 
     Messages to Python: ``select`` with ``name``; ``filter`` with ``text``; ``sort`` with ``column`` and
@@ -93,7 +105,7 @@ class TableView(anywidget.AnyWidget):
     """What a row is, said beside how many there are."""
 
 
-class PanelView(anywidget.AnyWidget):
+class PanelView(ModuleWidget):
     """Text, small tables, links to nodes and buttons.
 
     Messages to Python: ``select`` with ``name``, ``act`` with ``action``, ``set`` with ``name`` and ``value``.
@@ -109,7 +121,7 @@ class PanelView(anywidget.AnyWidget):
     """Whether a screen reader says what changes."""
 
 
-class ControlsView(anywidget.AnyWidget):
+class ControlsView(ModuleWidget):
     """The settings, the buttons for undo, redo and program text, and what there is to say about the kernel.
 
     Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``advise``, ``code``, answered by a
@@ -121,8 +133,6 @@ class ControlsView(anywidget.AnyWidget):
 
     fields: Any = traitlets.List().tag(sync=True)
     """The controls; see `gpuplace.jupyter.explorer.controls`."""
-    page = traitlets.Unicode("").tag(sync=True)
-    """Tells the controls of several explorers on one page apart."""
     can_undo = traitlets.Bool(False).tag(sync=True)
     can_redo = traitlets.Bool(False).tag(sync=True)
     is_fixed = traitlets.Bool(False).tag(sync=True)

@@ -2,7 +2,7 @@
 
 >>> from gpuplace.graph.graph import Graph
 >>> what_if = WhatIf(Graph(), machine="4x Tesla K20m")
->>> what_if.change(visible=(2, 0))
+>>> what_if.change(visible_devices=(2, 0))
 >>> what_if.settings.cuda_visible_devices, what_if.error
 ('0,2', None)
 >>> what_if.undo(), what_if.settings.cuda_visible_devices
@@ -27,15 +27,8 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.load import open_model
 from gpuplace.graphdef.model import Part, PlacedPart
 from gpuplace.jupyter.explorer.parts import Parts
-from gpuplace.jupyter.explorer.settings import (
-    ORDERS,
-    Settings,
-    checked_count,
-    checked_feeds,
-    checked_fetches,
-    checked_fraction,
-    checked_requests,
-)
+from gpuplace.jupyter.explorer.setting_table import SETTINGS, is_same_placement
+from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
@@ -43,7 +36,6 @@ from gpuplace.placer.placer import Placer
 from gpuplace.session.called import pins_of_call, place_called
 from gpuplace.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import counted
 from gpuplace.typing import VisibleDevices
 from gpuplace.why.messages import error_of
 from gpuplace.why.place import place_again
@@ -178,9 +170,7 @@ class WhatIf:
     # ------------------------------------------------------------------------------------------------------ changes
 
     def changed(self, **wanted: Any) -> Settings:
-        """The settings after a change, checked as far as their form goes. Another machine shows all its GPUs.
-
-        ``visible`` stands for CUDA_VISIBLE_DEVICES with these GPUs.
+        """The settings after a change, checked as far as their form goes.
 
         Raises:
             InvalidArgumentError: the machine's text is not understood.
@@ -197,55 +187,19 @@ class WhatIf:
                 "log.compare(graph)",
             )
         made = self.settings
-        if "machine" in wanted:
-            machine = as_machine(wanted.pop("machine"))
-            if machine != made.machine:
-                made = replace(made, machine=machine, cuda_visible_devices=None)
-        if "release" in wanted:
-            wanted["release"] = releases.resolve(wanted["release"])
-        if "cuda_device_order" in wanted and wanted["cuda_device_order"] not in ORDERS:
-            raise ValueError(
-                f"CUDA_DEVICE_ORDER is {' or '.join(ORDERS)}, not {wanted['cuda_device_order']!r}"
-            )
-        if "per_process_gpu_memory_fraction" in wanted:
-            wanted["per_process_gpu_memory_fraction"] = checked_fraction(
-                wanted["per_process_gpu_memory_fraction"]
-            )
-        if "device_count" in wanted:
-            wanted["device_count"] = checked_count(wanted["device_count"])
-        if "fetches" in wanted:
-            wanted["fetches"] = checked_fetches(wanted["fetches"])
-        if "feeds" in wanted:
-            wanted["feeds"] = checked_feeds(wanted["feeds"])
-        if "requests" in wanted:
-            wanted["requests"] = self._checked_requests(
-                wanted["requests"], made if _PARTS.isdisjoint(wanted) else None
-            )
-        if not _PARTS.isdisjoint(wanted):
-            asked = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
-            wanted |= self.parts.changed(made, **asked)
-        if "visible" in wanted:
-            wanted["cuda_visible_devices"] = made.text_for_visible(
-                self.checked_visible(wanted.pop("visible"))
-            )
-        return replace(made, **wanted)
-
-    def _checked_requests(self, value: Any, settings: Settings | None) -> dict[str, str]:
-        """Names and devices; where the graph is not changed too, ValueError for a node that it has not."""
-        requests = checked_requests(value)
-        if settings is not None and not settings.call and self.placement is not None:
+        parts = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
+        if unknown := sorted(wanted.keys() - SETTINGS.keys()):
+            raise TypeError(f"There is no setting {unknown[0]!r}: choose of {', '.join(SETTINGS)}")
+        if parts:
+            made = replace(made, **self.parts.changed(made, **parts))
+        for name in SETTINGS:
+            if name in wanted:
+                made = SETTINGS[name].changed(wanted[name], made)
+        if wanted.get("requests") and not parts and not made.call and self.placement is not None:
             known = self.placement.graph.index
-            if unknown := [name for name in requests if name not in known]:
-                raise ValueError(f"There is no node {unknown[0]!r} that could ask for a device")
-        return requests
-
-    def checked_visible(self, gpus: Any) -> tuple[int, ...]:
-        """Numbers of the machine's GPUs, sorted; ValueError for one that it does not have."""
-        wanted = tuple(sorted({int(gpu) for gpu in gpus}))
-        count = len(self.settings.machine.gpus)
-        if any(not 0 <= gpu < count for gpu in wanted):
-            raise ValueError(f"The machine has {counted(count, 'GPU')}, counted from 0; got {list(wanted)}")
-        return wanted
+            if missing := [name for name in made.requests if name not in known]:
+                raise ValueError(f"There is no node {missing[0]!r} that could ask for a device")
+        return made
 
     def change(self, **wanted: Any) -> None:
         """Changes settings and places again; `error` says where that failed. Raises as `changed` does."""
@@ -257,8 +211,15 @@ class WhatIf:
             return
         self._past.append(self.settings)
         self._future.clear()
+        self._become(settings)
+
+    def _become(self, settings: Settings) -> None:
+        is_same = is_same_placement(settings, self.settings)
+        if is_same and self._good == self.settings:
+            self._good = settings
         self.settings = settings
-        self._place()
+        if not is_same:
+            self._place()
 
     def undo(self) -> bool:
         """Takes the last change back; says whether there was one."""
@@ -272,8 +233,7 @@ class WhatIf:
         if not source:
             return False
         target.append(self.settings)
-        self.settings = source.pop()
-        self._place()
+        self._become(source.pop())
         return True
 
     @property

@@ -9,6 +9,7 @@ import { showBlocks, showStep } from "gpuplace/page/step.js";
 import { showTables } from "gpuplace/page/tables.js";
 import { showTrail } from "gpuplace/page/trail.js";
 import { keepInAddress, showView, viewIn, viewOf } from "gpuplace/page/views.js";
+import { ownKeys } from "gpuplace/widgets/keys.js";
 
 const model = new Model();
 globalThis.gpuplacePage = model; // for programs that drive the page
@@ -18,6 +19,7 @@ view.render({ model, el: graph });
 if (DATA.colours.length) offerColours();
 showTrail(graph);
 offerViews();
+ownKeys(document.body);
 const wanted = viewIn(selected);
 if (typeof wanted === "string") model.reveal(nodeAt(wanted));
 else if (wanted) showView(model, wanted);
@@ -40,7 +42,12 @@ function offerColours() {
   const names = [["", "assigned"], ...DATA.colours.map(({ name }) => [name, name])];
   const options = names.map(([value, text]) => element("option", { value }, text));
   const change = () => model.send({ type: "colour", name: choice.value });
-  const choice = element("select", { id: "colour-by", title: "What colours mean", onchange: change }, ...options);
+  const choice = element("select", {
+    id: "colour-by",
+    title: "What colours mean",
+    "data-shortcut": "j",
+    onchange: change,
+  }, ...options);
   const bar = /** @type {HTMLElement} */ (graph.querySelector(".gp-lights"));
   bar.prepend(element("span", { class: "gp-row" }, element("label", { for: "colour-by" }, "Colour by"), choice));
   bar.hidden = false;
@@ -68,10 +75,12 @@ function offerViews() {
       file.value = "";
     },
   });
-  const button = (text, title, onclick) => element("button", { type: "button", title, onclick }, text);
+  const button = (text, title, onclick, key) =>
+    element("button", { type: "button", title, "aria-label": title, "data-shortcut": key, onclick }, text);
   graph.querySelector(".gp-tools").append(
-    button("Save view", "Save what is open, coloured, lit and selected as a file", save),
-    button("Open view", "Open a view that was saved", () => file.click()),
+    button("Save view", "Save view: what is open, coloured, lit and selected, as a file", save, "e"),
+    button("Open view", "Open view: one that was saved", () => file.click(), "E"),
+    button("?", "Keys (?)", () => document.body.dispatchEvent(new CustomEvent("gp-help")), null),
     file,
     told,
   );

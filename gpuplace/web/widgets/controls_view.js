@@ -74,7 +74,7 @@ function render({ model, el }) {
   const open = button("Open settings", "Open settings that were saved", () => file.click(), "E");
   const panel = element(
     "div",
-    { class: "gp-more-settings", id: `gp-${model.get("page")}-more`, hidden: true },
+    { class: "gp-more-settings", id: `gp-${model.get("own_id")}-more`, hidden: true },
     element("div", { class: "gp-buttons" }, code, keep, open, file),
     more,
   );
@@ -115,7 +115,7 @@ function render({ model, el }) {
   const known = new Map();
 
   function make(field) {
-    const id = `gp-${model.get("page")}-${field.name.replaceAll(/[^a-z0-9]+/gi, "-")}`;
+    const id = `gp-${model.get("own_id")}-${field.name.replaceAll(/[^a-z0-9]+/gi, "-")}`;
     const control = { pending: 0, place: null };
     const set = (value) => {
       say({ type: "set", name: field.name, value });

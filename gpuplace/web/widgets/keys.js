@@ -14,7 +14,6 @@ const OTHERS = [
   ["Space", "On a box: select it"],
   ["I, C, B, P, L", "Light up inputs, consumers, both, the critical path, nothing"],
   ["Ctrl + wheel", "Zoom"],
-  ["Escape", "Clear the selection; again: back to the notebook"],
 ];
 
 const isVisible = (node) => node.getClientRects().length > 0 && !node.closest("[inert]");
@@ -45,11 +44,11 @@ function act(node) {
  * Makes an element the owner of the keys that are pressed in it.
  *
  * @param root the element.
- * @param leave where the focus goes on Escape; returns whether it went there.
+ * @param leave moves the focus out of it on Escape, and returns whether it could; null where there is nothing around it.
  * @param actions `[key, what it does, function]` of what has no control of its own.
  * @returns what ends it.
  */
-export function ownKeys(root, leave = () => false, actions = []) {
+export function ownKeys(root, leave = null, actions = []) {
   let isInside = false;
   let help = null;
   root.setAttribute("data-lm-suppress-shortcuts", "true");
@@ -67,6 +66,7 @@ export function ownKeys(root, leave = () => false, actions = []) {
       ...[...controlsIn(root)].map(([key, node]) => [shownKey(key), labelOf(node)]),
       ...actions.map(([key, text]) => [key, text]),
       ...OTHERS,
+      ["Escape", leave ? "Clear the selection; again: back to the notebook" : "Clear the selection"],
     ];
     const close = element("button", { type: "button", "aria-label": "Close the keys", onclick: closeHelp }, "×");
     help = element(
@@ -88,7 +88,7 @@ export function ownKeys(root, leave = () => false, actions = []) {
   function press(event) {
     if (event.key === "Escape") {
       if (help) closeHelp();
-      else if (!leave()) return;
+      else if (!leave?.()) return;
       event.preventDefault();
       return;
     }

@@ -38,7 +38,7 @@ function render({ model, el }) {
     return tick;
   }
 
-  const idOf = (name) => `gp-field-${name.replaceAll(":", "-")}-${model.model_id ?? ""}`;
+  const idOf = (name) => `gp-field-${name.replaceAll(":", "-")}-${model.get("own_id")}`;
 
   const numberClass = (block, column) => (block.numbers?.includes(column) ? "gp-number" : "");
 

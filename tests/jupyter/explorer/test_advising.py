@@ -19,20 +19,21 @@ def explorer():
     return made
 
 
-def blocks(explorer, kind, view="advice"):
-    return [block for block in getattr(explorer._views, view).blocks if block["kind"] == kind]
+def blocks(explorer, kind, panel=None):
+    panel = explorer._views.pages["Advice"].panel if panel is None else panel
+    return [block for block in panel.blocks if block["kind"] == kind]
 
 
 def texts(explorer):
     return "\n".join(block["text"] for block in blocks(explorer, "text"))
 
 
-def buttons(explorer, view="advice"):
-    return [button["label"] for block in blocks(explorer, "buttons", view) for button in block["buttons"]]
+def buttons(explorer, panel=None):
+    return [button["label"] for block in blocks(explorer, "buttons", panel) for button in block["buttons"]]
 
 
 def heard(explorer, **content):
-    explorer._heard(explorer._views.advice, content, [])
+    explorer._views.pages["Advice"].panel._handle_custom_msg(content, [])
 
 
 def test_advice_is_shown_applied_and_taken_back(explorer):
@@ -41,14 +42,14 @@ def test_advice_is_shown_applied_and_taken_back(explorer):
     assert advice is explorer.advice and advice.has_gain and explorer.tab == "Advice"
     assert dict(explorer.placement) == before and advice.before == pytest.approx(step)
     assert advice.text in texts(explorer) and "Take the advice back" not in buttons(explorer)
-    heard(explorer, type="act", action="advise:all")
+    heard(explorer, type="act", action="advice:all")
     assert dict(explorer.placement) == dict(advice.placement) != before
     assert explorer.estimate.step_time == pytest.approx(advice.value)
     assert "The advice is applied" in texts(explorer) and explorer.error == ""
     explorer.undo()
     assert dict(explorer.placement) == before and explorer.estimate.step_time == pytest.approx(step)
     explorer.redo()
-    heard(explorer, type="act", action="advise:back")
+    heard(explorer, type="act", action="advice:back")
     assert dict(explorer.placement) == before and explorer.requests == {}
 
 
@@ -56,12 +57,12 @@ def test_a_part_of_it_is_applied(explorer):
     advice = explorer.advise(steps=60)
     assert len(advice.moves) > 1
     for number in range(1, len(advice.moves)):
-        heard(explorer, type="act", action=f"advise:choose:{number}")
+        heard(explorer, type="act", action=f"advice:choose:{number}")
     ticks = [
         row[0]["check"] for block in blocks(explorer, "table") for row in block["rows"] if "check" in row[0]
     ]
     assert ticks == [True] + [False] * (len(advice.moves) - 1)
-    heard(explorer, type="act", action="advise:some")
+    heard(explorer, type="act", action="advice:some")
     part = advice.apply(advice.moves[:1])
     assert dict(explorer.placement) == dict(part.placement) != dict(advice.placement)
     assert explorer.estimate.step_time == pytest.approx(part.value)
@@ -77,7 +78,9 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     explorer._views.advising.seconds = 600.0
     heard(explorer, type="advise")
     assert explorer.advice is None and explorer.tab == "Table"
-    assert buttons(explorer, "note") == ["Stop"] and blocks(explorer, "progress", "note")
+    assert buttons(explorer, explorer._views.note) == ["Stop"] and blocks(
+        explorer, "progress", explorer._views.note
+    )
     with pytest.raises(FailedPreconditionError, match="goes on already"):
         explorer.advise()
     explorer.selected = "loss"  # the kernel answers meanwhile
@@ -87,25 +90,25 @@ def test_the_search_goes_on_beside_the_kernel_and_is_stopped(explorer):
     advice = explorer.stop_advising(timeout=60)
     assert advice.was_stopped and advice.value <= advice.before
     assert time.perf_counter() - begin < 120
-    assert buttons(explorer, "note")[-2:] == ["What moves", "Close"]
-    heard(explorer, type="act", action="advise:show")
+    assert buttons(explorer, explorer._views.note)[-2:] == ["What moves", "Close"]
+    heard(explorer, type="act", action="advice:show")
     assert explorer.tab == "Advice"
     assert "Advise" in buttons(explorer) and "stopped early" in texts(explorer)
-    heard(explorer, type="act", action="advise:close")
+    heard(explorer, type="act", action="advice:close")
     assert not explorer._views.note.blocks
     assert not any(thread.name == "gpuplace advice" and thread.is_alive() for thread in threading.enumerate())
 
 
 def test_what_goes_wrong_is_said(explorer, monkeypatch):
-    heard(explorer, type="set", name="advise_seconds", value="soon")
+    heard(explorer, type="set", name="advice:seconds", value="soon")
     explorer.tab = "Advice"
     fields = {field["name"]: field for field in blocks(explorer, "fields")[0]["fields"]}
-    assert fields["advise_seconds"]["value"] == "soon" and "got 'soon'" in fields["advise_seconds"]["error"]
-    heard(explorer, type="act", action="advise:start")
+    assert fields["advice:seconds"]["value"] == "soon" and "got 'soon'" in fields["advice:seconds"]["error"]
+    heard(explorer, type="act", action="advice:start")
     assert not explorer._views.advising.is_running
-    heard(explorer, type="set", name="advise_seconds", value="2")
-    heard(explorer, type="set", name="advise_keep", value="blokc_0")
-    heard(explorer, type="act", action="advise:start")
+    heard(explorer, type="set", name="advice:seconds", value="2")
+    heard(explorer, type="set", name="advice:keep", value="blokc_0")
+    heard(explorer, type="act", action="advice:start")
     explorer._views.advising.join()
     (card,) = blocks(explorer, "error")
     assert "keep: no node is chosen by 'blokc_0'" in card["message"]
@@ -114,7 +117,7 @@ def test_what_goes_wrong_is_said(explorer, monkeypatch):
         raise ZeroDivisionError("a fault of ours")
 
     monkeypatch.setattr("gpuplace.jupyter.explorer.advising.advise", broken)
-    heard(explorer, type="act", action="advise:start")
+    heard(explorer, type="act", action="advice:start")
     explorer._views.advising.join()
     assert "a fault of ours" in blocks(explorer, "error")[0]["message"]
     with pytest.raises(ZeroDivisionError):
@@ -129,7 +132,7 @@ def test_advice_for_other_settings_is_not_applied(explorer):
     assert "for other settings" in texts(explorer) and "Apply all" not in buttons(explorer)
     with pytest.raises(FailedPreconditionError, match="for other settings"):
         explorer.apply_advice()
-    heard(explorer, type="act", action="advise:all")
+    heard(explorer, type="act", action="advice:all")
     assert "for other settings" in blocks(explorer, "error")[0]["message"]
     explorer.undo()
     explorer.apply_advice()

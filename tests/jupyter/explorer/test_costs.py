@@ -31,7 +31,7 @@ def explorer(graph):
 def said(explorer):
     """All blocks of the tab, those side by side too."""
     blocks = []
-    for block in explorer._views.cost.blocks:
+    for block in explorer._views.pages["Cost"].panel.blocks:
         blocks += [one for part in block["parts"] for one in part] if block["kind"] == "side" else [block]
     return blocks
 
@@ -50,7 +50,7 @@ def step_text(explorer):
 
 
 def heard(explorer, **message):
-    explorer._heard(explorer._views.cost, message, None)
+    explorer._views.pages["Cost"].panel._handle_custom_msg(message, [])
 
 
 def test_the_tab_says_what_the_estimate_says(explorer):
@@ -111,8 +111,8 @@ def test_a_graph_that_cannot_be_placed(explorer):
 
 
 def test_machines_and_batch_sizes_beside_each_other(explorer):
-    heard(explorer, type="set", name="cost_machines", value="1x Tesla K40c; 2x Tesla K40c; 3x nothing")
-    heard(explorer, type="set", name="cost_batches", value="32, 64")
+    heard(explorer, type="set", name="cost:machines", value="1x Tesla K40c; 2x Tesla K40c; 3x nothing")
+    heard(explorer, type="set", name="cost:batches", value="32, 64")
     rows = block(explorer, "Machines and batch sizes")["rows"]
     assert [(row[0], row[1]) for row in rows] == [
         (machine, batch)
@@ -123,20 +123,20 @@ def test_machines_and_batch_sizes_beside_each_other(explorer):
     assert [one["label"].split(":")[0] for one in said(explorer) if one["kind"] == "picture"][-1] == (
         "Examples a second by batch size"
     )
-    heard(explorer, type="set", name="cost_batches", value="many")
+    heard(explorer, type="set", name="cost:batches", value="many")
     assert "Batch sizes are whole numbers" in said(explorer)[-1]["message"]
 
 
 def test_a_size_that_is_not_known_is_the_batch(explorer):
     explorer.feeds = dict.fromkeys(FEEDS, (None, 256))
-    heard(explorer, type="set", name="cost_batches", value="32, 64")
+    heard(explorer, type="set", name="cost:batches", value="32, 64")
     rows = block(explorer, "Machines and batch sizes")["rows"]
     assert {row[1] for row in rows} == {"32", "64"} and all(row[3] for row in rows)
 
 
 def test_a_batch_needs_no_feeds_where_placeholders_leave_their_first_dimension_open(explorer):
     explorer.feeds = {}
-    heard(explorer, type="set", name="cost_batches", value="32")
+    heard(explorer, type="set", name="cost:batches", value="32")
     rows = block(explorer, "Machines and batch sizes")["rows"]
     assert rows and all(row[1] == "32" and row[3] for row in rows)
 

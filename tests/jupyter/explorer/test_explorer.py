@@ -29,12 +29,12 @@ def explorer():
 
 def says(explorer, **message):
     """The page's picture sends a message."""
-    explorer._heard(explorer._views.graph, message, [])
+    explorer._views.graph._handle_custom_msg(message, [])
 
 
 def sets(explorer, name, value):
     """A control of the page is changed."""
-    explorer._heard(explorer._controls, {"type": "set", "name": name, "value": value}, [])
+    explorer._controls._handle_custom_msg({"type": "set", "name": name, "value": value}, [])
 
 
 def field(explorer, name):
@@ -44,7 +44,7 @@ def field(explorer, name):
 
 def rows(explorer, name="Table"):
     """Rows that a table's page has."""
-    return explorer._views.tables[name].view.window["rows"]
+    return explorer._views.pages[name].table.view.window["rows"]
 
 
 def table(explorer):
@@ -75,7 +75,7 @@ def buttons(blocks):
 def presses(explorer, panel, label):
     """A button of a panel is pressed."""
     action = next(action for name, action in buttons(panel.blocks).items() if name.startswith(label))
-    explorer._heard(panel, {"type": "act", "action": action}, [])
+    panel._handle_custom_msg({"type": "act", "action": action}, [])
 
 
 # ------------------------------------------------------------------------------------------------------------ settings
@@ -211,7 +211,7 @@ def test_memory_settings(explorer):
     device = explorer.placement.device_set.by_name[f"{LOCAL}GPU:0"]
     assert device.memory_limit == explorer._what_if.settings.machine.gpus[0].total_bytes // 4
     explorer.tab = "Memory"
-    assert "takes memory as it is needed" in words(explorer._views.memory.blocks)
+    assert "takes memory as it is needed" in words(explorer._views.pages["Memory"].panel.blocks)
 
 
 @pytest.mark.parametrize(
@@ -345,10 +345,10 @@ def test_undo_and_redo(explorer):
     explorer.release = "1.4"
     assert explorer._controls.can_undo and not explorer._controls.can_redo
     assert explorer.undo() and explorer.release == "1.15"
-    explorer._heard(explorer._controls, {"type": "undo"}, [])
+    explorer._controls._handle_custom_msg({"type": "undo"}, [])
     assert (explorer.machine, explorer.soft_placement) == (K20M, True)
     assert explorer.placement["MatMul_1"] == f"{LOCAL}GPU:3"
-    explorer._heard(explorer._controls, {"type": "redo"}, [])
+    explorer._controls._handle_custom_msg({"type": "redo"}, [])
     assert explorer.machine == "1 CPU" and set(explorer.placement.values()) == {f"{LOCAL}CPU:0"}
     explorer.allow_growth = True
     assert explorer.redo() is False
@@ -374,15 +374,15 @@ def test_remedies_are_tried_before_they_are_offered(explorer):
 
 def test_errors_name_all_nodes_and_the_change_of_the_program(explorer):
     explorer.tab = "Errors"
-    assert "Nothing is wrong" in words(explorer._views.errors.blocks)
+    assert "Nothing is wrong" in words(explorer._views.pages["Errors"].panel.blocks)
     explorer.visible_devices = (0, 1, 2)
-    blocks = explorer._views.errors.blocks
+    blocks = explorer._views.pages["Errors"].panel.blocks
     named = [name for block in blocks if block["kind"] == "nodes" for name in block["names"]]
     assert sorted(named) == ["Const_2", "Const_3", "MatMul_1"]
     code = [block["text"] for block in blocks if block["kind"] == "code"]
     assert any('with tf.device("/device:CPU:0")' in text or "/device:GPU:0" in text for text in code)
     assert "programs.py" in code[0]
-    presses(explorer, explorer._views.errors, "Turn on soft placement")
+    presses(explorer, explorer._views.pages["Errors"].panel, "Turn on soft placement")
     assert explorer.error == ""
 
 
@@ -495,11 +495,13 @@ def test_settings_can_be_saved_and_opened(tmp_path):
     assert (towered.machine, towered.opened, towered.selected, towered.colour) == (K20M, (), "", "type")
     sent = []
     explorer._controls.send = sent.append
-    explorer._heard(explorer._controls, {"type": "save"}, [])
+    explorer._controls._handle_custom_msg({"type": "save"}, [])
     assert sent == [{"type": "saved", "text": path.read_text()}]
-    explorer._heard(explorer._controls, {"type": "open", "text": '{"gpuplace": "explorer", "look": {}}'}, [])
+    explorer._controls._handle_custom_msg(
+        {"type": "open", "text": '{"gpuplace": "explorer", "look": {}}'}, []
+    )
     assert sent[-1] == {"type": "opened", "error": ""}
-    explorer._heard(explorer._controls, {"type": "open", "text": "[]"}, [])
+    explorer._controls._handle_custom_msg({"type": "open", "text": "[]"}, [])
     assert "Not saved settings" in sent[-1]["error"]
 
 
@@ -522,7 +524,7 @@ def test_what_cannot_be_opened(explorer, text, told, tmp_path):
         explorer.open_settings(str(path))
     sent = []
     explorer._controls.send = sent.append
-    explorer._heard(explorer._controls, {"type": "open", "text": text}, [])
+    explorer._controls._handle_custom_msg({"type": "open", "text": text}, [])
     assert told in sent[0]["error"]
     assert explorer.as_python() == before
 
@@ -530,9 +532,9 @@ def test_what_cannot_be_opened(explorer, text, told, tmp_path):
 def test_the_program_is_sent_to_the_page(explorer):
     sent = []
     explorer._controls.send = lambda content: sent.append(content)
-    explorer._heard(explorer._controls, {"type": "code"}, [])
+    explorer._controls._handle_custom_msg({"type": "code"}, [])
     assert sent == [{"type": "code", "text": explorer.as_python()}]
-    explorer._heard(explorer._controls, {"type": "ping", "number": 7}, [])
+    explorer._controls._handle_custom_msg({"type": "ping", "number": 7}, [])
     assert sent[1] == {"type": "pong", "number": 7}
 
 
@@ -541,8 +543,8 @@ def test_the_program_is_sent_to_the_page(explorer):
 
 def test_selecting_shows_the_card_and_the_row(explorer):
     says(explorer, type="select", id="n2")
-    assert explorer.selected == "MatMul" == explorer._views.nodes.view.selected
-    assert explorer._views.nodes.view.selected_row == 2
+    assert explorer.selected == "MatMul" == explorer._views.pages["Table"].table.view.selected
+    assert explorer._views.pages["Table"].table.view.selected_row == 2
     assert explorer._views.graph.selected_box == "n2"
     card = explorer._views.graph.detail
     assert (card["name"], card["kind"], card["requested"], card["met"]) == (
@@ -565,7 +567,7 @@ def test_selecting_shows_the_card_and_the_row(explorer):
 def test_an_op_chosen_in_a_table_is_chosen_everywhere(explorer, tab):
     explorer.compare(machine="2x Tesla K40c", soft_placement=True)
     explorer.tab = tab
-    model = explorer._views.tables[tab]
+    model = explorer._views.pages[tab].table
     model._heard(model.view, {"type": "select", "name": "MatMul_1"}, [])
     assert explorer.selected == "MatMul_1"
     assert explorer._views.graph.detail["name"] == "MatMul_1"
@@ -573,9 +575,9 @@ def test_an_op_chosen_in_a_table_is_chosen_everywhere(explorer, tab):
     assert model.view.selected == "MatMul_1"
     assert model.view.selected_row >= 0
     assert model.rows.rows(model.view.selected_row, 1)[0][0] == "MatMul_1"
-    for other in explorer._views.tables:
+    for other in ("Table", "Copies", "Compare", "Log"):
         explorer.tab = other
-        assert explorer._views.tables[other].view.selected == "MatMul_1"
+        assert explorer._views.pages[other].table.view.selected == "MatMul_1"
 
 
 def test_colours(explorer):
@@ -703,7 +705,7 @@ def test_unfolding_only_adds(name):
 
 def asks(explorer, name, **message):
     """A table's page sends a message; what it is answered."""
-    model, sent = explorer._views.tables[name], []
+    model, sent = explorer._views.pages[name].table, []
     model.view.send = lambda content: sent.append(content)
     model._heard(model.view, message, [])
     return sent
@@ -711,7 +713,7 @@ def asks(explorer, name, **message):
 
 def test_a_large_table_sends_what_is_in_sight():
     explorer = explore(layered(500), machine="2x Tesla K40c")
-    view = explorer._views.nodes.view
+    view = explorer._views.pages["Table"].table.view
     assert (view.total, view.size) == (len(explorer.placement),) * 2
     assert len(rows(explorer)) == 200
     version = view.window["version"]
@@ -760,9 +762,9 @@ def test_a_table_sorts_by_every_column():
 
 
 def test_tabs_are_filled_when_they_come_to_the_front(explorer):
-    assert explorer._views.log.view.window == {}
+    assert explorer._views.pages["Log"].table.view.window == {}
     explorer.tab = "Devices"
-    assert "0000:83:00.0" in words(explorer._views.devices.blocks)
+    assert "0000:83:00.0" in words(explorer._views.pages["Devices"].panel.blocks)
     explorer.tab = "Log"
     assert rows(explorer, "Log")[0] == ["", "Device mapping:"]
     explorer.release = "1.4"
@@ -775,10 +777,10 @@ def test_tabs_are_filled_when_they_come_to_the_front(explorer):
         ("MatMul_1:0", "AddN", "2×2 float32", "16 B"),
     ]
     asks(explorer, "Copies", type="filter", text="MatMul_1")
-    assert explorer._views.copies.view.total == 1
+    assert explorer._views.pages["Copies"].table.view.total == 1
     for column in range(6):
         asks(explorer, "Copies", type="sort", column=column, descending=True)
-        assert explorer._views.copies.view.total == 1
+        assert explorer._views.pages["Copies"].table.view.total == 1
     with pytest.raises(TraitError):
         explorer.tab = "Nowhere"
 
@@ -795,7 +797,7 @@ def test_memory_of_variables_constants_and_outputs():
             tf.constant([1.0, 2.0, 3.0], name="three")
     explorer = explore(graph, machine="1x Tesla K40c")
     explorer.tab = "Memory"
-    blocks = explorer._views.memory.blocks
+    blocks = explorer._views.pages["Memory"].panel.blocks
     cells = {row[0]["label"]: row for row in blocks[0]["rows"]}
     columns = dict(zip(blocks[0]["columns"], cells["GPU:0"], strict=True))
     assert (columns["variables"], columns["unknown"]) == ("4.0 KiB", "2 tensors")
@@ -814,7 +816,7 @@ def test_memory_of_a_session_that_ran():
             session.run(y)
             explorer = explore(session)
             explorer.tab = "Memory"
-            table = explorer._views.memory.blocks[0]
+            table = explorer._views.pages["Memory"].panel.blocks[0]
             row = dict(zip(table["columns"], table["rows"][1], strict=True))
         assert row["device"]["label"] == "GPU:0"
         assert int(row["allocations"].replace(",", "")) > 0 and row["peak"].endswith("MiB")
@@ -835,14 +837,14 @@ def test_compare_with_what_was_pinned(explorer):
     explorer.colour = "moved"
     assert "soft placement" in words(explorer._views.graph.legend)
     explorer.tab = "Compare"
-    blocks = explorer._views.compare.blocks
+    blocks = explorer._views.pages["Compare"].panel.blocks
     assert "3 nodes move" in words(blocks) and "pinned: 4x Tesla K20m" in words(blocks)
     by_cause = next(block for block in blocks if block.get("caption") == "Moves by cause")
     assert [row[1] for row in by_cause["rows"]] == ["2", "1"]
     assert {row[0] for row in rows(explorer, "Compare")} == set(moved)
     asks(explorer, "Compare", type="sort", column=0, descending=True)
     assert [row[0] for row in rows(explorer, "Compare")] == ["MatMul_1", "Const_3", "Const_2"]
-    presses(explorer, explorer._views.compare, "Stop comparing")
+    presses(explorer, explorer._views.pages["Compare"].panel, "Stop comparing")
     assert explorer.moves is None and marked(explorer) == 0
     assert explorer.colour == "assigned"
 
@@ -852,7 +854,7 @@ def test_compare_with_other_settings_graphs_and_views(explorer):
     assert {row.node for row in explorer.moves.rows} == set(explorer.placement) - {"AddN"}
     explorer.tab = "Compare"
     for label in ("With soft placement", "With release 2.21", "Pin the current placement"):
-        presses(explorer, explorer._views.compare, label)
+        presses(explorer, explorer._views.pages["Compare"].panel, label)
         assert explorer.moves.rows == ()
     explorer.compare(tf.place(towers(), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True)))
     assert len(explorer.moves.rows) == 6
@@ -865,7 +867,7 @@ def test_compare_with_other_settings_graphs_and_views(explorer):
     assert explorer.moves.rows == ()
     explorer.soft_placement = True
     explorer.visible_devices = ()
-    presses(explorer, explorer._views.compare, "With the settings before the last change")
+    presses(explorer, explorer._views.pages["Compare"].panel, "With the settings before the last change")
     assert len(explorer.moves.rows) == 6
     explorer.compare(None)
     assert explorer.moves is None
@@ -946,8 +948,8 @@ def test_a_parsed_log_can_be_explored():
     assert "line " in explorer.reason
     for tab in ("Copies", "Memory", "Errors", "Devices", "Log"):
         explorer.tab = tab
-    assert "Tesla K20m" in words(explorer._views.devices.blocks)
-    assert explorer._views.copies.view.empty == "A log does not list copies."
+    assert "Tesla K20m" in words(explorer._views.pages["Devices"].panel.blocks)
+    assert explorer._views.pages["Copies"].table.view.empty == "A log does not list copies."
     assert ["MatMul_1", "MatMul_1: /job:localhost/replica:0/task:0/gpu:3"] in rows(explorer, "Log")
     with pytest.raises(tf.errors.FailedPreconditionError, match="A log says where nodes were"):
         explorer.soft_placement = True
@@ -970,7 +972,7 @@ def test_a_graph_that_cannot_be_read_is_an_error_in_the_explorer():
     assert "NoSuchOp" in explorer.error
     for tab in ("Memory", "Errors", "Compare", "Devices", "Log", "Copies"):
         explorer.tab = tab
-    assert "No" in words(explorer._views.errors.blocks)
+    assert "No" in words(explorer._views.pages["Errors"].panel.blocks)
     with pytest.raises(tf.errors.OpError):
         _ = explorer.frame
 

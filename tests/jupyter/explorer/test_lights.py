@@ -54,10 +54,13 @@ def test_the_page_chooses(explorer):
 def test_tables_list_what_is_lit(explorer):
     explorer.selected, explorer.light, explorer.lit_only = "MatMul_1", "both", True
     assert {row[0] for row in rows(explorer)} == {"Const_2", "Const_3", "MatMul_1", "AddN"}
-    assert (explorer._views.nodes.view.total, explorer._views.nodes.view.size) == (4, 7)
-    explorer._views.nodes.arrange("Const")
+    assert (
+        explorer._views.pages["Table"].table.view.total,
+        explorer._views.pages["Table"].table.view.size,
+    ) == (4, 7)
+    explorer._views.pages["Table"].table.arrange("Const")
     assert {row[0] for row in rows(explorer)} == {"Const_2", "Const_3"}
-    explorer._views.nodes.arrange("")
+    explorer._views.pages["Table"].table.arrange("")
     explorer.tab = "Copies"
     assert [row[1:3] for row in rows(explorer, "Copies")] == [["MatMul_1:0", "AddN"]]
     explorer.selected = "MatMul"

@@ -26,15 +26,15 @@ def field(explorer, name):
 
 
 def sets(explorer, name, value):
-    explorer._heard(explorer._controls, {"type": "set", "name": name, "value": value}, None)
+    explorer._controls._handle_custom_msg({"type": "set", "name": name, "value": value}, [])
 
 
 def says(explorer, **message):
-    explorer._heard(explorer._views.graph, message, None)
+    explorer._views.graph._handle_custom_msg(message, [])
 
 
 def acts(explorer, action):
-    explorer._heard(explorer._views.status, {"type": "act", "action": action}, None)
+    explorer._views.status._handle_custom_msg({"type": "act", "action": action}, [])
 
 
 def status(explorer):

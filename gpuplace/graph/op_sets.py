@@ -117,6 +117,52 @@ ALIASES_OF_VARIABLES = IDENTITY_OPS | SWITCHES | ENTERS | {"StopGradient", "Prev
 METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
 """Ops that read only the size of their input."""
 
+SIZE_ARITHMETIC = frozenset(
+    {
+        *(
+            "StridedSlice",
+            "Slice",
+            "Pack",
+            "Unpack",
+            "ConcatV2",
+            "GatherV2",
+            "Reshape",
+            "ExpandDims",
+            "Squeeze",
+            "Cast",
+        ),
+        *(
+            "Add",
+            "AddV2",
+            "Sub",
+            "Mul",
+            "FloorDiv",
+            "RealDiv",
+            "FloorMod",
+            "Maximum",
+            "Minimum",
+            "Neg",
+            "Prod",
+            "Sum",
+            "Max",
+        ),
+        *(
+            "Min",
+            "Fill",
+            "Equal",
+            "NotEqual",
+            "Less",
+            "LessEqual",
+            "Greater",
+            "GreaterEqual",
+            "LogicalAnd",
+            "LogicalOr",
+        ),
+        *("BroadcastArgs", "DynamicStitch", "ListDiff", "InvertPermutation", "Transpose"),
+    }
+)
+"""Ops that work out sizes of other tensors where their inputs are sizes and constants."""
+
 SENDS = frozenset({"_Send", "_HostSend"})
 """Ops that send a tensor to another device."""
 

@@ -231,7 +231,9 @@ class Outline(ScopeTree):
         if self.model is None:
             return True
         parts = self.model.parts
-        return self._has_parts(scope) and parts[scope].has_variables in (True, parts[ROOT].has_variables)
+        return self._has_parts(scope) and (
+            parts[scope].has_variables in (True, parts[ROOT].has_variables) or self._is_most(scope)
+        )
 
     def _has_parts(self, scope: int) -> bool:
         """Whether a part consists of layers rather than of ops, or is most of the model."""

@@ -343,22 +343,25 @@ def _folded(
     bars = () if is_plain else tuple(filter(None, strips))
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
-    first = (
-        f"{shares[0][0].label} ({shares[0][1]:,})" + (" · +9" if len(shares) > 1 else "") if shares else ""
-    )
+    first = _shares_text(shares[:1], math.inf) if shares else ""
+    if len(shares) > 1 and has_room:
+        first += " · +9"
     least = FOLDED_WIDTH if has_room else FOLDED_WIDTH / 2
     pad, step = (2 * _PAD_X, _STEP) if has_room else (_PAD_X, _STEP / 2)
     width = _rounded(max(least, title.width + pad, min(FOLDED_WIDTH, text_width(first, _SMALL) + pad)), step)
     if total is not None:
         told = words("in_all", total=total)
     else:
-        told = _share_text(box) if is_plain else _shares_text(shares, width - pad)
+        told = _share_text(box) if is_plain else _shares_text(shares if has_room else shares[:1], width - pad)
     unmet: tuple[tuple[str, str], ...] = ()
     if box.unmet:
         unmet = ((words("unmet_inside", number=f"{box.unmet:,}"), "alarm"),)
     # In one line with the devices, so that a switch that moves nodes leaves the layout.
     beside = (("  ", "ink"), *unmet) if unmet and has_room else ()
-    lines = [title, Line(((told, "ink"), *beside)), *(Line(((text, "faint"),)) for text in contents)]
+    lines = [title, Line(((told, "ink"), *beside))]
+    if len(shares) > 1 and total is None and not is_plain and not has_room:
+        lines.append(Line(((_shares_text(shares[1:], width - pad), "faint"),)))
+    lines += (Line(((text, "faint"),)) for text in contents)
     if facts.cost_text:
         lines.append(Line(((facts.cost_text, "ink"),)))
     if box.share_of is None:  # lanes have labels at their lines

@@ -1,6 +1,6 @@
 """How the contents of a scope with many layers are divided into parts that a picture has room for.
 
-Three ways are tried in turn, each in the order of the flow:
+Four ways are tried in turn, each in the order of the flow:
 
 - by the beginnings of names that neighbours share: ``block1_conv1 block1_conv2`` make up ``block1``
 - by the flow: where one tensor carries all of it, behind a residual addition or a concatenation, a part ends::
@@ -8,6 +8,7 @@ Three ways are tried in turn, each in the order of the flow:
       stem ─┬─ conv ─ conv ─┬─ add ─┬─ conv ─ conv ─┬─ add_1 ─>       stem | add | add_1
             └───────────────┘       └───────────────┘
 
+- by numbers that neighbours share: ``conv_dw_5 conv_dw_5_bn conv_pw_5`` make up ``conv_pw_5``
 - in pieces of about equal size, where the fewest tensors cross
 
 Equal parts that follow one another, or stand side by side, become a series: ``layer_0 … layer_11``.
@@ -27,6 +28,8 @@ from gpuplace.structure.scopes import stem
 
 MOST = 16
 """Parts that a part consists of, at the most."""
+_TOLERATED = 24
+"""Parts that are better than parts that are cut anywhere, and equal parts that are better than shorter series."""
 _LEAST_SERIES = 4
 """Parts of a series, at the least."""
 _ALONE = 8
@@ -85,6 +88,8 @@ class Item:
     """Ops and scopes without variables beside a layer that work for it."""
     size: int = 1
     """Ops in it."""
+    is_plain: bool = False
+    """Whether it is an op that is named after its type."""
     result: str = ""
     """The name that an identity behind it gives its result."""
 
@@ -109,7 +114,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
             found, links = _glued(found, links, with_layers=True)
         found, links = _grouped(found, links, _copies(found) if len(found) > MOST else [])
     if len(found) > MOST:
-        for divide in (_by_names, _by_flow):
+        for divide in (_by_names, _by_flow, _by_numbers):
             groups = divide(found, links)
             if 1 < len(groups) < len(found) and max(len(group) for group, _ in groups) <= _LARGEST * len(
                 found
@@ -122,7 +127,7 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
     if len(found) > MOST:
         found, links = _grouped(found, links, _periods(found))
         found, links = _series(found, links)
-    if len(found) > MOST:
+    if len(found) > _TOLERATED:
         level = _Level(found, links)
         ends = even_cuts(level.crossing, 12)
         starts = [0, *ends[:-1]]
@@ -250,7 +255,7 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             runs[-1].append(position)
         else:
             runs.append([position])
-    if len(runs) == 1 and len(items) > MOST:
+    if len(runs) == 1 and len(items) > _TOLERATED:
         return divided_evenly(items), set()
     made: list[Item] = []
     at = [0] * len(items)
@@ -263,9 +268,9 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             at[position] = len(made) if is_series else len(made) + position - run[0]
         if is_series:
             first, last = members[0], members[-1]
-            label = f"{first.label} … {last.label}"
+            label = first.label if first.label == last.label else f"{first.label} … {last.label}"
             signature = hash((first.signature, len(run)))
-            parts = members if len(members) <= MOST else divided_evenly(members)
+            parts = members if len(members) <= _TOLERATED else divided_evenly(members)
             made.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
         else:
             made += members
@@ -283,7 +288,7 @@ def divided_evenly(members: list[Item]) -> list[Item]:
             piece[0].first,
             hash((piece[0].signature, len(piece))),
             piece[0].is_heavy,
-            piece if len(piece) <= MOST else divided_evenly(piece),
+            piece if len(piece) <= _TOLERATED else divided_evenly(piece),
             len(piece),
         )
         if len(piece) > 1
@@ -305,13 +310,29 @@ def _by_names(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
         if len(group) > 1 and len(group) >= _PURE * (group[-1] - group[0] + 1)
     ]
     group_of = {position: number for number, (members, _) in enumerate(groups) for position in members}
+    has_layers = [any(items[position].is_heavy for position in members) for members, _ in groups]
     if len(groups) < 2 or len(group_of) < _COVERED * len(items):
         return []
     _join_strays(items, links, group_of)
     members: list[list[int]] = [[] for _ in groups]
     for position in sorted(group_of):
         members[group_of[position]].append(position)
-    return [(part, label) for part, (_, label) in zip(members, groups, strict=True)]
+    return [
+        (part, label if named else _last_layer([items[position] for position in part]))
+        for part, (_, label), named in zip(members, groups, has_layers, strict=True)
+    ]
+
+
+def _by_numbers(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
+    """Runs of neighbours whose names have a number in common; none where most names have none."""
+    runs: list[tuple[str, list[int]]] = []
+    for position, item in enumerate(items):
+        number = next(filter(str.isdigit, reversed(_TOKENS.findall(item.label))), "")
+        if not number or not runs or runs[-1][0] != number:
+            runs.append((number, []))
+        runs[-1][1].append(position)
+    groups = [(run, _last_layer([items[position] for position in run])) for _, run in runs if len(run) > 1]
+    return groups if sum(len(run) for run, _ in groups) >= _COVERED * len(items) else []
 
 
 def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
@@ -524,11 +545,18 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
 def _end_label(items: Sequence[Item]) -> str:
     """The name of the result or of the op at the end; of an op that says nothing of a layer the last layer's."""
     last = items[-1]
-    if last.result or not (_PLUMBING.fullmatch(last.label) or (last.is_heavy and NORM.search(last.label))):
+    if last.result or not (
+        last.is_plain or _PLUMBING.fullmatch(last.label) or (last.is_heavy and NORM.search(last.label))
+    ):
         return last.result or last.label
+    return _last_layer(items)
+
+
+def _last_layer(items: Sequence[Item]) -> str:
+    """The name of the last layer, before that of a normalization or of an op at the end."""
     heavy = [item.label for item in items if item.is_heavy]
     named = [label for label in heavy if not (NORM.search(label) or _PLUMBING.fullmatch(label))]
-    return (named or heavy or [last.label])[-1]
+    return (named or heavy or [items[-1].label])[-1]
 
 
 def _chain_pieces(items: list[Item], positions: list[int]) -> list[list[int]]:

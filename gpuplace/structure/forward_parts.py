@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from os.path import commonprefix
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from gpuplace.structure.visits import circles, visits
 
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
 """Names of variables that say nothing of their layer."""
+_FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?")
+"""Scopes named after the function that made them, which say less than the names of their variables."""
 _WHOLE = 0.2
 """The part of the variables around it that a tower reads, at the least."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
@@ -146,9 +150,10 @@ class ForwardParts:
     def _fill(self, scope: int, part: int) -> None:
         """Divide what lies directly in a scope into parts of a part."""
         scopes = self.scopes
+        named = self._names_of_functions(scope)
         items = [
             Item(
-                scopes.labels[child],
+                named.get(child, scopes.labels[child]),
                 child,
                 self.first[child],
                 self.signature[child],
@@ -183,8 +188,28 @@ class ForwardParts:
         entries = self._loop_parts(scope, chosen_items, links) or divided(chosen_items, links)
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
             if chosen & {id(item) for item in group}:
-                entries += [Item(label, 0, group[0].first, 0, False, group)] if len(group) > few else group
+                is_unnamed = label == "loss" and group[0].is_plain
+                together = len(group) > few or is_unnamed
+                entries += [Item(label, 0, group[0].first, 0, False, group)] if together else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
+
+    def _names_of_functions(self, scope: int) -> dict[int, str]:
+        """Scopes named after functions, to what the variables that each reads alone have in common in their names."""
+        scopes, names = self.scopes, self.view.names
+        found: dict[int, str] = {}
+        children = scopes.children[scope]
+        for child in children:
+            reads = scopes.variables[child]
+            if not reads or not _FUNCTION.fullmatch(scopes.labels[child]):
+                continue
+            if any(other != child and reads & scopes.variables[other] for other in children):
+                continue
+            shared = commonprefix([names[variable] for variable in reads]).rstrip("/_")
+            name = shared.rpartition("/")[2]
+            if name and not _UNNAMED.fullmatch(name) and shared != scopes.paths[scope]:
+                found[child] = name
+        taken = Counter(found.values())
+        return {child: name for child, name in found.items() if taken[name] == 1}
 
     def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
         """Towers in place of the layers that they consist of."""
@@ -245,9 +270,10 @@ class ForwardParts:
         ]
 
     def _op_item(self, node: int) -> Item:
-        return Item(
-            self._op_label(node), -1 - node, self.place[node], self.op_type[node], self.is_reading[node]
-        )
+        label, is_heavy = self._op_label(node), self.is_reading[node]
+        item = Item(label, -1 - node, self.place[node], self.op_type[node], is_heavy)
+        item.is_plain = not is_heavy and self._is_plain(node, label)
+        return item
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
         """Parts that the flow passes once in place of scopes that it enters again and again."""
@@ -298,13 +324,18 @@ class ForwardParts:
         """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
         view, roles = self.view, self.roles
         label = view.names[node].rpartition("/")[2]
-        if not self.is_reading[node] or stem(label).lower() not in view.op_types[self.op_type[node]].lower():
+        is_function = _FUNCTION.fullmatch(label) is not None
+        if not self.is_reading[node] or not (is_function or self._is_plain(node, label)):
             return label
         variable = next(v for v in (roles.variable_of[before] for before in roles.inputs[node]) if v >= 0)
         *around, name = view.names[variable].split("/")
         if _UNNAMED.fullmatch(name) and around:
             name = around[-1]
         return label if _UNNAMED.fullmatch(name) else name
+
+    def _is_plain(self, node: int, label: str) -> bool:
+        """Whether the name of an op says no more than its type does."""
+        return stem(label).lower() in self.view.op_types[self.op_type[node]].lower()
 
     def _is_loss(self, item: Item) -> bool:
         """Whether an item holds the loss alone."""
@@ -359,10 +390,23 @@ class ForwardParts:
             if len(members) > 1 and all(
                 2 * len(scopes.variables[member] & first) > len(first) for member in members[1:]
             ):
-                linked = self.links.get(scope, set())
-                if not any((one, other) in linked for one in members for other in members):
+                if not self._leads_on(scope, members):
                     found.update(members)
         return frozenset(found)
+
+    def _leads_on(self, scope: int, members: Sequence[int]) -> bool:
+        """Whether data flows from one of some scopes to another of them, as from one turn of a loop to the next."""
+        afters: dict[int, list[int]] = {}
+        for one, other in self.links.get(scope, ()):
+            afters.setdefault(one, []).append(other)
+        reached: set[int] = set()
+        waiting = list(members)
+        while waiting:
+            for after in afters.get(waiting.pop(), ()):
+                if after not in reached:
+                    reached.add(after)
+                    waiting.append(after)
+        return not reached.isdisjoint(members)
 
     def layers(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Scopes and ops directly in the whole, or in towers: what the model consists of before it is grouped."""

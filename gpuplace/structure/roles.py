@@ -30,6 +30,7 @@ from gpuplace.graph.op_sets import (
     NEXT_ITERATIONS,
     PLUMBING,
     RANDOM_OPS,
+    SIZE_ARITHMETIC,
     SUMS,
     SWITCHES,
     UPDATES_OF_VARIABLES,
@@ -59,6 +60,8 @@ _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 """The scope that an optimizer opens for each variable that it updates."""
 _ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
+_LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*/[^/]*$", re.IGNORECASE)
+"""Names in the scope of a function that makes a loss."""
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
@@ -87,6 +90,7 @@ class Roles:
         variable_of: [nodes] the variable whose value or handle a node passes on, -1 for none.
         shelf: [nodes] bookkeeping purpose as of `bookkeeping`, -1 for none.
         order: nodes in the order of the flow.
+        is_size: [nodes] whether a node works out a size of sizes and constants alone.
         inputs: [nodes] producers of the data that a node takes.
         consumers: [nodes] nodes that take its data.
     """
@@ -106,6 +110,7 @@ class Roles:
         if not any(self.is_variable):
             self._find_frozen_weights()
         self.variable_of = self._variables()
+        self.is_size = self._sizes()
         self.is_pivot = self._pivots()
         changes = self._of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name in ASSIGNMENTS)
         self.is_update = (changes & (shelf < 0)).tolist()
@@ -135,6 +140,14 @@ class Roles:
             constant and not variable
             for constant, variable in zip(self.is_constant, self.is_variable, strict=True)
         ]
+
+    def _sizes(self) -> list[bool]:
+        found = self._of_types(METADATA_OPS.__contains__).tolist()
+        is_arithmetic = self._of_types(SIZE_ARITHMETIC.__contains__).tolist()
+        for node in self.order:
+            if is_arithmetic[node]:
+                found[node] = all(found[before] or self.is_constant[before] for before in self.inputs[node])
+        return found
 
     def _pivots(self) -> list[bool]:
         """[nodes] whether a node only tells what branch of a conditional runs, by control edges."""
@@ -253,6 +266,8 @@ class Roles:
             ):
                 for before in self.inputs[node]:
                     is_end[before] = is_end[before] or not depends[before]
+        for forward in self.differentiated_by_name(named).values():  # a result that only the loss takes
+            is_end[forward] = is_end[forward] or not depends[forward]
         for_results = self._leading_to(is_end)
         read = {
             self.variable_of[before]
@@ -336,6 +351,21 @@ class Roles:
                 if BACKWARD in taken or taken == {AVERAGING}:
                     found[node] = min(taken & {BACKWARD, AVERAGING})
 
+        self._gradient_penalties(later, named)
+
+    def _gradient_penalties(self, later: Sequence[int], named: Sequence[bool]) -> None:
+        """Marks what is computed of gradients and is differentiated again, such as the penalty of a critic, as loss."""
+        found = self._found
+        differentiated = set(self.differentiated_by_name(named).values())
+        penalties = [False] * len(found)
+        for node in later:
+            penalties[node] = node in differentiated
+        for node in self.order:
+            if found[node] == FORWARD and not penalties[node]:
+                penalties[node] = any(penalties[before] for before in self.inputs[node])
+            if penalties[node]:
+                found[node] = LOSS
+
     def _reads_any(self, node: int, reads: Sequence[bool]) -> bool:
         """Whether a node takes the value of a variable, or of another node that does."""
         return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
@@ -382,7 +412,13 @@ class Roles:
         ]
         is_loss = self._of_types(_LOSS_TYPE.fullmatch).tolist()
         # Results of layers with labels, and all that follows.
-        joins = [penalty[node] or (is_loss[node] and last[node]) for node in range(len(found))]
+        named_loss = [
+            last[node] and after_layers[node] and _LOSS_NAME.search(name) is not None
+            for node, name in enumerate(self.view.names)
+        ]
+        joins = [
+            penalty[node] or named_loss[node] or (is_loss[node] and last[node]) for node in range(len(found))
+        ]
         for node in self.order:
             if last[node] and not joins[node]:
                 befores = inputs[node]

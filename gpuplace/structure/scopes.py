@@ -1,7 +1,8 @@
 """The name scopes that a model's forward nodes lie in, without those that frameworks add.
 
 ``StatefulPartitionedCall/resnet50_1/conv1_bn_1/add`` lies in the layer ``conv1_bn``: calls and the model's own name say
-nothing about a layer, and ``_1`` is the second call's. A scope is *transparent* if its contents are drawn in its place.
+nothing about a layer, and ``_1`` is the second call's. A scope is *transparent* if its contents are drawn in its place,
+as those of the only scope in another are.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class ForwardScopes:
         loops: scopes that hold a loop.
         conditionals: scopes that hold branches of which one runs.
         index: path to position.
-        is_model: [nodes] whether a node is part of the model, and no constant or plumbing.
+        is_model: [nodes] whether a node is part of the model, and no constant, size or plumbing.
         scope_of: [nodes] innermost scope that is not transparent, -1 for other nodes.
         around: the scope that shows what lies in each: itself, or the one around a transparent scope.
     """
@@ -64,8 +65,10 @@ class ForwardScopes:
         names = roles.view.names
         kinds = np.isin(roles.role, (INPUT, FORWARD, LOSS)).tolist()
         self.is_model = [
-            kind and not passing and not constant
-            for kind, passing, constant in zip(kinds, roles.is_passing, roles.is_constant, strict=True)
+            kind and not passing and not constant and not size
+            for kind, passing, constant, size in zip(
+                kinds, roles.is_passing, roles.is_constant, roles.is_size, strict=True
+            )
         ]
         self.index: dict[str, int] = {"": ROOT}
         self.parent = [ROOT]
@@ -137,7 +140,13 @@ class ForwardScopes:
             above = around[self.parent[scope]]
             self.parent[scope] = above
             is_call = above == ROOT and _CALL.fullmatch(self.paths[scope].rpartition("/")[2]) is not None
-            if is_call or self._is_container(scope, above, children):
+            is_alone = (
+                above != ROOT
+                and self.weight[scope] == self.weight[above]
+                and scope not in self.loops
+                and scope not in self.conditionals
+            )
+            if is_call or is_alone or self._is_container(scope, above, children):
                 self.is_transparent[scope] = True
                 around[scope] = above
         self.children: list[list[int]] = [[] for _ in self.paths]

@@ -92,6 +92,7 @@ class _Builder:
         self.forward = ForwardParts(self.tree, self.roles, self.scopes)
         self.home: dict[int, int] = {}
         self.homes_by_name: dict[str, int] | None = None
+        self.inner_layers: dict[int, list[int]] | None = None
 
     def structure(self) -> Structure:
         """Assign all nodes, and return the result."""
@@ -132,7 +133,7 @@ class _Builder:
                 self.tree.part_of[node] = self.home[variable]
 
     def _common(self, variable: int, parts: Sequence[int]) -> int:
-        """The innermost part around all readers of a variable; the first reader's where that is no layer."""
+        """The part of all readers of a variable, the first reader's where they are several layers."""
         ways = [self.tree.way(part) for part in parts]
         depth = 0
         while all(len(way) > depth for way in ways) and len({way[depth] for way in ways}) == 1:
@@ -142,7 +143,7 @@ class _Builder:
             shared = self.tree.serving(around, "shared variables", "shared")
             scope = self.view.names[variable].rpartition("/")[0]
             return self.tree.named_in(shared, scope) if scope else shared
-        return parts[0] if self.tree.parts[around].kind in ("root", "group", "series") else around
+        return next((part for part, way in zip(parts, ways, strict=True) if len(way) > depth), around)
 
     def _gradients(self) -> None:
         """Gradients: with the layer of the op that they differentiate."""
@@ -293,27 +294,36 @@ class _Builder:
         return self.tree.served[ROOT, f"({label})"]
 
     def _rest(self) -> None:
-        """Constants, plumbing and unread variables: with their name scope, else with what takes or makes their data."""
-        roles, view = self.roles, self.view
-        left = [node for node in roles.order if self.tree.part_of[node] < 0]
-        for node in reversed(left):  # constants of one layer, wherever they are named
-            if roles.is_constant[node]:
-                taken = {self.tree.part_of[after] for after in roles.consumers[node]}
-                if len(taken) > 1 and -1 not in taken:
-                    taken = {self.tree.layer_of_part(part) for part in taken}
-                self.tree.part_of[node] = taken.pop() if len(taken) == 1 else -1
-        for node in left:  # what passes a result on is shown with what makes it
-            if roles.is_passing[node] and self.tree.part_of[node] < 0 and roles.inputs[node]:
-                self.tree.part_of[node] = self.tree.part_of[roles.inputs[node][0]]
+        """Constants, sizes, plumbing and unread variables: with what takes or makes their data, or their name scope."""
+        roles, view, part_of = self.roles, self.view, self.tree.part_of
+        left = [node for node in roles.order if part_of[node] < 0]
+        for node in reversed(left):  # what works for a layer, wherever it is named
+            if roles.is_constant[node] or roles.is_size[node]:
+                taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] >= 0}
+                if len(taken) > 1:
+                    taken = {self.tree.layer_of_part(part): None for part in taken}
+                part_of[node] = next(iter(taken), -1)
+        for (
+            node
+        ) in left:  # what passes a result on is shown with what makes it, unless it would be a box there
+            if roles.is_passing[node] and part_of[node] < 0 and roles.inputs[node]:
+                maker = part_of[roles.inputs[node][0]]
+                part_of[node] = maker if maker >= 0 and not self._inner_layers(maker) else -1
+        for node in reversed(left):
+            if roles.is_passing[node] and part_of[node] < 0:
+                taken = {part_of[after]: None for after in roles.consumers[node] if part_of[after] > 0}
+                part_of[node] = next((part for part in taken if not self._inner_layers(part)), -1)
         for node in left:
-            if self.tree.part_of[node] >= 0:
+            if part_of[node] >= 0:
                 continue
             scope = view.names[node].rpartition("/")[0]
             if roles.role[node] not in (BACKWARD, AVERAGING, UPDATE):
-                while scope and self.tree.part_of[node] < 0:
+                while scope and part_of[node] < 0:
                     part = self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)
-                    self.tree.part_of[node] = part if part > 0 else -1
+                    part_of[node] = part if part > 0 else -1
                     scope = scope.rpartition("/")[0]
+            while part_of[node] > 0 and (inner := self._inner_layers(part_of[node])):
+                part_of[node] = inner[0]  # not beside layers, where it would be a box
         every = (neighbours(view.src, view.dst, len(view)), neighbours(view.dst, view.src, len(view)))
         for others, nodes in (
             (roles.consumers, left[::-1]),
@@ -322,7 +332,16 @@ class _Builder:
             (every[0], left[::-1]),
         ):
             for node in nodes:
-                if self.tree.part_of[node] < 0:
-                    parts = (self.tree.part_of[other] for other in others[node])
-                    self.tree.part_of[node] = next((part for part in parts if part >= 0), -1)
-        self._shelve(_UNUSED, [node for node in left if self.tree.part_of[node] < 0])
+                if part_of[node] < 0:
+                    parts = (part_of[other] for other in others[node])
+                    part_of[node] = next((part for part in parts if part >= 0), -1)
+        self._shelve(_UNUSED, [node for node in left if part_of[node] < 0])
+
+    def _inner_layers(self, part: int) -> list[int]:
+        """The layers directly inside a part."""
+        if self.inner_layers is None:
+            self.inner_layers = {}
+            for position, inner in enumerate(self.tree.parts[1:], 1):
+                if inner.kind not in ("role", "shelf", "shared"):
+                    self.inner_layers.setdefault(inner.parent, []).append(position)
+        return self.inner_layers.get(part, [])

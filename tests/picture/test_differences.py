@@ -35,7 +35,7 @@ def test_equal_copies_are_not_marked():
 
 
 def test_a_copy_on_another_device_is_marked_and_so_is_its_series():
-    view = blocks(3, "/gpu:2")
+    view = blocks(3, "/gpu:2", number=30)
     found = told(view)
     assert found.pop("block_3") == "on GPU:0, GPU:2, others on GPU:0"
     assert found.pop("inner") == "on GPU:2, others on GPU:0"

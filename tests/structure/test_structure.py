@@ -127,8 +127,8 @@ def test_what_works_for_one_layer_alone_is_shown_with_it():
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(hidden))
 
     view, found = structure(build)
-    assert part(view, found, "sub") == part(view, found, "Maximum") == "embedding_lookup"
-    assert top(found)[:4] == ["embedding_lookup", "first", "second", "third"]
+    assert part(view, found, "sub") == part(view, found, "Maximum") == "table"
+    assert top(found)[:4] == ["table", "first", "second", "third"]
 
 
 def test_a_result_that_a_program_names_names_its_part():

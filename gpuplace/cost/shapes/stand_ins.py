@@ -28,10 +28,16 @@ def demanded_sizes(engine: Engine, node: int, found: tuple[Sizes, ...]) -> tuple
         node: the node.
         found: what is known of its outputs.
     """
-    demanded: dict[int, Sizes] = {}
-    for output, sizes in enumerate(found):
-        if not is_known(sizes):
-            demanded[output] = _demanded(engine, node, output)
+    takers: dict[int, list[int]] = {}
+    for consumer in engine.consumers[node]:
+        for source, output in dict.fromkeys(engine.inputs[consumer]):
+            if source == node:
+                takers.setdefault(output, []).append(consumer)
+    demanded = {
+        output: _demanded(engine, node, output, takers.get(output, ()))
+        for output, sizes in enumerate(found)
+        if not is_known(sizes)
+    }
     if not any(map(is_known, demanded.values())):
         return found
     return tuple(
@@ -42,13 +48,12 @@ def demanded_sizes(engine: Engine, node: int, found: tuple[Sizes, ...]) -> tuple
     )
 
 
-def _demanded(engine: Engine, node: int, output: int) -> Sizes:
+def _demanded(engine: Engine, node: int, output: int, consumers: Sequence[int]) -> Sizes:
+    """The shape that assignments demand of an output, given the consumers that take it."""
     for _ in range(_LONGEST_WAY):
         following = []
-        for consumer in engine.consumers[node]:
+        for consumer in consumers:
             kind, sources = engine.kinds[consumer], engine.inputs[consumer]
-            if (node, output) not in sources:
-                continue
             if kind.op_type in ASSIGNMENTS and sources[1:2] == [(node, output)]:
                 sizes = _of_variable(engine, *sources[0])
                 if is_known(sizes) and kind.attrs.get("validate_shape", True):
@@ -58,6 +63,7 @@ def _demanded(engine: Engine, node: int, output: int) -> Sizes:
         if not following:
             return None
         node, output = following[0], 0
+        consumers = [after for after in engine.consumers[node] if (node, 0) in engine.inputs[after]]
     return None
 
 

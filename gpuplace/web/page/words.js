@@ -53,7 +53,15 @@ export function linesOf(box) {
   const isPlain = box.lane !== undefined && !colour; // its lane shows the device
   if (!isPlain) stripsOf(box).forEach((_, strip) => lines.push([BAR, strip]));
   const total = totalOf(box);
-  lines.push([total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tintsOf(box)), SMALL, INK]);
+  const tints = tintsOf(box);
+  const first = S.hasRoom ? tints.length : 1; // a narrow box has a line for what is elsewhere
+  const isListed = !total && !isPlain;
+  lines.push([
+    total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tints.slice(0, first)),
+    SMALL,
+    INK,
+  ]);
+  if (isListed && tints.length > first) lines.push([tintText(tints.slice(first), 1), SMALL, FAINT]);
   if (box.kind === "scope" && box.lane === undefined) {
     for (const text of contents.get(box.scopes[0]) ?? []) lines.push([text, SMALL, FAINT]);
   }

@@ -31,6 +31,7 @@ _STARTUP = re.compile(
     r"|\s*To enable (?:the following|them) .*rebuild TensorFlow"
     r"|\s*To enable them in other operations, rebuild TensorFlow"
     r"|\s*Skipping registering GPU devices\.\.\."
+    r"|\s*INFO:tensorflow:(?:Using \w*Strategy with devices |Reduce to /\S* then broadcast |batch_all_reduce: )"
     r"|\S*\s*.*gpu_device\.cc:\d+\] (?:Cannot dlopen some GPU libraries|Adding visible gpu devices)"
 )
 _NO_GPU = (

@@ -12,6 +12,8 @@ E0000 00:00:1714558272.123456    1234 cuda_blas.cc:1418] Unable to register cuBL
 To enable the following instructions: AVX2 AVX512F FMA, in other operations, rebuild TensorFlow with the flags.
 W0000 00:00:1714558275.5    1234 gpu_device.cc:2344] Cannot dlopen some GPU libraries. Please make sure the missing
 Skipping registering GPU devices...
+INFO:tensorflow:Using MirroredStrategy with devices ('/job:localhost/replica:0/task:0/device:CPU:0',)
+INFO:tensorflow:Reduce to /job:localhost/replica:0/task:0/device:CPU:0 then broadcast to ('/device:CPU:0',).
 I0000 00:00:1714558275.6    1234 placer.cc:125] b: (Const): /job:localhost/replica:0/task:0/device:CPU:0
 step 1: loss 0.25
 """
@@ -22,6 +24,6 @@ def test_the_start_is_recognised():
     assert dict(log) == {"b": "/job:localhost/replica:0/task:0/device:CPU:0"}
     assert [left.text.strip() for left in log.unparsed] == ["step 1: loss 0.25"]
     assert [(note.kind, note.line, note.text) for note in log.notes][:2] == [
-        ("start-up", 1, "9 lines of TensorFlow's start"),
+        ("start-up", 1, "11 lines of TensorFlow's start"),
         ("no GPU", 8, "libraries of CUDA are missing"),
     ]

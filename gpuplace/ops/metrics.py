@@ -485,9 +485,8 @@ def mean_iou(
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):
-        found: Any = convert_to_tensor(predictions)
-        truth: Any = convert_to_tensor(labels)
-        found.shape.assert_is_compatible_with(truth.shape)
+        found, truth = predictions, labels
+        found.get_shape().assert_is_compatible_with(truth.get_shape())
         matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
         found, truth = cast(found, int64), cast(truth, int64)
         count = cast(num_classes, int64)

@@ -207,8 +207,8 @@ def mean_per_class_accuracy(
     values: list[Any] = [predictions, labels, weights]
     with variable_scope(name, "mean_accuracy", values):
         truth: Any = cast(labels, int64)
-        found: Any = convert_to_tensor(predictions)
-        found.shape.assert_is_compatible_with(truth.shape)
+        found: Any = predictions
+        found.get_shape().assert_is_compatible_with(truth.get_shape())
         truth, found = as_vector(truth), as_vector(found)
         total, count = gathered([num_classes], float32, "total"), gathered([num_classes], float32, "count")
         labelled: Any = constant.ones([reshaping.size(truth)], float32)

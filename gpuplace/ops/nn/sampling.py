@@ -436,7 +436,9 @@ def compute_sampled_logits(
         Logits and labels, both ``[batch, num_true + num_sampled]``.
     """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
-    labels, inputs = convert_to_tensor(labels), convert_to_tensor(inputs)
+    # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
+    kinds = labels.dtype, inputs.dtype
+    labels, inputs = convert_to_tensor(labels, kinds[0]), convert_to_tensor(inputs, kinds[1])
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
         labels = cast(labels, "int64")
         flat = reshaping.reshape(labels, [-1])

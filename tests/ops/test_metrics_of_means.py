@@ -48,7 +48,7 @@ def test_values_of_one_batch_and_of_two(metric, first, both):
     ],
 )
 def test_the_mean_accuracy_of_classes(found, weights, shares, mean):
-    value, update = tf.metrics.mean_per_class_accuracy(CLASSES, found, 4, weights, ["values"], ["updates"])
+    value, update = tf.metrics.mean_per_class_accuracy(tf.constant(CLASSES), tf.constant(found), 4, weights, ["values"], ["updates"])
     assert tf.get_collection("values") == [value] and tf.get_collection("updates") == [update]
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
@@ -57,6 +57,6 @@ def test_the_mean_accuracy_of_classes(found, weights, shares, mean):
 
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="are incompatible"):
-        tf.metrics.mean_per_class_accuracy(CLASSES, CLASSES[1:], 3)
+        tf.metrics.mean_per_class_accuracy(tf.constant(CLASSES), tf.constant(CLASSES[1:]), 3)
     with pytest.raises(ValueError, match="are incompatible"):
         tf.metrics.mean_relative_error(TRUTH, FOUND, [[1.0, 2.0, 3.0]])

@@ -86,12 +86,24 @@ class Lab:
             return answer.read()
 
 
-def install_extension(data: Path, config: Path) -> None:
-    """Puts gpuplace's extension where `pip install` puts it, in folders of a Jupyter of its own."""
-    source = ROOT / "gpuplace/jupyter/server/gpuplace_jupyter"
-    shutil.copytree(source / "labextension", data / "labextensions" / "gpuplace")
-    (config / "jupyter_server_config.d").mkdir(parents=True)
-    shutil.copy(source / "server-config.json", config / "jupyter_server_config.d" / "gpuplace.json")
+SERVER_PART = ROOT / "gpuplace/jupyter/server"
+
+
+def install_extension(data: Path, config: Path, has_extension: bool) -> None:
+    """Puts gpuplace's extension where `pip install` puts it, or turns off the one of this environment."""
+    enabled = config / "jupyter_server_config.d"
+    enabled.mkdir(parents=True)
+    if has_extension:
+        source = SERVER_PART / "gpuplace_jupyter"
+        shutil.copytree(source / "labextension", data / "labextensions" / "gpuplace")
+        shutil.copy(source / "server-config.json", enabled / "gpuplace.json")
+        return
+    off = {"ServerApp": {"jpserver_extensions": {"gpuplace_jupyter": False}}}
+    (enabled / "gpuplace.json").write_text(json.dumps(off))
+    (config / "labconfig").mkdir()
+    (config / "labconfig" / "page_config.json").write_text(
+        json.dumps({"disabledExtensions": {"gpuplace": True}})
+    )
 
 
 @contextlib.contextmanager
@@ -108,8 +120,7 @@ def jupyterlab(
     """
     root = state / "notebooks"
     root.mkdir()
-    if has_extension:
-        install_extension(state / "data", state / "config")
+    install_extension(state / "data", state / "config", has_extension)
     env = {
         name: value
         for name, value in os.environ.items()
@@ -124,8 +135,9 @@ def jupyterlab(
         "IPYTHONDIR": "ipython",
     }
     env |= {name: str(state / folder) for name, folder in folders.items()}
-    env |= {"JUPYTER_PREFER_ENV_PATH": "1", "PYTHONUNBUFFERED": "1"}
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
+    # The folders above go before those of the environment, which may have another gpuplace.
+    env |= {"JUPYTER_PREFER_ENV_PATH": "0", "PYTHONUNBUFFERED": "1"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), str(SERVER_PART), env.get("PYTHONPATH")]))
     port = free_port()
     command = [
         *(

@@ -166,6 +166,18 @@ def test_the_launcher_takes_a_dropped_file(server, page, screenshots):
     page.screenshot(path=screenshots / "extension-launcher.png")
 
 
+def test_jupyterlab_does_not_wait_for_it(page):
+    """What is needed before JupyterLab is ready is fetched beside its own scripts, and the rest afterwards."""
+    page.evaluate("() => jupyterapp.started")
+    fetched = page.evaluate(
+        """() => Object.fromEntries(performance.getEntriesByType('resource')
+            .filter(({name}) => name.includes('/extensions/gpuplace/'))
+            .map(({name, startTime, responseEnd}) => [name.split(/[/?]/).at(-1), [startTime, responseEnd]]))"""
+    )
+    activated = fetched["files.js"][0]  # by the first plugin
+    assert fetched["saved.js"][1] < activated and fetched["pages.js"][1] < activated
+
+
 def test_open_with_lists_the_viewer(page):
     from playwright.sync_api import expect
 

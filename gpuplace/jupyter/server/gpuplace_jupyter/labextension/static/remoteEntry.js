@@ -12,6 +12,8 @@
   }
 
   const load = (name) => import(new URL(name, here).href);
+  const renderer = load("./saved.js"); // beside JupyterLab's own scripts: JupyterLab waits for it before it is ready
+  renderer.catch(() => {}); // an error is seen where it is awaited
 
   async function plugins() {
     const names = [
@@ -39,7 +41,7 @@
       requires: [rendermime.IRenderMimeRegistry],
       optional: [notebook.INotebookTracker],
       activate: async (_app, registry, notebooks) => {
-        const { showSaved } = await load("./saved.js");
+        const { showSaved } = await renderer;
         showSaved(registry, notebooks, libraries);
       },
     };

@@ -387,19 +387,17 @@ def links_of(
         is_shown &= ~is_aside | view.is_copy | is_inside
     between = np.flatnonzero(is_shown)
     is_training = np.bincount(box_of[~tree.is_training], minlength=count) == 0
+    is_apart = np.array([tree.is_outside(box.cluster) for box in boxes]) & is_training
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
 
     def rank(start: int, end: int, edges: np.ndarray) -> int:
-        """See `Link.rank`: gradients and updates stand below their layers, in one scope or at the top."""
+        """See `Link.rank`: gradients and updates stand below their layers, in one scope or outside of all."""
         if not is_aside[edges].all():
             return 1
         trained, is_near = (is_training[start], is_training[end]), cluster[start] == cluster[end]
-        at_top = any(
-            trains and cluster[box] == ROOT for trains, box in zip(trained, (start, end), strict=True)
-        )
-        if not any(trained) or not (is_near or at_top):
+        if not any(trained) or not (is_near or is_apart[start] or is_apart[end]):
             return 0
         return -1 if trained == (True, False) else 1
 

@@ -34,6 +34,8 @@ _KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
 """Letters of a line that lists layers, and lines."""
+_NAME_LETTERS = 23
+"""Letters of a name that has a line of its own."""
 _FEW_LINES = 2
 """Lines that list what a group of layers consists of."""
 _FEW_TOWERS = 4
@@ -165,6 +167,12 @@ class Outline(ScopeTree):
         """Position of a scope by its path or by its full name; None where there is none."""
         found = self.index.get(path)
         return self._by_name.get(path) if found is None else found
+
+    def is_outside(self, scope: int) -> bool:
+        """Whether a scope lies in no layer, as the whole does and what averages the gradients of all."""
+        while scope != ROOT and not self.is_layer[scope]:
+            scope = int(self.parent[scope])
+        return scope == ROOT
 
     def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
         """Scopes together whose paths differ in numbers alone: towers, blocks."""
@@ -313,7 +321,7 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
     """
     lines = [""]
     for number, name in enumerate(names):
-        text = shortened(name, _LETTERS - 2) + (" →" if number + 1 < len(names) else "")
+        text = shortened(name, _NAME_LETTERS) + (" →" if number + 1 < len(names) else "")
         if lines[-1] and len(lines[-1]) + 1 + len(text) > _LETTERS:
             lines.append("")
         lines[-1] = f"{lines[-1]} {text}".lstrip()
@@ -321,7 +329,7 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
     if len(lines) <= most:
         return tuple(lines)
     if most <= 2:
-        return (lines[0], f"… → {shortened(names[-1], _LETTERS - 4)}")
+        return (lines[0], f"… → {shortened(names[-1], _NAME_LETTERS)}")
     return (*lines[:half], "…", *lines[-half:])
 
 

@@ -431,8 +431,7 @@ def _chain_label(items: Sequence[Item]) -> str:
     shared = 0
     while all(len(name) > shared and name[shared] == tokens[0][shared] for name in tokens):
         shared += 1
-    heavy = [item.label for item in items if item.is_heavy]
-    return _beginning(items[0].label, shared) or (heavy or [items[-1].label])[-1]
+    return _beginning(items[0].label, shared) or _last_layer(items)
 
 
 def _periods(items: list[Item]) -> list[tuple[list[int], str]]:
@@ -539,7 +538,34 @@ def _by_flow(items: list[Item], links: Links) -> list[tuple[list[int], str]]:
             positions = positions[kept:]
         for piece in _chain_pieces(items, positions):
             parts.append((piece, _end_label([items[position] for position in piece])))
-    return parts
+    return [
+        (piece, label if items[piece[-1]].result else _own_beginning(items, piece) or label)
+        for piece, label in parts
+    ]
+
+
+def _own_beginning(items: Sequence[Item], piece: Sequence[int]) -> str:
+    """The numbered beginning that most names of a part have and no other names, ``""`` for none.
+
+    >>> names = ["block35_1_conv", "block35_1_mixed", "block35_1_ac", "scale_1", "block35_2_conv"]
+    >>> _own_beginning([Item(name, 1, 0, 0, False) for name in names], range(4))
+    'block35_1'
+    """
+    everywhere, here = Counter[str](), Counter[str]()
+    inside = set(piece)
+    for position, item in enumerate(items):
+        tokens = _TOKENS.findall(item.label)
+        for pieces in range(1, len(tokens)):
+            if not tokens[pieces].isdigit():
+                beginning = _beginning(item.label, pieces)
+                everywhere[beginning] += 1
+                here[beginning] += position in inside
+    own = [
+        (times, len(beginning), beginning)
+        for beginning, times in here.items()
+        if times == everywhere[beginning] and times >= _LEAST_SCOPES and any(map(str.isdigit, beginning))
+    ]
+    return max(own, default=(0, 0, ""))[2]
 
 
 def _end_label(items: Sequence[Item]) -> str:

@@ -103,7 +103,7 @@ class _Builder:
         self._rest()
         at = self.tree.finish(self.forward.is_reading)
         layers, layer_of = self.forward.layers()
-        scopes, of_scope = self.scopes, self.forward.of_scope
+        scopes = self.scopes
         return Structure(
             tuple(self.tree.parts),
             np.array(self.tree.part_of, dtype=np.int64),
@@ -111,11 +111,17 @@ class _Builder:
             layers,
             layer_of,
             {
-                scopes.paths[scope]: at[of_scope[scopes.parent[scope]]]
+                scopes.paths[scope]: at[self._shown_by(scopes.parent[scope])]
                 for scope in range(1, len(scopes))
                 if scopes.is_transparent[scope]
             },
         )
+
+    def _shown_by(self, scope: int) -> int:
+        """The part that shows a scope; of one that the flow enters again and again, the part around it."""
+        while scope not in self.forward.of_scope:
+            scope = self.scopes.parent[scope]
+        return self.forward.of_scope[scope]
 
     def _variables(self) -> None:
         """Variables and their reads: with the layer that reads them, with all others where towers share them."""

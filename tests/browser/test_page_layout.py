@@ -294,3 +294,42 @@ def test_what_is_unfolded_stays_under_the_pointer_and_siblings_keep_their_order(
         again = page.evaluate(SHOWN)
         order = sorted(before, key=lambda key: (before[key]["y"], before[key]["x"]))
         assert order == sorted(again, key=lambda key: (again[key]["y"], again[key]["x"]))
+
+
+UNFOLDED = """() => {
+    const model = window.gpuplacePage, start = new Set(model.opened), found = [];
+    const frames = () => [...model.drawn.frames].map(([s, frame]) => [`c${s}`, frame]);
+    const places = () => new Map([...model.drawn.items, ...frames()]
+        .filter(([, { x }]) => x !== undefined).map(([id, { x, y, w, h }]) => [id, { x, y, w, h }]));
+    const isAround = (a, b) => a.x <= b.x && a.y <= b.y && a.x + a.w >= b.x + b.w && a.y + a.h >= b.y + b.h;
+    for (const { id, kind, scopes } of [...model.drawn.boxes]) {
+        if (kind !== "scope") continue;
+        const before = places();
+        model.send({ type: "toggle", id });
+        const after = places();
+        const [was, is] = [before.get(id), after.get(`c${scopes[0]}`)];
+        // Seen from the middle of the upper side of what is unfolded, which stays on the screen.
+        const [right, down] = [is.x + is.w / 2 - was.x - was.w / 2, is.y - was.y];
+        const room = { x: Math.max(0, is.w - was.w), y: Math.max(0, is.h - was.h) };
+        for (const [other, at] of before) {
+            const now = after.get(other);
+            if (!now || other === id || isAround(at, was)) continue;
+            const moved = { x: Math.abs(now.x - at.x - right), y: Math.abs(now.y - at.y - down) };
+            found.push([id, other, moved.x - room.x, moved.y - room.y]);
+        }
+        model.opened = new Set(start);
+        model.drawn = null;
+        model.paint();
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("name", ["towers_1", "resnet_true", "dcgan", "sequence_to_sequence"])
+def test_unfolding_moves_nothing_farther_than_the_room_that_it_takes_and_a_box_s_height(opened, name):
+    page = opened(corpus_graph(name), name)
+    moved = page.evaluate(UNFOLDED)
+    assert len({box for box, *_ in moved}) > 3
+    height = 60.0  # of a box
+    too_far = [one for one in moved if max(one[2:]) > height]
+    assert too_far == []

@@ -307,7 +307,7 @@ function arrangePart(part, state, depth, former, shapesOf) {
 
 /**
  * Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it.
- * What was drawn before gives the first part, and the side and the width of the rows.
+ * What was drawn before gives the first part, the order of the others, and the side and the width of the rows.
  */
 function pack(parts, fit, former, named) {
   const wasMain = ({ ends }) => ends.some(({ id }) => former?.main.has(id) || former?.main.has(named(id)));
@@ -315,21 +315,27 @@ function pack(parts, fit, former, named) {
   const [main, ...rest] = [...parts].sort((a, b) => importance(b) - importance(a) || b.w * b.h - a.w * a.h);
   if (!main) return { w: 0, h: 0 };
   const order = new Map(parts.map((part, i) => [part, i]));
-  rest.sort((a, b) => Math.round((b.h - a.h) / 60) || order.get(a) - order.get(b));
+  const wasAt = ({ ends }) =>
+    Math.min(Infinity, ...ends.map(({ id }) => former?.at.get(id) ?? former?.at.get(named(id)) ?? Infinity));
+  const drawn = new Map(rest.map((part) => [part, wasAt(part)]));
+  rest.sort((a, b) =>
+    (drawn.get(a) === drawn.get(b) ? 0 : drawn.get(a) - drawn.get(b)) || Math.round((b.h - a.h) / 60) ||
+    order.get(a) - order.get(b)
+  );
   main.x = main.y = 0;
   const ids = new Set(main.ends.map(({ id }) => id));
-  if (!rest.length) return { w: main.w, h: main.h, main: ids };
+  const at = new Map(rest.flatMap(({ ends }, i) => ends.map(({ id }) => [id, i])));
+  if (!rest.length) return { w: main.w, h: main.h, main: ids, at };
   const apart = 1.5 * GAP_X;
   const area = rest.reduce((sum, part) => sum + (part.w + apart) * (part.h + apart), 0);
   const widest = Math.max(...rest.map((part) => part.w));
   const tries = [];
   const attempt = (side, most) => {
-    const width = Math.max(widest, most);
-    const { w, h } = rows(rest, width);
+    const { w, h } = rows(rest, Math.max(widest, most));
     const found = side === "beside"
       ? { x: main.w + apart, y: 0, w: main.w + apart + w, h: Math.max(main.h, h) }
       : { x: 0, y: main.h + apart, w: Math.max(main.w, w), h: main.h + apart + h };
-    tries.push({ ...found, side, width, score: fit(found.w, found.h), main: ids });
+    tries.push({ ...found, side, width: most, score: fit(found.w, found.h), main: ids, at });
   };
   if (former?.side && !(main.isMain && former.side === "below")) attempt(former.side, former.width);
   else {
@@ -337,7 +343,7 @@ function pack(parts, fit, former, named) {
     if (!main.isMain) { for (const stretch of [0.7, 1, 1.4, 2, 3]) attempt("below", main.w * stretch); }
   }
   const best = tries.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.w * b.h < a.w * a.h) ? b : a));
-  rows(rest, best.width, best);
+  rows(rest, Math.max(widest, best.width), best);
   return best;
 }
 

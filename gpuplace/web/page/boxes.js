@@ -153,14 +153,17 @@ const isLayer = (box) => box.kind === "scope" && layers.has(box.scopes[0]);
 /** Whether two boxes lie in one layer. */
 const isWithin = (a, b) => a.parent === b.parent && a.parent > 0 && !(isLayer(a) && isLayer(b));
 
+/** Whether a scope lies in no layer, as the whole does and what averages the gradients of all. */
+const isOutside = (s) => !s || (!layers.has(s) && isOutside(S.parent[s]));
+
 /**
  * 1 where the end of a line stands below its start, -1 where it stands above, 0 where either may be: gradients and updates
- * stand below their layers, in one scope or at the top.
+ * stand below their layers, in one scope or outside of all.
  */
 function rankOf(a, b, isFlow) {
   if (isFlow) return 1;
-  const isAtTop = (a.trains && !a.parent) || (b.trains && !b.parent);
-  if (!(a.trains || b.trains) || !(a.parent === b.parent || isAtTop)) return 0;
+  const isApart = (a.trains && isOutside(a.parent)) || (b.trains && isOutside(b.parent));
+  if (!(a.trains || b.trains) || !(a.parent === b.parent || isApart)) return 0;
   return a.trains && !b.trains ? -1 : 1;
 }
 

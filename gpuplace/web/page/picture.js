@@ -85,19 +85,21 @@ export function drawing(opened, unbundled, wanted) {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const frames = new Map(open.map((s) => {
     const label = shortened(S.name[s], SCOPE_LETTERS);
-    return [s, { id: `c${s}`, scope: s, label, least: widthOf(label, SCOPE_SIZE, true) + 20, items: [] }];
+    return [s, { id: `c${s}`, scope: s, first: s, label, least: widthOf(label, SCOPE_SIZE, true) + 20, items: [] }];
   }));
   const items = new Map();
   for (const box of boxes) {
     const face = faceOf(box);
     const isTower = box.kind === "scope" && towers.has(box.scopes[0]);
-    const item = { id: box.id, face, isTower, ...sizeOf(face) };
+    const item = { id: box.id, face, isTower, first: box.scopes[0] ?? Infinity, ...sizeOf(face) };
     items.set(box.id, item);
     frames.get(box.parent).items.push(item);
   }
   for (const s of [...open].reverse()) {
     if (s && frames.get(s).items.length) frames.get(S.parent[s]).items.unshift(frames.get(s));
   }
+  // In the order of the flow, whether open or closed: where lines go in a circle, it begins at the same place.
+  for (const { items } of frames.values()) items.sort((a, b) => (a.first === b.first ? 0 : a.first - b.first));
   const root = frames.get(0);
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);

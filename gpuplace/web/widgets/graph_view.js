@@ -329,8 +329,9 @@ function render({ model, el }) {
     }
     const [then, is] = [old.get(from), now.get(to)];
     const most = 1 / (READABLE * scale);
-    // An unfolded scope keeps its upper left corner, so that the pointer is inside; a folded one goes to the pointer.
-    let x = then.x - is.x;
+    // An unfolded scope keeps the middle of its upper side, so that what stands above it stays and the pointer is inside; a
+    // folded one goes to the pointer.
+    let x = then.x + then.width / 2 - is.x - is.width / 2;
     let y = then.y - is.y;
     if (folded && wanted.pointer) {
       x = part.x + wanted.pointer.x * scale - is.x - is.width / 2;
@@ -354,8 +355,9 @@ function render({ model, el }) {
     const box = svg.viewBox.baseVal;
     const needed = wasAll ? most : Math.max(is.width / box.width, is.height / box.height);
     const grow = Math.max(1, Math.min(needed, most));
+    const middle = is.x + is.width / 2;
     Object.assign(box, {
-      x: is.x - (is.x - box.x) * grow,
+      x: middle - (middle - box.x) * grow,
       y: is.y - (is.y - box.y) * grow,
       width: box.width * grow,
       height: box.height * grow,

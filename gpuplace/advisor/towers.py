@@ -144,7 +144,7 @@ def tower_choices(
     config: ConfigLike | None = None,
     cost_model: CostModel | None = None,
 ) -> TowerChoices:
-    """Foretells a program with towers for several numbers of them, and its variables in several places.
+    """Predicts a program with towers for several numbers of them, and its variables in several places.
 
     Args:
         build: builds the program in the default graph: ``build(count, home)`` makes ``count`` towers, each variable on

@@ -25,8 +25,8 @@ COMMANDS = {
     "sweep": "place, estimate or advise many graphs on many machines, on all cores or a dask cluster",
     "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
     "explore": "open a graph or a log in the explorer",
-    "calibrate": "measure this machine, so that times of steps can be foretold",
-    "estimate": "foretell what a step of a graph takes: time, copies and memory, on any machine",
+    "calibrate": "measure this machine, so that times of steps can be predicted",
+    "estimate": "predict what a step of a graph takes: time, copies and memory, on any machine",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
 """Command -> what it does."""

@@ -1,4 +1,4 @@
-"""What tasks say of themselves, put together: the devices of a session, and the machine that foretelling needs."""
+"""What tasks say of themselves, put together: the devices of a session, and the machine that predicting needs."""
 
 from __future__ import annotations
 

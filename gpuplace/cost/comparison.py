@@ -1,4 +1,4 @@
-"""A foretold step beside a measured one: op type by op type, the nodes that are furthest off, and the copies."""
+"""A predicted step beside a measured one: op type by op type, the nodes that are furthest off, and the copies."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class ComparedOp(NamedTuple):
     device_type: str
     """``"CPU"`` or ``"GPU"``."""
     nodes: int
-    """Nodes that were measured and foretold."""
-    foretold: float
+    """Nodes that were measured and predicted."""
+    predicted: float
     """Seconds."""
     measured: float
     """Seconds."""
     off: float
-    """Foretold less measured, as a part of the measured time."""
+    """Predicted less measured, as a part of the measured time."""
 
 
 class ComparedNode(NamedTuple):
@@ -46,7 +46,7 @@ class ComparedNode(NamedTuple):
     """Op type."""
     device: str
     """Full name."""
-    foretold: float
+    predicted: float
     """Seconds."""
     measured: float
     """Seconds."""
@@ -62,8 +62,8 @@ class ComparedCopy(NamedTuple):
     target: str
     """The same of where they go to."""
     bytes: float
-    """Bytes, as foretold."""
-    foretold: float
+    """Bytes, as predicted."""
+    predicted: float
     """Seconds."""
     measured: float
     """Seconds."""
@@ -71,27 +71,27 @@ class ComparedCopy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A foretold step beside a measured one."""
+    """A predicted step beside a measured one."""
 
     ops: tuple[ComparedOp, ...]
     """By op type, the largest difference first."""
     nodes: tuple[ComparedNode, ...]
     """By node, the largest difference first."""
-    foretold: float
+    predicted: float
     """Seconds of the whole step."""
     measured: float
     """The same as it was measured: from the begin of its first node to the end of its last."""
     only_measured: tuple[str, ...] = field(default=())
     """Nodes that were measured and are not in the estimate: of another step, or made by the runtime."""
-    only_foretold: tuple[str, ...] = field(default=())
-    """Nodes that were foretold and not measured: folded, or not traced."""
+    only_predicted: tuple[str, ...] = field(default=())
+    """Nodes that were predicted and not measured: folded, or not traced."""
     copies: tuple[ComparedCopy, ...] = field(default=())
-    """By copy, those with the most bytes first; those that were measured and foretold."""
+    """By copy, those with the most bytes first; those that were measured and predicted."""
 
     @property
     def off(self) -> float:
-        """How far the whole step is off: foretold less measured, as a part of the measured time."""
-        return self.foretold / self.measured - 1.0 if self.measured else 0.0
+        """How far the whole step is off: predicted less measured, as a part of the measured time."""
+        return self.predicted / self.measured - 1.0 if self.measured else 0.0
 
     def frame(self, table: str = "ops") -> DataFrame:
         """The comparison as a ``DataFrame``.
@@ -109,34 +109,34 @@ class Comparison:
     @with_safe_text
     def __str__(self) -> str:
         lines = [
-            f"foretold {self.foretold * 1e3:.3f} ms, measured {self.measured * 1e3:.3f} ms: {self.off:+.0%}",
-            f"{'op':<32}{'device':<8}{'nodes':>7}{'foretold ms':>14}{'measured ms':>14}{'off':>8}",
+            f"predicted {self.predicted * 1e3:.3f} ms, measured {self.measured * 1e3:.3f} ms: {self.off:+.0%}",
+            f"{'op':<32}{'device':<8}{'nodes':>7}{'predicted ms':>14}{'measured ms':>14}{'off':>8}",
         ]
         for row in self.ops[:_MOST_SHOWN]:
             lines.append(
-                f"{row.op:<32}{row.device_type:<8}{row.nodes:>7}{row.foretold * 1e3:>14.3f}"
+                f"{row.op:<32}{row.device_type:<8}{row.nodes:>7}{row.predicted * 1e3:>14.3f}"
                 f"{row.measured * 1e3:>14.3f}{row.off:>+8.0%}"
             )
         if len(self.ops) > _MOST_SHOWN:
             lines.append(f"and {len(self.ops) - _MOST_SHOWN} more op types")
         if self.copies:
-            lines.append(f"{'copy':<32}{'bytes':>15}{'foretold ms':>14}{'measured ms':>14}{'off':>8}")
+            lines.append(f"{'copy':<32}{'bytes':>15}{'predicted ms':>14}{'measured ms':>14}{'off':>8}")
         for copy in self.copies[:_MOST_SHOWN]:
-            off = f"{copy.foretold / copy.measured - 1.0:>+8.0%}" if copy.measured else ""
+            off = f"{copy.predicted / copy.measured - 1.0:>+8.0%}" if copy.measured else ""
             lines.append(
-                f"{copy.tensor:<32}{copy.bytes:>15,.0f}{copy.foretold * 1e3:>14.3f}{copy.measured * 1e3:>14.3f}{off}"
+                f"{copy.tensor:<32}{copy.bytes:>15,.0f}{copy.predicted * 1e3:>14.3f}{copy.measured * 1e3:>14.3f}{off}"
             )
         if len(self.copies) > _MOST_SHOWN:
             lines.append(f"and {len(self.copies) - _MOST_SHOWN} more copies")
         if self.only_measured:
-            lines.append(f"{len(self.only_measured)} nodes were measured and not foretold")
-        if self.only_foretold:
-            lines.append(f"{len(self.only_foretold)} nodes were foretold and not measured")
+            lines.append(f"{len(self.only_measured)} nodes were measured and not predicted")
+        if self.only_predicted:
+            lines.append(f"{len(self.only_predicted)} nodes were predicted and not measured")
         return "\n".join(lines)
 
     @with_safe_text
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.nodes)} nodes: foretold {self.off:+.0%} of measured>"
+        return f"<Comparison of {len(self.nodes)} nodes: predicted {self.off:+.0%} of measured>"
 
 
 def compare(step: Any, run_metadata: Any) -> Comparison:
@@ -200,11 +200,11 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
         found[1] += row.time
         found[2] += seconds
     ops = [
-        ComparedOp(op, kind, int(count), foretold, seconds, foretold / seconds - 1.0 if seconds else 0.0)
-        for (op, kind), (count, foretold, seconds) in sums.items()
+        ComparedOp(op, kind, int(count), predicted, seconds, predicted / seconds - 1.0 if seconds else 0.0)
+        for (op, kind), (count, predicted, seconds) in sums.items()
     ]
-    ops.sort(key=lambda row: (-abs(row.foretold - row.measured), row.op, row.device_type))
-    nodes.sort(key=lambda row: (-abs(row.foretold - row.measured), row.node))
+    ops.sort(key=lambda row: (-abs(row.predicted - row.measured), row.op, row.device_type))
+    nodes.sort(key=lambda row: (-abs(row.predicted - row.measured), row.node))
     return Comparison(
         tuple(ops),
         tuple(nodes),
@@ -247,7 +247,7 @@ class _Copies:
         return True
 
     def beside(self, copies: Sequence[Any]) -> tuple[ComparedCopy, ...]:
-        """The copies that were measured and foretold."""
+        """The copies that were measured and predicted."""
         found: dict[tuple[str, str, str], list[float]] = {}
         for copy in copies:
             node = copy.tensor.removeprefix("^").partition(":")[0]

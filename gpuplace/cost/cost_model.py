@@ -8,7 +8,7 @@ start a node::
     seconds on the CPU = line of the class(work) * factor of measured kernels of the op type near the work
     seconds on a GPU   = base(work, GPU) * factor(GPU, op type)
 
-A factor is the median of measured over foretold times, drawn towards 1 where few kernels were measured. Nothing in the
+A factor is the median of measured over predicted times, drawn towards 1 where few kernels were measured. Nothing in the
 package is fitted to times of whole steps: GPUs rest on single library calls, the CPU on single kernels.
 
 >>> from gpuplace.device.gpu_models import find_model
@@ -433,9 +433,9 @@ class CostModel:
         """What the times of ops' kernels are multiplied by, by GPU."""
         logs: dict[str, dict[str, list[float]]] = {}
         for sample in found:
-            if sample.gpu is not None and (foretold := self.kernel_seconds(sample.work, sample.gpu)) > 0:
+            if sample.gpu is not None and (predicted := self.kernel_seconds(sample.work, sample.gpu)) > 0:
                 kinds = logs.setdefault(sample.gpu.name, {})
-                kinds.setdefault(sample.op_type, []).append(math.log(sample.seconds / foretold))
+                kinds.setdefault(sample.op_type, []).append(math.log(sample.seconds / predicted))
         return {
             name: {op_type: math.exp(_shrunk(one)) for op_type, one in kinds.items()}
             for name, kinds in logs.items()

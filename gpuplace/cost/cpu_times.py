@@ -166,7 +166,7 @@ def _filled_flops(work: Work) -> float:
 
 
 def fitted_line(works: Sequence[Work], seconds: Iterable[float], before: Line) -> Line:
-    """Returns the line that foretells measured times best, in proportion; outliers count less.
+    """Returns the line that predicts measured times best, in proportion; outliers count less.
 
     Few measured works only scale the line that was there; no measured work leaves it.
 

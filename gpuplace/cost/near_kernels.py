@@ -1,7 +1,7 @@
 """What measured kernels of one type of op say of others: a line's error at a kernel is that of its neighbours.
 
-Kernels are points by the logarithms of their operations and bytes. Between them the logarithm of measured over foretold
-is a mean, weighted by the inverse of the distance; beyond them it is that of the outermost::
+Kernels are points by the logarithms of their operations and bytes. Between them the logarithm of measured over
+predicted time is a mean, weighted by the inverse of the distance; beyond them it is that of the outermost::
 
     bytes
       |   x 0.6          x 1.1        a small product within the caches, a large one, one split among the cores:

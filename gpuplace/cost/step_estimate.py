@@ -1,7 +1,7 @@
 """What a step will cost: the answer of `gpuplace.estimate`.
 
 It keeps the arrays of the flow and its times, and works out tables, sentences and timelines only when asked; memory is
-foretold when it is first asked for.
+predicted when it is first asked for.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class StepEstimate:
     @cached_property
     def memory(self) -> StepMemory:
         """The memory of every GPU, and of the host, over time: what a simulated GPU's allocator shows when it runs."""
-        return StepMemory.foretell(
+        return StepMemory.predict(
             self.placement,
             self.part,
             self.shapes,
@@ -292,17 +292,17 @@ class StepEstimate:
         return estimate_frame(self, table)
 
     def run_metadata(self) -> RunMetadata:
-        """The foretold step as TensorFlow's ``RunMetadata``, with ``step_stats`` as a traced run has them."""
+        """The predicted step as TensorFlow's ``RunMetadata``, with ``step_stats`` as a traced run has them."""
         return step_metadata(self)
 
     def timeline(self) -> StepTimeline:
-        """The foretold step in the view of measured ones."""
+        """The predicted step in the view of measured ones."""
         step_timeline = above("gpuplace.timelines.reader", "step_timeline")
 
         return step_timeline(self.run_metadata(), self.placement)
 
     def compare(self, run_metadata: Any) -> Comparison:
-        """The foretold step beside a measured one, op type by op type.
+        """The predicted step beside a measured one, op type by op type.
 
         Args:
             run_metadata: ``RunMetadata`` or ``StepStats`` of a traced run, TensorFlow's or ours.

@@ -4,7 +4,7 @@
 >>> get_stats_for_node_def(None, Node(op="AddN", input=[]), "flops").value
 0
 
-These are the numbers of TensorFlow's profiler, and not the work that times are foretold from
+These are the numbers of TensorFlow's profiler, and not the work that times are predicted from
 (``gpuplace.kernels.work``). For convolutions the two are the same, and one is told from the other here; for products of
 matrices they are equal, but here nothing is asked of the right one. Elsewhere they mean different things: the profiler
 counts a logarithm, a quotient and a power as one operation, where ``Work`` has what a processor takes for them; a sum

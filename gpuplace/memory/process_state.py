@@ -215,7 +215,7 @@ class ProcessState:
             if machine.tasks:
                 raise InvalidArgumentError.of(
                     f"The machine '{machine}' is a cluster's, and a session in one process has one task.",
-                    hint="place and foretell on it; sessions run on a cluster with a target: tf.train.Server, "
+                    hint="place and predict on it; sessions run on a cluster with a target: tf.train.Server, "
                     "gpuplace.cluster(client)",
                 )
             visibility = self.visibility()

@@ -77,7 +77,7 @@ def _side_by_side(*parts: list[Block]) -> Block:
 
 
 def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
-    """The foretold step beside the measured one, op type by op type.
+    """The predicted step beside the measured one, op type by op type.
 
     Args:
         compared: both.
@@ -88,23 +88,23 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
             {"strong": row.op},
             row.device_type,
             f"{row.nodes:,}",
-            seconds_text(row.foretold),
+            seconds_text(row.predicted),
             seconds_text(row.measured),
             f"{row.off:+.0%}",
         ]
         for row in compared.ops[:_MOST_ROWS]
     ]
     told = (
-        f"The step that was measured took {seconds_text(compared.measured)}; {seconds_text(compared.foretold)} were "
-        f"foretold, {compared.off:+.0%}."
+        f"The step that was measured took {seconds_text(compared.measured)}; {seconds_text(compared.predicted)} were "
+        f"predicted, {compared.off:+.0%}."
     )
-    label = "Show the measured step alone" if is_beside else "Show foretold and measured in the timeline"
+    label = "Show the measured step alone" if is_beside else "Show predicted and measured in the timeline"
     return [
-        heading_block("Foretold and measured"),
+        heading_block("Predicted and measured"),
         text_block(told),
         table_block(
-            "Foretold and measured, by op type",
-            ["op type", "on", "nodes", "foretold", "measured", "off"],
+            "Predicted and measured, by op type",
+            ["op type", "on", "nodes", "predicted", "measured", "off"],
             rows,
             [2, 3, 4, 5],
         ),
@@ -113,7 +113,7 @@ def compared_blocks(compared: Comparison, is_beside: bool) -> list[Block]:
 
 
 def cost_error_blocks(error: BaseException) -> list[Block]:
-    """Why nothing can be foretold."""
+    """Why nothing can be predicted."""
     return [{"kind": "error", "quiet": True, **error_card(error)}]
 
 

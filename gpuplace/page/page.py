@@ -84,9 +84,9 @@ def page_html(
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     heading = "Measured step"
     if estimate is not None:
-        heading = "Foretold step" if timeline is None else "Foretold and measured step"
+        heading = "Predicted step" if timeline is None else "Predicted and measured step"
         measured = () if timeline is None else (("measured", timeline),)
-        timeline = beside(("foretold", estimate.timeline()), *measured)
+        timeline = beside(("predicted", estimate.timeline()), *measured)
     if timeline is not None:
         data["step"] = timeline_page(timeline).as_json()
     if estimate is not None:

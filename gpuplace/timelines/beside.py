@@ -2,9 +2,9 @@
 
 The devices of the steps are told apart by their job, which takes the step's word in front of its name::
 
-    CPU:0  foretold    │x│   │Add│
+    CPU:0  predicted    │x│   │Add│
     CPU:0  measured    │x│         │Add│
-    GPU:0  foretold      │MatMul│
+    GPU:0  predicted      │MatMul│
     GPU:0  measured      │  MatMul   │
 
 What is busy, where it waits and the critical path (of the longer step) are found as for any other step.
@@ -25,7 +25,7 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
     """One timeline of some.
 
     Args:
-        *steps: what each is called, such as ``"foretold"``, as the beginning of a job's name (letters, digits and
+        *steps: what each is called, such as ``"predicted"``, as the beginning of a job's name (letters, digits and
             ``_``), and the step; at least one.
     """
     words, found = [word for word, _ in steps], [step for _, step in steps]
@@ -90,8 +90,8 @@ def beside(*steps: tuple[str, StepTimeline]) -> StepTimeline:
 def _named(device: str, word: str) -> str:
     """The device's name with the word before its job.
 
-    >>> _named("/job:localhost/replica:0/task:0/device:GPU:1", "foretold")
-    '/job:foretold/replica:0/task:0/device:GPU:1'
+    >>> _named("/job:localhost/replica:0/task:0/device:GPU:1", "predicted")
+    '/job:predicted/replica:0/task:0/device:GPU:1'
     >>> _named("/job:worker/replica:0/task:1/device:CPU:0", "measured")
     '/job:measured_worker/replica:0/task:1/device:CPU:0'
     """

@@ -76,7 +76,7 @@ def test_python_gives_the_placement_however_the_nodes_are_parted(build, seed):
     [(towers(width=256, devices=False), "2x K80"), (sums, "1x V100, 1x K80"), (large(3, 512), "4x K80")],
     ids=["towers", "sums", "large"],
 )
-def test_the_step_takes_the_memory_foretold(build, machine):
+def test_the_step_takes_the_memory_predicted(build, machine):
     config = tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1)
     tf.use_machine(machine)
     advice = tf.advise(graph_of(build), "train", machine=machine, config=config, steps=20, objective="memory")

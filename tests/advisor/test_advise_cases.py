@@ -178,7 +178,7 @@ def test_where_the_time_is_too_short_nothing_more_is_prepared_and_it_is_said(mon
     assert "no time" not in advise(steps=1).explain()
 
 
-def test_memory_that_is_not_foretold_is_counted_roughly():
+def test_memory_that_is_not_predicted_is_counted_roughly():
     with tf.Graph().as_default() as graph:
         rows = tf.raw_ops.VariableV2(
             shape=[None, 4096], dtype=tf.float32, name="rows"

@@ -1,4 +1,4 @@
-"""An advice beside the placers of the literature; and what the search foretells beside the last judgement."""
+"""An advice beside the placers of the literature; and what the search predicts beside the last judgement."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_the_fullest_device_is_no_fuller_than_by_stretches():
     assert advice.value <= other.value and advice.value < 0.7 * advice.before
 
 
-def test_the_search_foretells_what_is_judged(advice):
+def test_the_search_predicts_what_is_judged(advice):
     rehearsal = advice._case.rehearsal
     assert len(rehearsal.gates.groups)
     random, devices = np.random.default_rng(3), len(advice.placement.device_set)

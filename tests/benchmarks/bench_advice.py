@@ -5,7 +5,7 @@
 
 All place the same step in numbers. The others place it twice: with what was made for an op's gradient beside the op, as
 Baechi does, and kernel by kernel, as the advisor may; the better counts. Every placement is then made by the placer and
-foretold by the estimate, which also says what does not fit into a GPU's memory. Milliseconds; in the last columns what
+predicted by the estimate, which also says what does not fit into a GPU's memory. Milliseconds; in the last columns what
 no placement is below, and that and the advice as parts of the best of all others.
 
 `--clock cpu` counts the seconds that the search would have taken on two idle cores, for machines that others use too:

@@ -1,4 +1,4 @@
-"""Foretold and measured steps on this machine's CPU: of gpuplace's runtime, and of TensorFlow 2.21.
+"""Predicted and measured steps on this machine's CPU: of gpuplace's runtime, and of TensorFlow 2.21.
 
     python -m tests.benchmarks.bench_cpu_estimates [--tensorflow PYTHON] [--only WORD ...]
 
@@ -240,7 +240,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         words = ("--write", library, "--folder", str(folder), "--only", *options.only)
         asked = in_process(python, "bench_cpu_estimates", *words)
         print(f"{library}: {model.source}")
-        print(f"{'':22}{'median ms':>12}{'measured ms':>12}{'foretold ms':>12}{'off':>7}")
+        print(f"{'':22}{'median ms':>12}{'measured ms':>12}{'predicted ms':>12}{'off':>7}")
         errors = []
         for name, (path, fetches, feeds) in asked.items():
             step = estimate(path, fetches, feeds, "local", release=RELEASES[library], cost_model=model)

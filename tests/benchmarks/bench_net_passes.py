@@ -1,4 +1,4 @@
-"""Foretold beside published times of nets' forward and backward passes on five GPUs.
+"""Predicted beside published times of nets' forward and backward passes on five GPUs.
 
 Usage: ``python -m tests.benchmarks.bench_net_passes [GPU ...]``
 """
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("gpu", nargs="*", choices=[*PASSES, []])
     for gpu in parser.parse_args().gpu or PASSES:
         print(
-            f"{gpu:<24}{'forward ms':>12}{'foretold':>10}{'off':>6}{'backward ms':>13}{'foretold':>10}{'off':>6}"
+            f"{gpu:<24}{'forward ms':>12}{'predicted':>10}{'off':>6}{'backward ms':>13}{'predicted':>10}{'off':>6}"
         )
         errors = []
         for net, published in PASSES[gpu].items():

@@ -1,9 +1,9 @@
-"""Foretold training rates beside those that TensorFlow published in 2017, on Google's machine with Tesla K80s.
+"""Predicted training rates beside those that TensorFlow published in 2017, on Google's machine with Tesla K80s.
 
-``python -m tests.benchmarks.bench_step_estimates`` prints images a second for 1, 2, 4 and 8 GPUs: published, foretold,
-and what a bare roofline foretells: every kernel of the busiest GPU at the full rate of the data sheet, be it of its
+``python -m tests.benchmarks.bench_step_estimates`` prints images a second for 1, 2, 4 and 8 GPUs: published, predicted,
+and what a bare roofline predicts: every kernel of the busiest GPU at the full rate of the data sheet, be it of its
 arithmetic or of its memory, and copies for nothing. With ``--tensorflow PYTHON --estimator FILE`` also what the
-estimator of TensorFlow itself foretells (Grappler's virtual cluster; the file is a program that takes ``GRAPH --fetch
+estimator of TensorFlow itself predicts (Grappler's virtual cluster; the file is a program that takes ``GRAPH --fetch
 NAME --gpus N --gpu capability,MHz,multiprocessors,GiB,GB/s`` and prints JSON with ``step_time``). In brackets how far
 each is off. Nothing in the model is fitted to these rates.
 """
@@ -28,8 +28,8 @@ RELEASE = "1.0"
 """Of TensorFlow, when the rates were measured: Grappler did not yet take out what nobody takes."""
 
 
-def foretold(net: str, gpus: int, machine: str = "Tesla K80") -> tuple[float, StepEstimate, Any]:
-    """The seconds that foretelling took, the estimate, and the operation that is run."""
+def predicted(net: str, gpus: int, machine: str = "Tesla K80") -> tuple[float, StepEstimate, Any]:
+    """The seconds that predicting took, the estimate, and the operation that is run."""
     with tf.Graph().as_default() as graph:
         step = training_step(tf, net, gpus)
     started = time.perf_counter()
@@ -52,7 +52,7 @@ def roofline_seconds(step: StepEstimate) -> float:
 
 
 def tensorflow_seconds(step: StepEstimate, fetch: str, python: str, estimator: str) -> float:
-    """The step as TensorFlow's own estimator foretells it, of the graph with its devices written into it.
+    """The step as TensorFlow's own estimator predicts it, of the graph with its devices written into it.
 
     Args:
         step: the step, placed.
@@ -91,15 +91,15 @@ def main() -> None:
     arguments = parser.parse_args()
     if bool(arguments.tensorflow) != bool(arguments.estimator):
         parser.error("--tensorflow and --estimator belong together")
-    ways = ["foretold", "roofline", *(["TensorFlow's"] if arguments.tensorflow else [])]
+    ways = ["predicted", "roofline", *(["TensorFlow's"] if arguments.tensorflow else [])]
     errors: dict[str, list[float]] = {way: [] for way in ways}
     columns = "".join(f"{way:>18}" for way in ways)
-    print(f"{'net':<14}{'GPUs':>5}{'published':>11}{columns}{'foretelling s':>15}{'GPU busy':>10}")
+    print(f"{'net':<14}{'GPUs':>5}{'published':>11}{columns}{'predicting s':>15}{'GPU busy':>10}")
     for net in arguments.net or PUBLISHED:
         for gpus, published in PUBLISHED[net].items():
             if arguments.gpus and gpus not in arguments.gpus:
                 continue
-            elapsed, step, op = foretold(net, gpus)
+            elapsed, step, op = predicted(net, gpus)
             seconds = [step.step_time, roofline_seconds(step)]
             if arguments.tensorflow:
                 seconds.append(tensorflow_seconds(step, op.name, arguments.tensorflow, arguments.estimator))

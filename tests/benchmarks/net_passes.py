@@ -1,7 +1,7 @@
 """Published times of nets' forward and backward passes, and the nets, as they were measured with Torch.
 
 Each table gives milliseconds of a forward and of a backward pass over a batch of images, float32, channels first; the
-backward pass is that of the parameters and the images. `seconds_of_passes` foretells them.
+backward pass is that of the parameters and the images. `seconds_of_passes` predicts them.
 
 Sources: github.com/jcjohnson/cnn-benchmarks and github.com/dmikushin/cnn-benchmarks (READMEs; 16 images of 224 x 224);
 nets as in Simonyan and Zisserman, 2014; He et al., 2015, with strides in the windows of 3 x 3, as fb.resnet.torch has
@@ -146,7 +146,7 @@ def _graph_of(name: str) -> tuple[tf.Graph, tf.Tensor, tf.Operation]:
 
 
 def seconds_of_passes(name: str, gpu: str, model: CostModel | None = None) -> tuple[float, float]:
-    """What the kernels of a forward and of a backward pass take on a GPU, foretold.
+    """What the kernels of a forward and of a backward pass take on a GPU, predicted.
 
     Args:
         name: one of `NETS`.

@@ -1,4 +1,4 @@
-"""Foretold shapes beside those of tensors that a step makes."""
+"""Predicted shapes beside those of tensors that a step makes."""
 
 import numpy as np
 import pytest

@@ -85,7 +85,7 @@ def test_steps_as_a_whole_scale_the_kernels(quick):
 
 
 def step_seconds(model, probe=FEW[0]):
-    """Of a probe, foretold."""
+    """Of a probe, predicted."""
     built = build(probe)
     feeds = {name: value.shape for name, value in built.feeds.items()}
     return tf.estimate(built.graph, built.fetches, feeds, machine="1 CPU", cost_model=model).step_time

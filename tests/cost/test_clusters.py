@@ -1,4 +1,4 @@
-"""Steps on several tasks foretold: copies over the network, hosts that compute at a time, and what was measured."""
+"""Steps on several tasks predicted: copies over the network, hosts that compute at a time, and what was measured."""
 
 import numpy as np
 import pytest
@@ -119,6 +119,6 @@ def test_beside_a_step_of_a_local_cluster():
         assert [(row.tensor, row.source, row.target, row.bytes) for row in compared.copies] == [
             ("w/read", PS, WORKERS[0], 360_000.0),
         ]
-        assert all(row.foretold > 0 and row.measured > 0 for row in compared.copies)
+        assert all(row.predicted > 0 and row.measured > 0 for row in compared.copies)
         assert compared.frame("copies")["tensor"].tolist() == ["w/read"]
         assert "w/read" in str(compared) and not compared.only_measured

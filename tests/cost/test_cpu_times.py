@@ -39,8 +39,8 @@ def test_outliers_and_noise_do_not_move_it_far():
     noisy = np.array(times()) * np.random.default_rng(3).lognormal(0, 0.05, len(works()))
     noisy[4] *= 30
     found = fitted_line(works(), noisy, DEFAULT_LINES["bytes"])
-    foretold = np.array([cpu_seconds(work, dict.fromkeys(CLASSES, found)) for work in works()])
-    assert np.median(abs(foretold / np.array(times()) - 1)) < 0.1
+    predicted = np.array([cpu_seconds(work, dict.fromkeys(CLASSES, found)) for work in works()])
+    assert np.median(abs(predicted / np.array(times()) - 1)) < 0.1
 
 
 def test_few_works_scale_what_was_there():

@@ -110,8 +110,8 @@ def test_a_measured_step_stands_beside():
     compared = step.compare(metadata)
     assert {row.op for row in compared.ops} >= {"MatMul", "ApplyAdam"} and compared.measured > 0
     frame = compared.frame("nodes").set_index("node")
-    assert frame.loc["hidden/MatMul", "foretold"] > 0 < frame.loc["hidden/MatMul", "measured"]
-    assert "foretold" in str(compared) and list(compared.frame().columns)[-1] == "off"
+    assert frame.loc["hidden/MatMul", "predicted"] > 0 < frame.loc["hidden/MatMul", "measured"]
+    assert "predicted" in str(compared) and list(compared.frame().columns)[-1] == "off"
     again = step.compare(step.run_metadata())
     assert all(row.off < 0.01 for row in again.ops)  # a kernel that waits for cores is measured with its wait
     with pytest.raises(ValueError, match="hold none of this step's nodes"):

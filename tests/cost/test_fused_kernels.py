@@ -182,7 +182,7 @@ def test_traces_name_the_last_and_it_counts_for_the_first(layers, op_type):
     compared = step.compare(ran(("act", op_type, 40), ("out", op_type, 30)))
     measured = {row.node: row.measured for row in compared.nodes}
     assert measured == {"product": pytest.approx(40e-6), "other": pytest.approx(30e-6)}
-    assert not {"product", "sum", "act", "other", "added", "out"} & set(compared.only_foretold)
+    assert not {"product", "sum", "act", "other", "added", "out"} & set(compared.only_predicted)
     apart = step.compare(ran(("product", "MatMul", 40), ("act", "Relu", 5)))
     assert {row.node for row in apart.nodes} == {"product", "act"}
 

@@ -1,4 +1,4 @@
-"""Memory foretold: to the byte what the allocators of simulated GPUs show when the step runs in a session."""
+"""Memory predicted: to the byte what the allocators of simulated GPUs show when the step runs in a session."""
 
 import numpy as np
 import pytest
@@ -367,13 +367,13 @@ def one_line(**options):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_foretold_peak_is_the_allocators(name):
+def test_the_predicted_peak_is_the_allocators(name):
     tf.use_machine("4x Tesla K80")
     with tf.Graph().as_default() as graph:
         feeds, fetches = CASES[name]()
         initialize = tf.global_variables_initializer()
         step = tf.estimate(graph, fetches, feeds, machine="4x Tesla K80", config=one_line())
-        foretold = step.peak_memory
+        predicted = step.peak_memory
         with tf.Session(config=one_line()) as session:
             session.run(initialize)
             arrays = {
@@ -391,7 +391,7 @@ def test_the_foretold_peak_is_the_allocators(name):
             }
     assert not step.memory.assumed
     assert sum(shown.values()) > 0
-    assert {device: foretold[device] for device in shown} == shown
+    assert {device: predicted[device] for device in shown} == shown
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -491,7 +491,7 @@ def squarings(condition):
 @pytest.mark.parametrize(
     "condition", [lambda i, x: tf.reduce_sum(x) < 1e9, lambda i, x: tf.constant(True)], ids=["sum", "always"]
 )
-def test_a_loop_without_a_bound_is_foretold_as_often_as_is_assumed_or_given(condition):
+def test_a_loop_without_a_bound_is_predicted_as_often_as_is_assumed_or_given(condition):
     """Dry, its condition would hold for ever."""
     with tf.Graph().as_default() as graph:
         fetches = squarings(condition)
@@ -567,7 +567,7 @@ def test_a_model_whose_variables_are_loaded_has_them_in_memory():
 
 
 @pytest.mark.parametrize("release", ["1.15", "2.21"])
-def test_a_graph_of_a_later_release_is_foretold(release):
+def test_a_graph_of_a_later_release_is_predicted(release):
     """What 1.15 does not know of a node it was placed without; the process's release has no say in it."""
     with tf.Graph().as_default() as graph:
         tf.matmul(tf.placeholder(tf.float32, [64, 64]), tf.ones([64, 64]), name="product")

@@ -164,16 +164,16 @@ def test_the_explorer_shows_the_step_that_it_is_given():
     explorer = tf.explore(graph, machine="2x Tesla K40c")
     view = explorer._views.timeline
     explorer.tab = "Timeline"
-    assert {lane["label"].split()[-1] for lane in view.step["lanes"]} == {"foretold"}
+    assert {lane["label"].split()[-1] for lane in view.step["lanes"]} == {"predicted"}
     explorer.run_metadata = metadata
-    assert not any("foretold" in lane["label"] for lane in view.step["lanes"])
+    assert not any("predicted" in lane["label"] for lane in view.step["lanes"])
     assert "y" in view.step["names"]
     explorer.selected = "y"
     assert view.timeline.names[view.selected] == "y"
     view._heard(view, {"type": "select", "event": list(view.timeline.names).index("x")}, None)
     assert explorer.selected == "x"
     explorer.run_metadata = None
-    assert {lane["label"].split()[-1] for lane in view.step["lanes"]} == {"foretold"}
+    assert {lane["label"].split()[-1] for lane in view.step["lanes"]} == {"predicted"}
 
 
 def test_sessions_give_it():

@@ -310,7 +310,7 @@ FACTS = {
         "worker 1 -> ps 0      gradients/MatMul_grad",
     ],
     ("16", r"FULL_TRACE"): ["worker 1 -> ps 0 ", "ps 0     -> worker 1  w/read", "8 bytes, arrived after it was sent"],
-    ("16", r"compare\(metadata\)"): ["network loopback", "w/read", "foretold 140 µs, measured: True"],
+    ("16", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured: True"],
     ("16", r"100GbE"): ["1GbE    64 MiB in 581 ms", "10GbE   64 MiB in 68 ms", "100GbE  64 MiB in 17 ms"],
     ("16", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
     ("16", r"train_synchronously\)"): ["steps: 5", "as one worker with the whole batch: True"],

@@ -48,7 +48,10 @@ def test_values_of_one_batch_and_of_two(metric, first, both):
     ],
 )
 def test_the_mean_accuracy_of_classes(found, weights, shares, mean):
-    value, update = tf.metrics.mean_per_class_accuracy(tf.constant(CLASSES), tf.constant(found), 4, weights, ["values"], ["updates"])
+    labels, predictions = tf.constant(CLASSES), tf.constant(found)
+    value, update = tf.metrics.mean_per_class_accuracy(
+        labels, predictions, 4, weights, ["values"], ["updates"]
+    )
     assert tf.get_collection("values") == [value] and tf.get_collection("updates") == [update]
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())

@@ -8,7 +8,7 @@
 
 `nets` are the benchmark's: the graph that the advice writes is placed by TensorFlow's C++ placer; and the program is
 built anew within the Python that the advice gives, by gpuplace and by TensorFlow, and placed again. `run` runs smaller
-ones on simulated GPUs and compares the allocators' peaks with what was foretold. `corpus` are the graphs that two
+ones on simulated GPUs and compares the allocators' peaks with what was predicted. `corpus` are the graphs that two
 releases of TensorFlow wrote, `random` random ones with functions, explicit devices and colocations. With
 ``--release 1.15`` the interpreter is Python 3.7 with TensorFlow 1.15.5; `nets` takes ``--writer``, another
 interpreter with TensorFlow that builds the programs. Prints each node that is elsewhere, and the totals; exits with 1
@@ -171,7 +171,7 @@ def check_written(check: Check, advice: Advice, message: Any) -> None:
 
 
 def check_runs(check: Check) -> None:
-    """Smaller nets are run on simulated GPUs: nothing runs out, and the peaks are those foretold."""
+    """Smaller nets are run on simulated GPUs: nothing runs out, and the peaks are those predicted."""
     arguments = check.arguments
     kinds, counts = arguments.kind or [*KINDS, "mixed"], arguments.gpus or [2, 4, 8]
     for gpus, machine in machines(kinds, counts):
@@ -182,9 +182,9 @@ def check_runs(check: Check) -> None:
             begin = time.perf_counter()
             tf.reset_runtime()
             tf.use_machine(machine)
-            foretold, shown = peaks(advice, step.name)
+            predicted, shown = peaks(advice, step.name)
             took = time.perf_counter() - begin
-            odd = {name: (foretold[name], peak) for name, peak in shown.items() if foretold[name] != peak}
+            odd = {name: (predicted[name], peak) for name, peak in shown.items() if predicted[name] != peak}
             check.totals["run"] += 1
             check.totals["peaks"] += len(shown)
             check.totals["peaks elsewhere"] += len(odd)
@@ -195,7 +195,7 @@ def check_runs(check: Check) -> None:
 
 
 def peaks(advice: Advice, step: str) -> tuple[dict[str, float], dict[str, int]]:
-    """Most bytes in use by device: foretold of the step, and seen when variables are initialized and it is run."""
+    """Most bytes in use by device: predicted of the step, and seen when variables are initialized and it is run."""
     machine = advice.placement.device_set
     config = tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=1)
     with tf.Graph().as_default() as graph:
@@ -203,12 +203,12 @@ def peaks(advice: Advice, step: str) -> tuple[dict[str, float], dict[str, int]]:
         begins = [op for op in graph.get_operations() if op.type == "Assign" and _is_initial(op)]
         # an estimate begins with initialized variables: one of `begins` would count them twice
         run = graph.get_operation_by_name(step)
-        foretold = tf.estimate(graph, run, machine=machine, config=config).peak_memory
+        predicted = tf.estimate(graph, run, machine=machine, config=config).peak_memory
         with tf.Session(config=config) as session:
             session.run(begins)
             session.run(step)
             shown = {name: one.stats().peak_bytes_in_use for name, one in session.allocators.items()}
-    return {name: foretold.get(name, 0) for name in shown}, shown
+    return {name: predicted.get(name, 0) for name in shown}, shown
 
 
 def _is_initial(op: Any) -> bool:

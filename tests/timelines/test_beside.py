@@ -12,7 +12,7 @@ from tests.timelines.steps import tower_step
 def both():
     tf.use_machine("2x Tesla K40c")
     first, second = tower_step(), tower_step()
-    return first, second, beside(("foretold", first), ("measured", second))
+    return first, second, beside(("predicted", first), ("measured", second))
 
 
 def test_all_events_of_both_are_there(both):
@@ -27,14 +27,14 @@ def test_all_events_of_both_are_there(both):
 def test_lanes_of_a_device_are_neighbours(both):
     first, _, joined = both
     labels = [lane.label for lane in joined.lanes]
-    assert labels[:2] == ["CPU:0 foretold", "CPU:0 measured"]
+    assert labels[:2] == ["CPU:0 predicted", "CPU:0 measured"]
     assert len(labels) == 2 * len(first.lanes)
     assert [use.nodes for use in joined.uses][::2] == [use.nodes for use in first.uses]
 
 
 def test_events_keep_what_they_waited_for(both):
     first, second, joined = both
-    for step, word in ((first, "foretold"), (second, "measured")):
+    for step, word in ((first, "predicted"), (second, "measured")):
         there = {
             (joined.names[event], joined.ops[event]): event
             for event in range(len(joined))
@@ -51,13 +51,13 @@ def test_events_keep_what_they_waited_for(both):
 
 def test_it_is_drawn(both):
     joined = both[2]
-    assert "CPU:0 foretold" in joined.svg()
+    assert "CPU:0 predicted" in joined.svg()
     assert "GPU:1" in str(joined)
 
 
 def test_one_step_alone_says_what_it_is(both):
-    alone = beside(("foretold", both[0]))
-    assert [lane.label.split()[1] for lane in alone.lanes] == ["foretold"] * len(both[0].lanes)
+    alone = beside(("predicted", both[0]))
+    assert [lane.label.split()[1] for lane in alone.lanes] == ["predicted"] * len(both[0].lanes)
     assert alone.path_text == both[0].path_text
 
 

@@ -10,7 +10,7 @@ from gpuplace.timelines.page import lane_order, thin_lanes, timeline_page
 from tests.advisor.step_graphs import branches, graph_of
 
 
-def foretold():
+def predicted():
     placement = tf.place(
         graph_of(branches(count=3, width=256, blocks=1)), "2x V100", tf.ConfigProto(allow_soft_placement=True)
     )
@@ -18,7 +18,7 @@ def foretold():
 
 
 def test_gpus_come_first_and_events_keep_their_lanes():
-    timeline = foretold()
+    timeline = predicted()
     order = lane_order(timeline)
     kinds = ["GPU" in timeline.lanes[number].device for number in order]
     assert kinds == sorted(kinds, reverse=True) and True in kinds and False in kinds
@@ -30,7 +30,7 @@ def test_gpus_come_first_and_events_keep_their_lanes():
 
 
 def test_copies_and_nearly_empty_lanes_of_the_cpu_are_thin():
-    timeline = foretold()
+    timeline = predicted()
     cpu = next(lane for lane in timeline.lanes if "CPU" in lane.device)
     gpu = next(lane for lane in timeline.lanes if "GPU" in lane.device)
     more = (cpu._replace(label="CPU:0 (2)"), gpu._replace(label="GPU:0 copies", kind="copies"))

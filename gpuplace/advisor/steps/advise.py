@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from gpuplace.advisor.searcher import check_numbers
 from gpuplace.advisor.steps.advice import SAME, Advice
 from gpuplace.advisor.steps.freedom import freedom_of, kept_requests, unmet_wishes
-from gpuplace.advisor.steps.judge import Case, Judged, is_foretold, judged
+from gpuplace.advisor.steps.judge import Case, Judged, is_predicted, judged
 from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
 from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
@@ -139,7 +139,7 @@ def advise(
         )
     if not best.score.missing and best.score.value == 0:
         said.append("Nothing in this step takes any time: every placement is as good.")
-    if objective == "memory" and not is_foretold(rehearsal, best.estimate):
+    if objective == "memory" and not is_predicted(rehearsal, best.estimate):
         said += ["Memory is counted roughly.", *best.estimate.memory.sentences()]
     said += [f"Assumed: {sentence}." for sentence in best.estimate.shapes.assumed[:_ASSUMED]]
     said += unmet_wishes(case.asked.graph, case.kept, best.placement)

@@ -91,7 +91,7 @@ def judged(case: Case, device_of: Ints) -> Judged:
     return Judged(device_of, tuple(requests), placement, step, _score(rehearsal, step))
 
 
-def is_foretold(rehearsal: Rehearsal, step: StepEstimate) -> bool:
+def is_predicted(rehearsal: Rehearsal, step: StepEstimate) -> bool:
     """Whether the allocators' peaks are known; they are not where a variable has no initial value, and counted roughly.
 
     Args:
@@ -107,7 +107,7 @@ def _score(rehearsal: Rehearsal, step: StepEstimate) -> Score:
     is_full = any(peaks[device] > _FAR * limit for device, limit in rehearsal.limits.items())
     missing, most = 0.0, 0.0
     if is_full or rehearsal.objective == "memory":
-        if is_foretold(rehearsal, step):
+        if is_predicted(rehearsal, step):
             missing = float(sum(use.short for use in step.memory.devices))
             most = fullest(step.peak_memory) or 0.0
         else:

@@ -1,9 +1,9 @@
-"""Measures this machine, so that its times can be foretold: ``gpuplace calibrate``.
+"""Measures this machine, so that its times can be predicted: ``gpuplace calibrate``.
 
 Small steps of several kinds run here, each twice over: traced, which times every kernel by itself, and untraced, as
 steps usually run. Lines of the CPU come from the traced kernels, which correct them, type of op by type of op. What the
 untraced steps take as a whole then scales starts and the rest apart, and finds the executor's share, until the same
-steps, foretold, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
+steps, predicted, take what they took: tracing makes every kernel start later, and an untraced step of TensorFlow
 computes several nodes at a time where it can, while one of gpuplace is a line of calls. Then the kernels of each step
 are corrected by it, and all is fitted once more. Of several rounds those count that nothing disturbed (``counted_of``).
 
@@ -65,7 +65,7 @@ _PULLS = np.array([0.02, 0.1, 0.005, 0.005, 0.005, 0.03, 0.01, *[0.005] * 3])
 
 class _Measured(NamedTuple):
     step: StepEstimate
-    """What is foretold of it."""
+    """What is predicted of it."""
     seconds: float
     """What it took, untraced."""
     kernels: Sequence[Sample] = ()
@@ -125,7 +125,7 @@ def _fitted(
     """The model by all that was measured: kernels, then whole steps, then kernels as their steps say that they are.
 
     Tracing does not change all kernels alike: some it takes out of the caches, and some are quicker in a row than each
-    of them is found to be. What is left between a step and what is foretold of it is shared out among its kernels.
+    of them is found to be. What is left between a step and what is predicted of it is shared out among its kernels.
     """
     count = len(on_gpus) + sum(len(found.kernels) for found in measured)
     whose = "" if tensorflow is None else "TensorFlow's "
@@ -191,8 +191,8 @@ def _kernels(
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
     """The model without what tracing adds to the starts of kernels, and with the host's part, by whole steps.
 
-    The whole steps are foretold for each choice of ten numbers; what is best in proportion, and not far from the model,
-    is found by moves along each number, which become smaller.
+    The whole steps are predicted for each choice of ten numbers. Moves along each number, which become smaller, find the
+    choice with the least relative error that is not far from the model.
     """
     known = [found for found in measured if found.seconds > 0]
     if not known:
@@ -208,7 +208,7 @@ def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool)
 
     def off(logs: np.ndarray) -> float:
         tried = of(logs)
-        errors = np.array([np.log(foretold(tried) / seconds) for foretold, seconds in steps])
+        errors = np.array([np.log(predicted(tried) / seconds) for predicted, seconds in steps])
         return float(np.mean(np.sqrt(errors**2 + _ROUND**2)) + np.abs(logs) @ _PULLS)
 
     return of(_descended(off, len(first)))

@@ -1,1 +1,1 @@
-"""Memory of GPUs foretold."""
+"""Memory of GPUs predicted."""

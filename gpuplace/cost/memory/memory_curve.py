@@ -1,7 +1,7 @@
-"""Bytes in use over the time of a foretold step.
+"""Bytes in use over the time of a predicted step.
 
-Memory is foretold in the order of the session's plan, time in that of the executor, which differ: what a node allocates
-is shown at the begin of the node, moved as little as the plan's order asks for (isotonic regression).
+Memory is predicted in the order of the session's plan, time in the order of the executor, and the two differ. What a
+node allocates is shown at the begin of the node, moved as little as the plan's order asks for (isotonic regression).
 
 >>> in_order([1.0, 4.0, 2.0, 5.0])
 [1.0, 3.0, 3.0, 5.0]

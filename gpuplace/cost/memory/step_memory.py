@@ -1,4 +1,4 @@
-"""Memory foretold: what the allocators of simulated GPUs answer to all that a step asks of them.
+"""Memory predicted: what the allocators of simulated GPUs answer to all that a step asks of them.
 
 The peak is what the allocator's ``peak_bytes_in_use`` shows then. What does not fit is asked of a memory without a
 limit, to say by how much.
@@ -266,7 +266,7 @@ class StepMemory:
         return dict(found.most_common())
 
     @classmethod
-    def foretell(
+    def predict(
         cls,
         placement: Placement,
         part: StepPart,

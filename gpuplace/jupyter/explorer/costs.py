@@ -1,4 +1,4 @@
-"""What the step costs under the explorer's settings: foretold when it is asked for, and kept while nothing changes.
+"""What the step costs under the explorer's settings: predicted when it is asked for, and kept while nothing changes.
 
 Shapes and work are those of the last estimate where only the machine, its options or soft placement changed.
 """
@@ -126,7 +126,7 @@ class Costs:
         return "; ".join(machines), batches
 
     def compare(self) -> None:
-        """Foretells the step on all machines with all batch sizes.
+        """Predicts the step on all machines with all batch sizes.
 
         Raises:
             OpError: there is no estimate, or no batch.

@@ -35,7 +35,7 @@ from gpuplace.tables.text import summary_text
 
 LOOKS = ("graph", "devices")
 """Ways to show the picture: as the graph, or a lane for each device."""
-FORETOLD_TIME = "foretold time"
+PREDICTED_TIME = "predicted time"
 """The colouring by what the estimate says."""
 CANVAS = (760.0, 540.0)
 """Width and height in points of the picture, until the page says how large it is."""
@@ -71,7 +71,7 @@ class Views:
         self.costs = Costs(what_if)
         self.advising = Advising(what_if, self.show_advice)
         self.refused: Mapping[str, tuple[Any, BaseException]] = {}
-        self.is_beside = False  # whether the timeline shows the foretold step beside the measured one
+        self.is_beside = False  # whether the timeline shows the predicted step beside the measured one
         self.timed: tuple[Any, ...] = ()  # what the timeline shows: see the tab
         self._look: tuple[Any, str, str, bool] | None = None  # of the picture
         self._pictured: tuple[Any, ...] = ()  # all that the picture was made of
@@ -168,12 +168,12 @@ class Views:
         """The colourings there are something for."""
         found = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
         if not self.what_if.is_fixed:
-            found.append(FORETOLD_TIME)
+            found.append(PREDICTED_TIME)
         return (*found, "moved") if self.comparison.before is not None else tuple(found)
 
     def colouring(self, colour: str) -> tuple[str, Any]:
         """How pictures are coloured for a name of `colours`: the colouring, and the step that it is of."""
-        if colour != FORETOLD_TIME:
+        if colour != PREDICTED_TIME:
             return colour, self.run_metadata
         step = self.predicted()
         return ("assigned", None) if step is None else ("time", step.run_metadata())

@@ -70,7 +70,7 @@ class Settings:
     clear_devices: bool = False
     """Whether the nodes lose the devices that they ask for."""
     fetches: tuple[str, ...] = ()
-    """What the step fetches whose cost is foretold; none for what a training step would fetch."""
+    """What the step fetches whose cost is predicted; none for what a training step would fetch."""
     feeds: Mapping[str, str] = field(default_factory=dict)
     """What is fed to it: name of a tensor to the shape, such as ``64,224,224,3``."""
     requests: Mapping[str, str] = field(default_factory=dict)

@@ -147,7 +147,7 @@ def _show_timeline(views: Views) -> None:
     predicted = None if measured is not None and not views.is_beside else views.predicted()
     if views.timed != (measured, placement, predicted):
         views.timed = (measured, placement, predicted)
-        steps = [] if predicted is None else [("foretold", predicted.timeline())]
+        steps = [] if predicted is None else [("predicted", predicted.timeline())]
         if measured is not None:
             steps.append(("measured", step_timeline(measured, placement)))
         if measured is not None and predicted is None:

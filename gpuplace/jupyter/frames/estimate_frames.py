@@ -38,8 +38,8 @@ Further tables by name:
   (int64), ``time``, ``share``, ``flops``, ``bytes`` (float64), ``model`` (string).
 
 ``estimate.compare(run_metadata).frame()``, a row an op type: ``op``, ``device_type`` (category), ``nodes`` (int64),
-``foretold``, ``measured``, ``off`` (float64); ``frame("nodes")``, a row a node: ``node`` (string), ``op``, ``device``
-(category), ``foretold``, ``measured`` (float64).
+``predicted``, ``measured``, ``off`` (float64); ``frame("nodes")``, a row a node: ``node`` (string), ``op``, ``device``
+(category), ``predicted``, ``measured`` (float64).
 """
 
 from __future__ import annotations

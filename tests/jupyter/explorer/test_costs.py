@@ -89,7 +89,7 @@ def test_it_follows_the_switches_and_undo(explorer):
     assert "GPU:1" not in str(block(explorer, "Devices in the step"))
 
 
-def test_what_cannot_be_foretold_is_said_and_mended(explorer):
+def test_what_cannot_be_predicted_is_said_and_mended(explorer):
     heard(explorer, type="set", name="feeds", value="nonsense")
     field = said(explorer)[0]["fields"][1]
     assert field["value"] == "nonsense" and "images=64,224,224,3" in field["error"]
@@ -141,22 +141,22 @@ def test_a_batch_needs_no_feeds_where_placeholders_leave_their_first_dimension_o
     assert rows and all(row[1] == "32" and row[3] for row in rows)
 
 
-def test_the_timeline_is_foretold_until_a_step_is_measured(explorer):
+def test_the_timeline_is_predicted_until_a_step_is_measured(explorer):
     explorer.tab = "Timeline"
-    assert {lane.label.split()[-1] for lane in explorer._views.timeline.timeline.lanes} == {"foretold"}
+    assert {lane.label.split()[-1] for lane in explorer._views.timeline.timeline.lanes} == {"predicted"}
     metadata = explorer.estimate.run_metadata()
     explorer.run_metadata = metadata
-    assert "foretold" not in str(explorer._views.timeline.timeline)
+    assert "predicted" not in str(explorer._views.timeline.timeline)
     explorer.tab = "Cost"
-    assert block(explorer, "Foretold and measured, by op type") is not None
+    assert block(explorer, "Predicted and measured, by op type") is not None
     heard(explorer, type="act", action="cost:beside")
     explorer.tab = "Timeline"
     labels = {lane.label.split()[-1] for lane in explorer._views.timeline.timeline.lanes}
-    assert labels == {"foretold", "measured"}
+    assert labels == {"predicted", "measured"}
 
 
-def test_colours_by_foretold_time(explorer):
-    explorer.colour = "foretold time"
+def test_colours_by_predicted_time(explorer):
+    explorer.colour = "predicted time"
     assert any("µs" in chip["label"] or "ms" in chip["label"] for chip in explorer._views.graph.legend)
     assert "text/html" in explorer._repr_mimebundle_()
 
@@ -183,7 +183,7 @@ def test_a_log_has_no_cost(explorer):
     seen = tf.explore(log)
     seen.tab = "Cost"
     assert "explore its graph" in said(seen)[0]["text"]
-    assert "foretold time" not in seen.colours
+    assert "predicted time" not in seen.colours
 
 
 def test_boxes_show_what_they_cost_once_the_step_is_predicted(graph):

@@ -588,7 +588,7 @@ def test_colours(explorer):
         "group",
         "memory",
         "cause",
-        "foretold time",
+        "predicted time",
     )
     assert field(explorer, "colour")["options"] == list(explorer.colours)
     explorer.soft_placement = True

@@ -1,8 +1,8 @@
-"""How long foretelling a step takes, beside running it once on NumPy: on simulated GPUs, in one process.
+"""How long predicting a step takes, beside running it once on NumPy: on simulated GPUs, in one process.
 
-    python -m tests.benchmarks.bench_foretelling [--net ResNet-152] [--gpus 2] [--batch 32]
+    python -m tests.benchmarks.bench_predicting [--net ResNet-152] [--gpus 2] [--batch 32]
 
-The net is one of `published_nets`, as towers. Foretelling is all that ``gpuplace.estimate`` does with the graph:
+The net is one of `published_nets`, as towers. Predicting is all that ``gpuplace.estimate`` does with the graph:
 placing it, shapes, work, the executor and memory; the first time, which loads modules and tables, and again, the
 median of some times.
 """
@@ -20,7 +20,7 @@ _AGAIN = 5
 
 
 def main() -> None:
-    """Prints the seconds of each, and foretelling as a part of running."""
+    """Prints the seconds of each, and predicting as a part of running."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--net", choices=list(PUBLISHED), default="ResNet-152")
     parser.add_argument("--gpus", type=int, default=2)
@@ -46,7 +46,7 @@ def main() -> None:
         session.run(step)
         ran = time.perf_counter() - begin
     print(f"{options.net}, {options.gpus} GPUs, {batch} images each: {len(found.works):,} nodes in the step")
-    for what, seconds in (("foretold first", taken[0]), ("foretold again", statistics.median(taken[1:]))):
+    for what, seconds in (("predicted first", taken[0]), ("predicted again", statistics.median(taken[1:]))):
         print(f"{what:<15}{seconds:>9.2f} s   1/{ran / seconds:.0f} of running it")
     print(f"{'run on NumPy':<15}{ran:>9.2f} s")
 

@@ -191,8 +191,8 @@ def _kernels(
 def _corrected(model: CostModel, measured: Sequence[_Measured], in_a_line: bool) -> CostModel:
     """The model without what tracing adds to the starts of kernels, and with the host's part, by whole steps.
 
-    The whole steps are predicted for each choice of ten numbers. Moves along each number, which become smaller, find the
-    choice with the least relative error that is not far from the model.
+    The whole steps are predicted for each choice of ten numbers. Moves along each number, which become smaller, find
+    the choice with the least relative error that is not far from the model.
     """
     known = [found for found in measured if found.seconds > 0]
     if not known:

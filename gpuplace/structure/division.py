@@ -52,7 +52,7 @@ _FEW_OPS = 3
 """Ops of a scope that is no more than an op, as a function opens it."""
 _LARGEST = 0.7
 """The part of all items that one group holds, at the most."""
-_PURE = 0.5
+_PURE = 0.6
 """Of the items between the first and the last of a group, the part that belongs to it."""
 _COVERED = 0.6
 """The part of all items that lies in groups by names."""

@@ -60,8 +60,8 @@ _UPDATE_NAME = re.compile(r"(?:^|/)update_")
 """The scope that an optimizer opens for each variable that it updates."""
 _ASSERTION_NAME = re.compile(r"(?:^|/)AssertGuard(?:_\d+)?/")
 _LOSS_TYPE = re.compile(r"\w*CrossEntropy\w*|CTCLoss(V2)?")
-_LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*/[^/]*$", re.IGNORECASE)
-"""Names in the scope of a function that makes a loss."""
+_LOSS_NAME = re.compile(r"(?:loss|entropy)[^/]*(?:/[^/]*)?$", re.IGNORECASE)
+"""Names of a loss, and those in the scope of a function that makes one."""
 _PENALTY_NAME = re.compile(r"regulari[sz]er|l2_loss|weight_?decay", re.IGNORECASE)
 _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
@@ -351,15 +351,14 @@ class Roles:
                 if BACKWARD in taken or taken == {AVERAGING}:
                     found[node] = min(taken & {BACKWARD, AVERAGING})
 
-        self._gradient_penalties(later, named)
+        self._gradient_penalties(behind, named)
 
-    def _gradient_penalties(self, later: Sequence[int], named: Sequence[bool]) -> None:
+    def _gradient_penalties(self, behind: Sequence[bool], named: Sequence[bool]) -> None:
         """Marks what is computed of gradients and is differentiated again, such as the penalty of a critic, as loss."""
         found = self._found
-        differentiated = set(self.differentiated_by_name(named).values())
         penalties = [False] * len(found)
-        for node in later:
-            penalties[node] = node in differentiated
+        for node in self.differentiated_by_name(named).values():
+            penalties[node] = behind[node] and not named[node]
         for node in self.order:
             if found[node] == FORWARD and not penalties[node]:
                 penalties[node] = any(penalties[before] for before in self.inputs[node])

@@ -311,3 +311,61 @@ def test_a_conditional_is_no_loop():
     _, found = structure(build)
     marked = [(part.label, part.is_loop) for part in found.parts if part.is_conditional or part.is_loop]
     assert marked == [("branches", False)]
+
+
+def test_a_chain_is_divided_by_the_numbers_that_its_layers_share():
+    def build():
+        rows = tf.placeholder(tf.float32, [4, 8], name="rows")
+        for number in range(1, 14):
+            for layer in ("dw_{}", "dw_{}_relu", "pw_{}", "pw_{}_relu"):
+                name = "conv_" + layer.format(number)
+                rows = tf.nn.relu(rows, name=f"{name}/x") if "relu" in name else scoped(rows, name)
+        tf.identity(scoped(rows, "head"), name="result")
+
+    _, found = structure(build)
+    assert top(found) == ["conv_pw_1 … conv_pw_13", "head"]
+    series = next(position for position, part in enumerate(found.parts) if part.kind == "series")
+    inside = [part.label for part in found.parts if part.parent == series]
+    assert inside == [f"conv_pw_{number}" for number in range(1, 14)]
+
+
+def test_sizes_and_what_passes_an_input_on_are_in_no_box_of_their_own():
+    def build():
+        rows = tf.placeholder(tf.float32, [None, 8], name="rows")
+        flag = tf.placeholder(tf.bool, [], name="flag")
+        for name in ("first", "second"):
+            with tf.variable_scope(name):
+                for layer in ("one", "two"):
+                    with tf.name_scope(layer):
+                        tf.identity(flag, name="passed")
+                    rows = scoped(rows, layer)
+                rows = tf.reshape(rows, [tf.shape(rows, name="sizes")[0], 8], name="rows")
+        tf.identity(rows, name="result")
+
+    view, found = structure(build)
+    assert part(view, found, "second/sizes") == part(view, found, "second/rows")
+    assert part(view, found, "first/sizes") not in ("", "first")
+
+
+def test_losses_without_labels_and_gradient_penalties_are_loss():
+    def build():
+        real = tf.placeholder(tf.float32, [4, 8], name="real")
+        fake = tf.nn.tanh(scoped(tf.placeholder(tf.float32, [4, 8], name="noise"), "generator"), name="made")
+
+        def critic(rows):
+            with tf.variable_scope("critic", reuse=tf.AUTO_REUSE):
+                return tf.matmul(tf.nn.tanh(tf.matmul(rows, matrix("w"))), matrix("v", (8, 1)))
+
+        score, fooled = critic(real), critic(fake)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.ones_like(fooled), logits=fooled, name="adversarial_loss"
+        )
+        (slope,) = tf.gradients(score, [real])
+        penalty = tf.reduce_mean(tf.square(slope, name="steepness"), name="penalty")
+        trained = tf.trainable_variables("critic")
+        tf.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(losses) + penalty, var_list=trained)
+
+    view, found = structure(build)
+    assert role(view, found, "steepness") == role(view, found, "penalty") == "loss"
+    assert role(view, found, "adversarial_loss") == "loss"
+    assert role(view, found, "critic/MatMul") == role(view, found, "critic_1/MatMul") == "forward"

@@ -6,19 +6,29 @@ have it then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer import panels
 from gpuplace.jupyter.explorer.as_python import config_code
-from gpuplace.jupyter.explorer.cost_fields import grid_fields, step_fields
 from gpuplace.jupyter.explorer.explorer_views import Views
 from gpuplace.jupyter.explorer.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
+from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.tab_page import Tab, TableOf
 from gpuplace.memory.process_state import session_allocators
 from gpuplace.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
 from gpuplace.page.finding_blocks import HEADING, finding_blocks
-from gpuplace.tables.blocks import Block, error_card, heading_block, text_block
+from gpuplace.tables.blocks import (
+    Block,
+    button,
+    buttons_block,
+    error_card,
+    field,
+    fields_block,
+    heading_block,
+    text_block,
+)
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text
@@ -41,12 +51,51 @@ def _move_rows(views: Views) -> Rows:
 # ----------------------------------------------------------------------------------------------------------------- cost
 
 
+def _step_fields(settings: Settings, refused: Mapping[str, tuple[Any, BaseException]]) -> Block:
+    """Return the fields for what the step fetches and is fed."""
+    feeds = "; ".join(f"{name}={shape}" for name, shape in settings.feeds.items())
+    fields = [
+        field(
+            *("fetches", "Fetches", ", ".join(settings.fetches)),
+            "Names of tensors and operations, separated by commas: loss, train_op",
+            *(24, "what trains, or what nothing takes"),
+        ),
+        field(
+            *("feeds", "Feeds", feeds),
+            "Shapes of what is fed: name=sizes, separated by semicolons",
+            *(34, "images=64,224,224,3; labels=64"),
+        ),
+    ]
+    return fields_block("The step", fields, refused)
+
+
+def _grid_fields(machines: str, batches: str) -> list[Block]:
+    """Return the fields for the machines and batch sizes to compare."""
+    fields = [
+        field(
+            *("cost:machines", "Machines", machines),
+            "Machines, separated by semicolons; clusters, by |",
+            *(34, "1x K80; 2x K80; 4x V100"),
+        ),
+        field(
+            *("cost:batches", "Batch sizes", batches),
+            "Numbers, separated by commas; what is fed has the first of its sizes changed",
+            *(18, "as fed"),
+        ),
+    ]
+    return [
+        heading_block("Machines beside each other"),
+        fields_block("Machines and batch sizes", fields),
+        buttons_block("Machines beside each other", [button("Predict all", "cost:grid")]),
+    ]
+
+
 def _cost_blocks(views: Views) -> list[Block]:
     """The predicted step; with the machines beside each other, if they are to be compared anew."""
     state, costs = views.what_if, views.costs
     if state.is_fixed:
         return [text_block("A log says where nodes were, not what they do: explore its graph.", "status")]
-    blocks = [step_fields(state.settings, views.refused)]
+    blocks = [_step_fields(state.settings, views.refused)]
     try:
         step = costs.estimate()
     except (OpError, ValueError, TypeError) as error:
@@ -60,7 +109,7 @@ def _cost_blocks(views: Views) -> list[Block]:
         except ValueError as error:  # of another graph
             blocks += cost_error_blocks(error)
     machines, batches = costs.suggested()
-    blocks += grid_fields(costs.machines or machines, costs.batches or batches)
+    blocks += _grid_fields(costs.machines or machines, costs.batches or batches)
     try:
         if costs.is_due:
             costs.compare()

@@ -203,7 +203,9 @@ def _make_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
 def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
     handle = engine.handle_at(node, 0)
-    declared = [shape.sizes for shape in kind.attrs.get("output_shapes") or ()]
+    shapes = kind.attrs.get("output_shapes")
+    # A damaged graph may hold anything there.
+    declared = [_sizes_attr(shape) for shape in shapes] if isinstance(shapes, list | tuple) else []
     values = handle.read(engine, node) if handle is not None else None
     if not values or len(values) != len(declared):
         return declared or [None] * len(kind.dtypes)

@@ -216,7 +216,7 @@ class Inference(Engine):
         asked: set[int] = set()
         op = self._operation(node, kind, asked)
         try:
-            shapes = infer_shapes(op, len(kind.dtypes))
+            made = tuple([shape.sizes for shape in infer_shapes(op, len(kind.dtypes))])
         except ValueError as error:
             self.faults[node] = str(error)
             return (None,) * len(kind.dtypes)
@@ -229,7 +229,6 @@ class Inference(Engine):
             self.faults[node] = f"The attributes of '{op.name}' are not those of a {kind.op_type}: {error}"
             return (None,) * len(kind.dtypes)
         self.faults.pop(node, None)
-        made = tuple([shape.sizes for shape in shapes])
         if shape_function_of(kind.op_type) is None:
             made = tuple([_HANDLES.get(dtype.name) for dtype in kind.output_types])
         if not asked and not by_value:

@@ -146,7 +146,8 @@ def _unknown(engine: Engine, kind: Kind, at: int, sizes: Sizes) -> Value | None:
     if sizes is None or None in sizes or at >= len(kind.input_types) or not kind.input_types[at].is_integer:
         return None
     known: Any = sizes
-    if math.prod(known) > _FEW:
+    # NumPy multiplies the sizes that are not zero, also where there are no elements.
+    if math.prod(size or 1 for size in known) > _FEW:
         return None
     dtype = kind.input_types[at].base_dtype.as_numpy_dtype
     return np.full(known, -1).astype(dtype), np.ones(known, bool)  # the largest number of an unsigned type

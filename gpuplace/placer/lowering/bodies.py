@@ -246,7 +246,12 @@ class Bodies:
 
     def _ranges(self, node: BodyNode) -> dict[str, range]:
         op_def = self._op_defs.get(node.op_type) or self._catalogue.ops.lookup(node.op_type)
-        return op_def.output_ranges({**op_def.defaults, **node.attrs})
+        try:
+            return op_def.output_ranges({**op_def.defaults, **node.attrs})
+        except KeyError as error:
+            raise InvalidArgumentError.of(
+                f"NodeDef missing attr {error} from Op<{op_def}>; node: {node.name}"
+            ) from None
 
 
 def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -205,7 +205,8 @@ def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     handle = engine.handle_at(node, 0)
     shapes = kind.attrs.get("output_shapes")
     # A damaged graph may hold anything there.
-    declared = [_sizes_attr(shape) for shape in shapes] if isinstance(shapes, list | tuple) else []
+    is_list = isinstance(shapes, list | tuple)
+    declared = [one.sizes if isinstance(one, TensorShape) else None for one in shapes] if is_list else []
     values = handle.read(engine, node) if handle is not None else None
     if not values or len(values) != len(declared):
         return declared or [None] * len(kind.dtypes)

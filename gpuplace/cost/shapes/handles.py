@@ -204,9 +204,8 @@ def _read_optional(engine: Engine, node: int, kind: Kind) -> Sequence[Sizes]:
     """The shapes that the branch declares come first: what is merged of two branches is shaped like either."""
     handle = engine.handle_at(node, 0)
     shapes = kind.attrs.get("output_shapes")
-    # A damaged graph may hold anything there.
-    is_list = isinstance(shapes, list | tuple)
-    declared = [one.sizes if isinstance(one, TensorShape) else None for one in shapes] if is_list else []
+    given = shapes if isinstance(shapes, list | tuple) else ()  # a damaged graph may hold anything
+    declared = [one.sizes if isinstance(one, TensorShape) else None for one in given]
     values = handle.read(engine, node) if handle is not None else None
     if not values or len(values) != len(declared):
         return declared or [None] * len(kind.dtypes)

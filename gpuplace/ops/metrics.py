@@ -485,7 +485,7 @@ def mean_iou(
     """
     values: Any = [predictions, labels, weights]
     with variable_scope(name, "mean_iou", values):
-        found, truth = predictions, labels
+        found, truth = values[:2]
         found.get_shape().assert_is_compatible_with(truth.get_shape())
         matrix = gathered([num_classes, num_classes], float64, "total_confusion_matrix")
         found, truth = cast(found, int64), cast(truth, int64)

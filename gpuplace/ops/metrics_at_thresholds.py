@@ -140,9 +140,9 @@ def _figure(
     """A figure that a function makes of the numbers, and its name."""
     given: list[Any] = [labels, predictions, weights]
     with variable_scope(name, scope, given):
-        now, added = _counts(
-            labels, convert_to_tensor(predictions, predictions.dtype), thresholds, weights, wanted
-        )
+        # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
+        scores = convert_to_tensor(given[1], given[1].dtype)
+        now, added = _counts(labels, scores, thresholds, weights, wanted)
         value, update = of(now, "value"), of(added, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 

@@ -437,8 +437,8 @@ def compute_sampled_logits(
     """
     tables = list(weights) if isinstance(weights, list | tuple | PartitionedVariable) else [weights]
     # A list has no dtype: TensorFlow refuses it here, with Python's AttributeError.
-    kinds = labels.dtype, inputs.dtype
-    labels, inputs = convert_to_tensor(labels, kinds[0]), convert_to_tensor(inputs, kinds[1])
+    given: Any = labels, inputs
+    labels, inputs = (convert_to_tensor(value, value.dtype) for value in given)
     with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
         labels = cast(labels, "int64")
         flat = reshaping.reshape(labels, [-1])

@@ -217,11 +217,11 @@ def compare(step: Any, run_metadata: Any) -> Comparison:
 
 
 class _Copies:
-    """Copies that were measured: node, source and target -> seconds, and whether they hold bytes."""
+    """Copies that were measured."""
 
     def __init__(self) -> None:
-        self._received: dict[tuple[str, str, str, bool], float] = {}
-        self._between: dict[tuple[str, str, str, bool], float] = {}
+        self._seconds: dict[tuple[str, str, str, bool], float] = {}
+        """By node, source and target (devices of one task, or two tasks), and whether they hold bytes."""
 
     def note(self, device: str, stats: Any) -> bool:
         """Notes an entry of a device's list, if it is of a copy; returns whether it is."""
@@ -229,21 +229,16 @@ class _Copies:
         has_bytes = any(
             output.tensor_description.allocation_description.requested_bytes for output in stats.output
         )
-        if stats.node_name == "RecvTensor":
-            sent = _SENT.search(stats.timeline_label)
-            if sent is not None:
-                key = sent[1], _task(sent[2]), _task(sent[3]), has_bytes
-                self._between[key] = self._between.get(key, 0.0) + seconds
-            return True
-        moved = _MOVED.match(stats.timeline_label)
-        if moved is None:
-            return False
-        node = source_name(moved[1])
-        if moved[2] == "Recv" and node is not None:
-            places = moved[3], device
-            if _task(places[0]) == _task(places[1]):
-                key = node, *places, has_bytes
-                self._received[key] = self._received.get(key, 0.0) + seconds
+        is_sent = stats.node_name == "RecvTensor"
+        found = _SENT.search(stats.timeline_label) if is_sent else _MOVED.match(stats.timeline_label)
+        if found is None:
+            return is_sent
+        node, source, target = found[1], _task(found[2]), _task(found[3])
+        if not is_sent:
+            node, source, target = source_name(found[1]) if found[2] == "Recv" else None, found[3], device
+        if node is not None and (is_sent or _task(source) == _task(target)):
+            key = node, source, target, has_bytes
+            self._seconds[key] = self._seconds.get(key, 0.0) + seconds
         return True
 
     def beside(self, copies: Sequence[Any]) -> tuple[ComparedCopy, ...]:
@@ -252,10 +247,9 @@ class _Copies:
         for copy in copies:
             node = copy.tensor.removeprefix("^").partition(":")[0]
             source, target = copy.source, copy.target
-            known = self._received
             if _task(source) != _task(target):
-                source, target, known = _task(source), _task(target), self._between
-            measured = known.get((node, source, target, not copy.tensor.startswith("^")))
+                source, target = _task(source), _task(target)
+            measured = self._seconds.get((node, source, target, not copy.tensor.startswith("^")))
             if measured is not None:
                 sums = found.setdefault((copy.tensor.partition(":")[0], source, target), [0.0, 0.0, measured])
                 sums[0] += copy.bytes

@@ -189,9 +189,9 @@ class CostModel:
             gpu: the GPU; None for the CPU.
             op_types: types of the nodes' ops, for what was fitted to them; None: without that.
         """
-        if any(work.parts for work in works):
-            return self._times_with_calls(works, gpu, op_types or [""] * len(works))
         kinds = op_types or [""] * len(works)
+        if any(work.parts for work in works):
+            return self._times_with_calls(works, gpu, kinds)
         if gpu is None:
             lines, near = self._figures.lines, self._figures.near
             return [
@@ -229,9 +229,8 @@ class CostModel:
         known = self._known.setdefault(gpu, {})
         if len(known) > _CACHE_SIZE:
             known.clear()
-        alike = {
-            id(work): work for work in works
-        }  # equal works of a graph are one object, and hashing takes longer
+        # equal works of a graph are one object, and hashing takes longer
+        alike = {id(work): work for work in works}
         times = {number: known.get(work) for number, work in alike.items()}
         new = [number for number, seconds in times.items() if seconds is None]
         if new:
@@ -263,9 +262,7 @@ class CostModel:
             work: what the kernel has to do.
             seconds: what it takes.
         """
-        if work.parts:
-            return seconds if seconds > SPLIT_SECONDS else 0.0
-        share = cpu_share(work, near_kernels_of(op_type, work, self._figures.near))
+        share = None if work.parts else cpu_share(work, near_kernels_of(op_type, work, self._figures.near))
         if share is None:
             return seconds if seconds > SPLIT_SECONDS else 0.0
         return share * seconds
@@ -415,8 +412,7 @@ class CostModel:
             **seconds: those of the executor and its threads, and of calls: ``executor_seconds``, ``idle_seconds``,
                 ``wake_up_seconds``, ``queue_seconds``, ``call_seconds``, ``feeding_seconds``, ``feed_seconds``.
         """
-        before = self._figures
-        host: dict[str, Any] = dict(seconds)
+        before, host = self._figures, dict[str, Any](seconds)
         figures = replace(
             before,
             lines={

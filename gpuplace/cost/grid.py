@@ -19,22 +19,22 @@ class GridRow(NamedTuple):
     """The machine's text."""
     batch: int | None
     """Examples of a step; None where nothing is fed that has a first dimension."""
-    step_time: float
+    step_time: float = float("nan")
     """Seconds; NaN where there is an error."""
-    rate: float
+    rate: float = float("nan")
     """Examples a second; NaN without a batch."""
-    peak: int | None
+    peak: int | None = None
     """Most bytes in use on the GPU that uses the largest part of its memory; on the CPU where there is no GPU; None
     where that is not known."""
-    fits: bool | None
+    fits: bool | None = None
     """Whether the step fits into all devices' memory; None where that is not known."""
-    busy: float
+    busy: float = 0.0
     """The part of the step in which its busiest GPU computes, 0 to 1; the busiest device where there is no GPU."""
-    copied: float
+    copied: float = 0.0
     """Bytes that are copied between memories."""
-    guessed: float
+    guessed: float = 0.0
     """The part of the time that rests on guesses, 0 to 1."""
-    error: str
+    error: str = ""
     """Why there is no answer, or ``""``."""
 
 
@@ -60,12 +60,12 @@ def cost_grid(
                 problem = error.message
         for name, machine in called.items():
             if problem:
-                found.append(_failed(name, batch, problem))
+                found.append(GridRow(name, batch, error=problem))
                 continue
             try:
                 found.append(grid_row(there.what_if(machine=machine), name, batch))
             except OpError as error:
-                found.append(_failed(name, batch, error.message))
+                found.append(GridRow(name, batch, error=error.message))
     return found
 
 
@@ -93,7 +93,6 @@ def grid_row(step: StepEstimate, machine: str, batch: int | None) -> GridRow:
         busiest / total if total else 0.0,
         sum(copy.bytes for copy in step.copies),
         step.guessed,
-        "",
     )
 
 
@@ -104,8 +103,3 @@ def fed_shapes(feeds: Mapping[Any, Any]) -> dict[Any, tuple[int | None, ...]]:
     {'images': (64, 224, 224, 3), 'rate': ()}
     """
     return {name: fed_sizes(getattr(shape, "shape", shape)) or () for name, shape in feeds.items()}
-
-
-def _failed(machine: str, batch: int | None, problem: str) -> GridRow:
-    unknown = float("nan")
-    return GridRow(machine, batch, unknown, unknown, None, None, 0.0, 0.0, 0.0, problem)

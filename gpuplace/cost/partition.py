@@ -18,8 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.cost.grappler.constant_folding import constants, divided_by_constants
-from gpuplace.cost.grappler.dependency_rewrites import RELEASES_WITHOUT, bypassed, without_takers
+from gpuplace.cost.grappler.dependency_rewrites import (
+    RELEASES_WITHOUT,
+    bypassed,
+    constants,
+    divided_by_constants,
+    without_takers,
+)
 from gpuplace.cost.grappler.fused_kernels import fused_kernels
 from gpuplace.cost.item_times import CPU, HOST_OF_GPU, NO_ROW, ItemTimes, Row
 from gpuplace.cost.shapes.branches import dead_nodes

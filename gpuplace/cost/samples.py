@@ -71,14 +71,10 @@ def samples_of(
     times_alone = _times(alone, works, {}, pick)
     found = []
     for (name, gpu), seconds in times.items():
-        share = _share(seconds, times_alone[name, gpu]) if (name, gpu) in times_alone else None
+        alone_for = times_alone.get((name, gpu))
+        share = None if alone_for is None else float(abs(alone_for - seconds) > _SAME * seconds)
         found.append(Sample(*works[name], None if gpu is None else gpus[gpu], seconds, share))
     return found
-
-
-def _share(seconds: float, alone: float) -> float:
-    """Of the seconds of a kernel: the part in which it has all cores, by what it takes with one."""
-    return 0.0 if abs(alone - seconds) <= _SAME * seconds else 1.0
 
 
 def _times(
@@ -91,12 +87,13 @@ def _times(
     times: dict[tuple[str, int | None], list[float]] = {}
     for stats in map(_step_stats, run_metadatas):
         for device in stats.dev_stats:
-            gpu = _gpu_index(device.device)
+            stream = _STREAMS.search(device.device)
+            gpu = int(stream[1]) if stream else None
             if gpu is None and not _CPU.search(device.device):
                 continue
             executions: dict[tuple[str, int], float] = {}
             for index, node in enumerate(device.node_stats):
-                name = _name(node) if gpu is None else node.node_name.split(":")[0]
+                name = node.node_name if gpu is None else node.node_name.split(":")[0]
                 if name in works and (gpu is not None or has_run(node, works[name][0])):
                     key = (name, index if gpu is None else 0)  # a GPU's op may be several kernels
                     executions[key] = executions.get(key, 0.0) + _kernel_seconds(node)
@@ -131,16 +128,6 @@ def host_times(run_metadatas: Iterable[Any]) -> HostTimes:
 
 def _step_stats(run_metadata: Any) -> Any:
     return getattr(run_metadata, "step_stats", run_metadata)
-
-
-def _gpu_index(device: str) -> int | None:
-    found = _STREAMS.search(device)
-    return int(found[1]) if found else None
-
-
-def _name(node: Any) -> str:
-    """Name of the node: TensorFlow's label begins with it, and node names may carry a suffix."""
-    return str(node.node_name)
 
 
 def has_run(node: Any, op_type: str) -> bool:

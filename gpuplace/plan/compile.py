@@ -22,7 +22,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,7 @@ PLAIN = PlanOptions()
 """The plan that only computes."""
 
 
+@dataclass(eq=False, repr=False)
 class PlanMaker:
     """Makes the plans of one session; the caller holds the session's lock.
 
@@ -90,36 +91,27 @@ class PlanMaker:
         most_lanes: the most lanes beside the caller's.
     """
 
-    def __init__(
-        self,
-        devices: SessionDevices,
-        kernels: KernelRegistry,
-        config: Any,
-        release: str,
-        resources: Any,
-        lock: threading.RLock,
-        other_plans: dict[tuple[Signature, PlanOptions], Plan],
-        most_lanes: int,
-    ) -> None:
+    _devices: SessionDevices
+    _kernels: KernelRegistry
+    config: InitVar[Any]
+    _release: str
+    _resources: Any
+    _lock: threading.RLock
+    _other_plans: dict[tuple[Signature, PlanOptions], Plan]
+    _most_lanes: int
+
+    def __post_init__(self, config: Any) -> None:
         self.backends: dict[str, Any] = {}
-        self._devices = devices
-        self._types = {device.name: device.device_type for device in devices}
-        self._client = devices.devices[0].name
-        self._kernels = kernels
-        self._release = release
-        self._resources = resources
-        self._lock = lock
-        self._other_plans = other_plans
-        self._folder = Folder(config, resources)
+        self._types = {device.name: device.device_type for device in self._devices}
+        self._client = self._devices.devices[0].name
+        self._folder = Folder(config, self._resources)
         self._drops_unused = drops_unused(config)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        self._codes: list[
-            weakref.ref[PlanCode]
-        ] = []  # a ``WeakSet`` would drop exceptions of signal handlers
-        self._most_lanes = most_lanes
+        # a ``WeakSet`` would drop exceptions of signal handlers
+        self._codes: list[weakref.ref[PlanCode]] = []
         self.limit_threads(int(getattr(config, "intra_op_parallelism_threads", 0) or 0))
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 

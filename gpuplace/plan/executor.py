@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +23,7 @@ from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import failed_step_error
 
 
+@dataclass(eq=False, repr=False)
 class Plan:
     """A signature that is ready to run.
 
@@ -32,18 +34,13 @@ class Plan:
         first_transfer: number in the names of the nodes that stand for its copies in traces.
     """
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        code: PlanCode,
-        release: str,
-        first_transfer: int = 0,
-    ) -> None:
-        self.schedule = schedule
-        self.code = code
-        self.release = release
-        self.first_transfer = first_transfer
-        self._function = code.function
+    schedule: Schedule
+    code: PlanCode
+    release: str
+    first_transfer: int = 0
+
+    def __post_init__(self) -> None:
+        self._function = self.code.function
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """The fetched values, for fed arrays of the right type.

@@ -4,18 +4,21 @@ The runtime names a node as ``{{node MatMul}}``. The session, which knows the pr
 in place of the tag (1.15) or the lines above the sentence (2.21). 1.0 and 1.4 did neither: they print the whole node on
 its device, and the line is a fact below.
 
+>>> parse_message("no {{node b}}, no {{colocation_node c}}")
+(['no ', ', no ', ''], [Tag(type='node', name='b'), Tag(type='colocation_node', name='c')])
 >>> with_tag("Incompatible shapes: [2] vs. [3]", "add", "1.15")
 'Incompatible shapes: [2] vs. [3]\\n\\t [[{{node add}}]]'
 
 Source: tensorflow/python/client/session.py, python/framework/error_interpolation.py and AttachDef in
-core/framework/op_kernel.cc, releases 1.15 and 2.21.
+core/framework/op_kernel.cc, releases 1.15 and 2.21. Of a node placed with others the blocks of
+``tf.device`` and ``colocate_with`` are listed too; what a node takes is not: 1.15 takes its own files for those.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import (
@@ -27,9 +30,9 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
+from gpuplace.graph.source_text import TraceableObject
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
-from gpuplace.plan.error_interpolation import interpolate, parse_message
 from gpuplace.plan.lowered_graph import LoweredGraph
 from gpuplace.shapes import brackets
 from gpuplace.why.node_text import operation_text
@@ -214,3 +217,95 @@ def missing_feed_error(op: Operation) -> InvalidArgumentError:
     return InvalidArgumentError(
         op, op, sentence, hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})"
     )
+
+
+_TAG = re.compile(r"\{\{((?:colocation_|function_)?node) ([^}]+)\}\}")
+
+
+class Tag(NamedTuple):
+    """``{{node x}}`` in an error."""
+
+    type: str
+    name: str
+
+
+def parse_message(message: str) -> tuple[list[str], list[Tag]]:
+    """An error's text before, between and after its tags, and the tags.
+
+    Args:
+        message: as the runtime writes it.
+    """
+    between, at, tags = [], 0, []
+    for found in _TAG.finditer(message):
+        between.append(message[at : found.start()])
+        tags.append(Tag(found[1], found[2]))
+        at = found.end()
+    return [*between, message[at:]], tags
+
+
+def device_summary(name: str, device_assignment_list: Sequence[TraceableObject], prefix: str = "") -> str:
+    """The ``tf.device`` blocks around an operation, a line each.
+
+    Args:
+        name: the operation's.
+        device_assignment_list: what each block asks for, with its line.
+        prefix: what every line begins with.
+    """
+    if not device_assignment_list:
+        return f"{prefix}No device assignments were active during op '{name}' creation."
+    blocks = [_block("device", one.obj, one) for one in device_assignment_list]
+    return f"\n{prefix}".join([f"{prefix}Device assignments active during op '{name}' creation:", *blocks])
+
+
+def colocation_summary(name: str, colocation_dict: Mapping[str, TraceableObject], prefix: str = "") -> str:
+    """The ``colocate_with`` blocks around an operation, a line each.
+
+    Args:
+        name: the operation's.
+        colocation_dict: the lines of the blocks, by the names of the operations that they name.
+        prefix: what every line begins with.
+    """
+    if not colocation_dict:
+        return f"{prefix}No node-device colocations were active during op '{name}' creation."
+    blocks = [_block("colocate_with", other, one) for other, one in colocation_dict.items()]
+    return f"\n{prefix}".join(
+        [f"{prefix}Node-device colocations active during op '{name}' creation:", *blocks]
+    )
+
+
+def _block(function: str, argument: str, at: TraceableObject) -> str:
+    return f"  with tf.{function}({argument}): <{at.filename}:{at.lineno}>"
+
+
+def interpolate(error_message: str, graph: Graph) -> str:
+    """The error with the program's lines in place of its tags.
+
+    Args:
+        error_message: as the runtime writes it.
+        graph: has the nodes; a tag of any other stays as it is.
+    """
+    between, tags = parse_message(error_message)
+    text, about = between[0], list[str]()
+    for tag, following in zip(tags, between[1:], strict=True):
+        op = graph._by_name.get(tag.name)
+        if tag.type == "function_node":
+            text += following
+            continue
+        if op is None:
+            text += f"{{{{{tag.type} {tag.name}}}}}{following}"
+            continue
+        text += f"node {op.name}" + (f" (defined at {op.source})" if op.source else "")
+        if tag.type == "colocation_node":
+            devices = _devices_of(op)
+            text += f" placed on device {devices} "
+            about.append(f"{colocation_summary(op.name, op._colocation_dict)}\n{devices}")
+        elif op.source:
+            text += " "
+        text += following
+    if about:
+        text += "Additional information about colocations:" + "\n".join(about)
+    return text
+
+
+def _devices_of(op: Operation) -> str:
+    return device_summary(op.name, op._device_assignments)

@@ -187,7 +187,7 @@ NAMES = {
     ),
     "framework.random_seed": ("graph.graph",),
     "framework.test_combinations": ("stand_in.framework.combinations",),
-    "framework.error_interpolation": ("plan.error_interpolation",),
+    "framework.error_interpolation": ("plan.step_errors",),
     "util.dispatch": ("ops.dispatch",),
     "framework.subscribe": ("ops.flow.subscribe",),
     "framework.smart_cond": ("ops.flow.conditionals",),

@@ -32,7 +32,7 @@ from gpuplace.advisor.steps.judge import Case, Judged, is_predicted, judged
 from gpuplace.advisor.steps.labels import FINAL, LOSSLESS, relabelled
 from gpuplace.advisor.steps.moves import GIVEN_UP, simplified
 from gpuplace.advisor.steps.rehearsal import OBJECTIVES, Rehearsal
-from gpuplace.advisor.steps.step_bounds import step_bound
+from gpuplace.advisor.steps.step_problem import step_bound
 from gpuplace.advisor.steps.step_search import Budget, SearchProgress, StepSearch
 from gpuplace.advisor.steps.units import units_of
 from gpuplace.cost.cost_model import CostModel

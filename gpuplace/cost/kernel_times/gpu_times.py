@@ -7,8 +7,8 @@ For a matrix product, a convolution or a recurrent layer::
 The correction is measured over computed time, for each measured GPU and shape. For another GPU it is a mean over the
 measured ones, weighted by how alike chips and libraries are (``generations``). The computed time counts as one more
 table there: it is what a mature library takes, and all that is left where no measured GPU is near. For another shape
-the correction is interpolated between the measured shapes (``interpolation``). A measured GPU at a measured shape gives
-the measured time, except where a convolution has a faster algorithm than the library guessed (``algorithms``).
+the correction is interpolated between the measured shapes (``Interpolation``). A measured GPU at a measured shape gives
+the measured time, except where a convolution has a faster algorithm than the library guessed (``convolutions``).
 Everything else on a GPU is limited by its memory or by the time that starting a kernel takes.
 
 The corrections come from the measured tables alone. Lengths in the spaces of shapes, the scales of ``generations`` and
@@ -33,14 +33,58 @@ from typing import Any
 import numpy as np
 
 from gpuplace.cost.kernel_times import convolutions, products, recurrences
-from gpuplace.cost.kernel_times.algorithms import tried_seconds
+from gpuplace.cost.kernel_times.convolutions import tried_seconds
 from gpuplace.cost.kernel_times.generations import check_library, computed_weight, rates_of, similarity
-from gpuplace.cost.kernel_times.interpolation import Interpolation
 from gpuplace.cost.kernel_times.measured import gpus, measured_table
 from gpuplace.cost.kernel_times.memory_bound import memory_bound_seconds, rearranging_seconds
 from gpuplace.device.gpu_models import GPUModel, find_model
 from gpuplace.kernels.work.record import Convolution, Product, Recurrence, Work
 from gpuplace.typing import Array
+
+_NOISE = 0.003
+_ROUGH = 0.6
+_CHUNK = 256
+"""Points asked for at once, so that what is computed for them stays in the caches."""
+
+
+def _kernel(left: Array, right: Array) -> Array:
+    """Alikeness of points, ``[left, right]``: a rough part, which keeps what is special, and a smooth one."""
+    squares = (
+        (left**2).sum(1)[:, None] + (right**2).sum(1)[None, :] - 2.0 * np.einsum("if,jf->ij", left, right)
+    )
+    near = np.maximum(squares, 0.0).astype(np.float32)  # after the difference, which needs all digits
+    smooth = np.exp(near * np.float32(-1 / 18)) * np.float32(1.0 - _ROUGH)
+    smooth += np.exp(np.sqrt(near) * np.float32(-1.2)) * np.float32(_ROUGH)
+    return smooth
+
+
+class Interpolation:
+    """A function that passes through (or close to) known values."""
+
+    def __init__(self, points: Array, values: Array, noise: Array | float = 0.0) -> None:
+        """Learns a function.
+
+        Args:
+            points: ``[point, feature]``.
+            values: ``[point]``; points without a value (NaN) are left out.
+            noise: what a point's value is off by at least, squared; one number, or ``[point]``.
+        """
+        known = ~np.isnan(values)
+        self._points = points[known]
+        self._middle = float(np.median(values[known])) if known.any() else 0.0
+        spread = np.broadcast_to(np.asarray(noise, float), values.shape)[known] + _NOISE
+        gram = _kernel(self._points, self._points).astype(float)
+        gram[np.diag_indices_from(gram)] += spread
+        self._weights = np.linalg.solve(gram, values[known] - self._middle)
+
+    def __call__(self, points: Array) -> Array:
+        """Returns the values at ``[point, feature]``."""
+        found = np.empty(len(points))
+        for start in range(0, len(points), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            found[part] = np.einsum("ij,j->i", _kernel(points[part], self._points), self._weights)
+        return self._middle + found
+
 
 _OTHER_TYPES = 0.5
 """Share of a correction (its logarithm) that holds for types other than the measured float32."""

@@ -436,9 +436,7 @@ class _DryMaker(PlanMaker):
 
     def __init__(self, owner: DryRun, devices: Any, kernels: Any, config: Any, release: str) -> None:
         self._owner = owner
-        super().__init__(
-            devices, kernels, config, release, owner.resources, threading.RLock(), {}, most_lanes=0
-        )
+        super().__init__(devices, kernels, config, release, owner.resources, threading.RLock(), {}, 0)
         self._folder = _Folder(config, owner.resources)
 
     def limit_threads(self, in_an_op: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.cost.shapes.kinds import Kind, Sizes, Value, is_known, joined
@@ -19,39 +20,28 @@ def merged_sizes(one: Sizes, other: Sizes) -> Sizes:
     return tuple([b if a is None else a for a, b in zip(one, other, strict=True)])
 
 
+@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class Handle:
-    """What one handle points at.
+    """What one handle points at."""
 
-    Attributes:
-        kind: the kind of the node that makes it.
-        in_sizes: the shapes of that node's inputs.
-        count: number of elements, where it is known.
-        branches: of an optional that comes from one of several branches: what each gives; empty for all others.
-    """
+    kind: Kind
+    """The kind of the node that makes it."""
+    in_sizes: tuple[Sizes, ...]
+    """The shapes of that node's inputs."""
+    count: Value | None = None
+    """Number of elements, where it is known."""
+    branches: tuple[Handle | None, ...] = ()
+    """Of an optional that comes from one of several branches: what each gives; empty for all others."""
+    elements: list[Sizes] | None = None
+    """Shapes of what was written; None before the first write."""
+    pushed: list[tuple[Any, int]] = field(default_factory=list)
+    """Of a stack: where tensors are pushed, by inference and node."""
+    readers: weakref.WeakKeyDictionary[Any, set[int]] = field(default_factory=weakref.WeakKeyDictionary)
 
-    __slots__ = (
-        "kind",
-        "in_sizes",
-        "elements",
-        "count",
-        "readers",
-        "key",
-        "pushed",
-        "branches",
-        "__weakref__",
-    )
-
-    def __init__(self, kind: Kind, in_sizes: tuple[Sizes, ...]) -> None:
-        self.kind = kind
-        self.in_sizes = in_sizes
-        self.key = (kind.number, in_sizes)
-        self.count: Value | None = None
-        self.branches: tuple[Handle | None, ...] = ()
-        self.elements: list[Sizes] | None = None
-        """Shapes of what was written; None before the first write."""
-        self.pushed: list[tuple[Any, int]] = []
-        """Of a stack: where tensors are pushed, by inference and node."""
-        self.readers: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+    @property
+    def key(self) -> tuple[int, tuple[Sizes, ...]]:
+        """What is the same for handles that are made alike."""
+        return self.kind.number, self.in_sizes
 
     @property
     def is_optional(self) -> bool:

@@ -7,6 +7,7 @@ equal hash and compare without Python code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,48 +42,37 @@ class Rules(dict[str, Any]):
         return register
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Kind:
-    """What nodes of one op type with the same attributes have in common.
+    """What nodes of one op type with the same attributes have in common."""
 
-    Attributes:
-        number: its place among the kinds of a graph.
-        op_type: op type, or the name of a function.
-        op_def: the signature; None for an op that nobody knows.
-        attrs: the attributes, defaults included, without those that begin with an underscore.
-        input_types: declared type of each data input.
-        output_types: declared type of each output.
-        dtypes: type of each output, reference types as their base.
-        handles: whether each input is the handle of something that is kept elsewhere.
-        makes_handle: whether an output is such a handle.
-        found: what has been inferred, by the shapes of the inputs.
-    """
+    number: int
+    """Its place among the kinds of a graph."""
+    op_type: str
+    """Op type, or the name of a function."""
+    op_def: OpDef | None
+    """The signature; None for an op that nobody knows."""
+    attrs: Mapping[str, Any]
+    """The attributes, defaults included, without those that begin with an underscore."""
+    input_types: tuple[DType, ...]
+    """Declared type of each data input."""
+    output_types: tuple[DType, ...]
+    """Declared type of each output."""
+    dtypes: tuple[DType, ...] = field(init=False)
+    """Type of each output, reference types as their base."""
+    handles: tuple[int, ...] = field(init=False)
+    """The inputs that are the handle of something that is kept elsewhere."""
+    makes_handle: bool = field(init=False)
+    """Whether an output is such a handle."""
+    found: dict[Any, Any] = field(default_factory=dict)
+    """What has been inferred, by the shapes of the inputs."""
+    asked: tuple[int, ...] = ()
+    work: dict[Any, Any] = field(default_factory=dict)
 
-    __slots__ = (
-        "number", "op_type", "op_def", "attrs", "input_types", "output_types", "dtypes", "handles", "makes_handle",
-        "found", "asked", "work",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        number: int,
-        op_type: str,
-        op_def: OpDef | None,
-        attrs: Mapping[str, Any],
-        input_types: tuple[DType, ...],
-        output_types: tuple[DType, ...],
-    ) -> None:
-        self.number = number
-        self.op_type = op_type
-        self.op_def = op_def
-        self.attrs = attrs
-        self.input_types = input_types
-        self.output_types = output_types
-        self.dtypes = tuple(dtype.base_dtype for dtype in output_types)
-        self.handles = tuple(at for at, dtype in enumerate(input_types) if dtype.name in _HANDLE_TYPES)
-        self.makes_handle = any(dtype.name in _HANDLE_TYPES for dtype in output_types)
-        self.found: dict[Any, Any] = {}
-        self.asked: tuple[int, ...] = ()
-        self.work: dict[Any, Any] = {}
+    def __post_init__(self) -> None:
+        self.dtypes = tuple(dtype.base_dtype for dtype in self.output_types)
+        self.handles = tuple(at for at, dtype in enumerate(self.input_types) if dtype.name in _HANDLE_TYPES)
+        self.makes_handle = any(dtype.name in _HANDLE_TYPES for dtype in self.output_types)
 
     @property
     def is_stateful(self) -> bool:

@@ -17,6 +17,7 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors; 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 
 import numpy as np
 
@@ -24,12 +25,12 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import ALL_SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
-from gpuplace.plan.codegen.source import Source
-from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.codegen.value_names import Source, ValueNames
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.partition import Slot, Step
 
 
+@dataclass(eq=False, repr=False)
 class Branches:
     """Writes switches and merges, and puts steps below the guards of their branch.
 
@@ -41,20 +42,15 @@ class Branches:
         guard_form: what guards are called: names of their own, or items of a list where functions share them.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        names: ValueNames,
-        device: CurrentDevice,
-        roots: Mapping[Slot, Slot],
-        guard_form: str,
-    ) -> None:
-        self.guards = Guards(source.emit_guard, guard_form)
+    _source: Source
+    _names: ValueNames
+    _device: CurrentDevice
+    _roots: Mapping[Slot, Slot]
+    guard_form: InitVar[str]
+
+    def __post_init__(self, guard_form: str) -> None:
+        self.guards = Guards(self._source.emit_guard, guard_form)
         self.guard_of: GuardOf = {}
-        self._source = source
-        self._names = names
-        self._device = device
-        self._roots = roots
         self._expected: dict[Operation | None, str] = {}
         """What is received below a guard -> the guard that says whether it came."""
 

@@ -28,13 +28,12 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import ALL_SWITCHES, CONDITIONAL_OPS, MERGES, SENDS
+from gpuplace.graph.op_sets import ALL_SWITCHES, CONDITIONAL_OPS, LOOP_OPS, MERGES, SENDS
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls
 from gpuplace.plan.codegen.loops import Loops, stop
 from gpuplace.plan.codegen.pieces import Compiler, Crossings, piece_starts
-from gpuplace.plan.codegen.source import Source
-from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.codegen.value_names import Source, ValueNames
 from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
@@ -260,19 +259,16 @@ class _Writer:
         outputs = "".join([f"{names.get(slot, 'None')}, " for slot in step.outputs])
         source.emit(step, f"record({position}, s, ({outputs}))")
 
-    def _hands_on(self, loops: Loops, step: Step) -> bool:
-        """Whether the step of a loop has no function to be called."""
-        return loops.is_loop_op(step) and not (self._binds_conditions and step.op_type == "LoopCond")
-
     def _add_untraced(self, number: int, step: Step) -> None:
         loops, op_type = self._loops, step.op_type
+        is_called = op_type not in LOOP_OPS or (op_type == "LoopCond" and self._binds_conditions)
         if loops is None and op_type and op_type not in CONDITIONAL_OPS:
             self._kernels.add(number, step)
         elif isinstance(step, Handoff):
             self._add_handoff(step)
         elif loops is not None and loops.is_header(step):
             loops.add_header(step)
-        elif loops is not None and self._hands_on(loops, step):
+        elif loops is not None and not is_called:
             loops.add_loop_op(step)
         elif op_type in ALL_SWITCHES:
             self._branches.add_switch(step)

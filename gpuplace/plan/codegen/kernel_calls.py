@@ -8,7 +8,7 @@ follows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +18,8 @@ from gpuplace.backends.backend import Backend
 from gpuplace.graph.op_sets import ASSIGNMENTS, PLACEHOLDERS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, traits_of
-from gpuplace.ops.nn.fused_conv import chain_function
+from gpuplace.ops.nn.fused_conv import FOLLOWERS, chain_function, part_of
+from gpuplace.ops.nn.windows import is_only_spatial
 from gpuplace.plan.codegen.memory_accounting import (
     count_variables,
     counted,
@@ -30,9 +31,7 @@ from gpuplace.plan.codegen.memory_accounting import (
     variables_of,
     where_declared,
 )
-from gpuplace.plan.codegen.source import Source
-from gpuplace.plan.codegen.value_names import ValueNames
-from gpuplace.plan.schedule.chains import convolution_chains
+from gpuplace.plan.codegen.value_names import Source, ValueNames
 from gpuplace.plan.schedule.liveness import (
     Liveness,
     has_room_for_result,
@@ -162,6 +161,7 @@ class CurrentDevice:
         self.name = None
 
 
+@dataclass(eq=False, repr=False)
 class KernelCalls:
     """Writes the lines of one step.
 
@@ -175,30 +175,22 @@ class KernelCalls:
         whole: those in the whole plan, of which the schedule may be one lane.
     """
 
-    def __init__(
-        self,
-        environment: Environment,
-        schedule: Schedule,
-        source: Source,
-        names: ValueNames,
-        device: CurrentDevice,
-        liveness: Liveness,
-        whole: Liveness,
-    ) -> None:
-        self._environment = environment
-        self._schedule = schedule
-        self._source = source
-        self._names = names
-        self._device = device
-        self._liveness = liveness
-        self._whole = whole
+    _environment: Environment
+    _schedule: Schedule
+    _source: Source
+    _names: ValueNames
+    _device: CurrentDevice
+    _liveness: Liveness
+    _whole: Liveness
+
+    def __post_init__(self) -> None:
         self._ends_chain: dict[int, bool] = {}
         """Id of a step that is computed together with others to whether it is the last one."""
-        last_use, count = liveness.last_use, liveness.end
-        combining = environment.combining
+        last_use, count = self._liveness.last_use, self._liveness.end
+        combining = self._environment.combining
         for chain in convolution_chains(
-            schedule,
-            liveness.readers,
+            self._schedule,
+            self._liveness.readers,
             lambda slot: last_use[slot] < count,
             lambda step: step.device in combining,
         ):
@@ -362,3 +354,57 @@ class KernelCalls:
 def _only(values: Any) -> Any:
     """The one tensor of a list output of length one."""
     return values[0] if isinstance(values, tuple | list) else values
+
+
+def convolution_chains(
+    schedule: Schedule,
+    readers: Mapping[Slot, Sequence[Step]],
+    is_open: Callable[[Slot], bool],
+    is_wanted: Callable[[Step], bool],
+) -> list[list[Step]]:
+    """Steps that follow each other, the convolution first.
+
+    Args:
+        schedule: what a plan does.
+        readers: of each slot.
+        is_open: whether a slot's value is needed by what reads it alone, and not by the caller.
+        is_wanted: whether a step is on a device where chains are computed together.
+    """
+    chains: list[list[Step]] = []
+    seen: set[int] = set()
+    for step in schedule.steps:
+        if step.op_type != "Conv2D" or id(step) in seen or not is_wanted(step) or not _is_plain(step.op):
+            continue
+        chain = [step]
+        allowed = list(FOLLOWERS)
+        while True:
+            slot = chain[-1].outputs[0]
+            following = readers.get(slot, ())
+            if len(following) != 1 or not is_open(slot):
+                break
+            (reader,) = following
+            op_type = reader.op_type if reader.op is None else part_of(reader.op)
+            if (
+                (op_type not in allowed and op_type != "Conv2D")
+                or reader.device != step.device
+                or reader.inputs[0] is not slot
+                or reader.inputs.count(slot) > 1
+                or not _is_plain(reader.op)
+            ):
+                break
+            allowed = list(FOLLOWERS[FOLLOWERS.index(op_type) + 1 if op_type in FOLLOWERS else 0 :])
+            chain.append(reader)
+        if len(chain) > 1:
+            chains.append(chain)
+            seen.update(map(id, chain))
+    return chains
+
+
+def _is_plain(op: Operation | None) -> bool:
+    """Whether an op is on single or double precision, channels last; a pooling, over pixels alone."""
+    return (
+        op is not None
+        and (op.type != "MaxPool" or is_only_spatial(op.attrs))
+        and op.outputs[0].dtype.base_dtype.name in ("float32", "float64")
+        and op.attrs.get("data_format", b"NHWC") == b"NHWC"
+    )

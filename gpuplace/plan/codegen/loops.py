@@ -40,11 +40,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gpuplace.errors import CancelledError, InternalError
-from gpuplace.graph.op_sets import ALL_SWITCHES, EXITS, LOOP_OPS
+from gpuplace.graph.op_sets import ALL_SWITCHES, EXITS
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
-from gpuplace.plan.codegen.source import Source
-from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.codegen.value_names import Source, ValueNames
 from gpuplace.plan.schedule.guards import Block
 from gpuplace.plan.schedule.liveness import Liveness
 from gpuplace.plan.schedule.loop_facts import LoopFacts
@@ -95,6 +94,7 @@ class _Caught:
     """What is called when it is made a second time."""
 
 
+@dataclass(eq=False, repr=False)
 class Loops:
     """Writes the loops of a schedule.
 
@@ -108,33 +108,25 @@ class Loops:
         liveness: the uses of values; what a loop takes from outside is needed up to its end from now on.
     """
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        session: Any,
-        source: Source,
-        names: ValueNames,
-        device: CurrentDevice,
-        branches: Branches,
-        liveness: Liveness,
-    ) -> None:
-        self._schedule = schedule
-        self._session = session
-        self._source = source
-        self._names = names
-        self._device = device
-        self._branches = branches
-        self._liveness = liveness
+    _schedule: Schedule
+    _session: Any
+    _source: Source
+    _names: ValueNames
+    _device: CurrentDevice
+    _branches: Branches
+    _liveness: Liveness
+
+    def __post_init__(self) -> None:
         self._open: list[_OpenLoop] = []
         self._starting: dict[int, list[Loop]] = {}
-        for loop in schedule.loops:
+        for loop in self._schedule.loops:
             self._starting.setdefault(loop.start, []).append(loop)
-        self._facts = facts = LoopFacts(schedule, liveness.roots)
+        self._facts = facts = LoopFacts(self._schedule, self._liveness.roots)
         self._flags: dict[Slot, str] = {}
         """Guards that say whether a value is there that outlives an iteration, in loops that are not plain."""
         self._caught: dict[Slot, _Caught] = {}
-        names.reserved.update((slot, f"n{number}") for number, slot in enumerate(facts.carried))
-        names.of.update(names.reserved)
+        self._names.reserved.update((slot, f"n{number}") for number, slot in enumerate(facts.carried))
+        self._names.of.update(self._names.reserved)
         self._kept_to_end = self._keep_to_end()
         """Values that are needed up to the end of a loop."""
 
@@ -338,13 +330,8 @@ class Loops:
         if names.is_used(index):
             names.assign(step, f"{name}i", (index,))
 
-    @staticmethod
-    def is_loop_op(step: Step) -> bool:
-        """Whether a step only hands on what it gets, into a frame, out of it, or to its next iteration."""
-        return step.op_type in LOOP_OPS
-
     def add_loop_op(self, step: Step) -> None:
-        """Adds the line of such a step."""
+        """Adds the line of a step that only hands on what it gets: into a frame, out of it, to the next iteration."""
         (value,) = self._names.expressions(step)
         self._names.assign(step, value, step.outputs, self._names.arguments(step))
 

@@ -32,8 +32,7 @@ import numpy as np
 from gpuplace.graph.op_sets import UPDATES_OF_VARIABLES
 from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, TensorMemory
-from gpuplace.plan.codegen.source import Source
-from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.codegen.value_names import Source, ValueNames
 from gpuplace.plan.schedule.partition import Slot, Step
 
 RESERVE_BYTES = 16 << 20

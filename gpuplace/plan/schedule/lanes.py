@@ -158,13 +158,11 @@ class _Touched:
             if slot.is_ref or slot.tensor.dtype.base_dtype is resource:
                 root = self._roots.get(slot, slot.tensor)
                 roots.append(root)
+                if root in self._written:
+                    before.add(self._written[root])
                 if reads or (op is not None and _only_reads(op)):
-                    if root in self._written:
-                        before.add(self._written[root])
                     self._read.setdefault(root, []).append(number)
                 else:
-                    if root in self._written:
-                        before.add(self._written[root])
                     before.update(self._read.pop(root, ()))
                     self._written[root] = number
         before.discard(number)
@@ -316,6 +314,7 @@ def _simulated(
     return order, max(free_at)
 
 
+@dataclass(eq=False, repr=False)
 class _Arranger:
     """Puts steps into lanes and handoffs between them.
 
@@ -326,18 +325,13 @@ class _Arranger:
         sources: for each step those that have to be done before.
     """
 
-    def __init__(
-        self,
-        schedule: Schedule,
-        lane_of: Sequence[int],
-        devices: Sequence[list[str]],
-        sources: Sequence[set[int]],
-    ) -> None:
-        self._schedule = schedule
-        self._lane_of = lane_of
-        self._devices = devices
-        self._sources = sources
-        count = len(devices)
+    _schedule: Schedule
+    _lane_of: Sequence[int]
+    _devices: Sequence[list[str]]
+    _sources: Sequence[set[int]]
+
+    def __post_init__(self) -> None:
+        count = len(self._devices)
         self._lanes: list[list[int | Handoff | Step]] = [[] for _ in range(count)]
         self._gives: dict[int, list[Handoff]] = {}
         self._known = [[-1] * count for _ in range(count)]
@@ -345,7 +339,7 @@ class _Arranger:
         self._places: dict[int, int] = {}
         self._has: set[tuple[Slot, int]] = set()
         self._producers = {
-            slot: number for number, step in enumerate(schedule.steps) for slot in step.outputs
+            slot: number for number, step in enumerate(self._schedule.steps) for slot in step.outputs
         }
         self._handoffs = 0
 

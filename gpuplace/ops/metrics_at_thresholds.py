@@ -162,7 +162,7 @@ def auc(
     """The area under a curve over all thresholds.
 
     >>> import gpuplace as tf
-    >>> value, update = tf.metrics.auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> value, update = tf.metrics.auc([0, 0, 1, 1], tf.constant([0.1, 0.4, 0.35, 0.8]))
     >>> session = tf.Session()
     >>> session.run(tf.local_variables_initializer())
     >>> round(float(session.run(update)), 3)

@@ -24,13 +24,14 @@ class MirroredStrategy(Strategy):
     every copy.
 
     >>> import gpuplace as tf
-    >>> tf.use(gpus=2)
+    >>> _ = tf.use_machine("2x V100")
     >>> with tf.Graph().as_default():
     ...     strategy = tf.distribute.MirroredStrategy()
     ...     with strategy.scope():
     ...         w = tf.get_variable("w", [])
     ...     [copy.name for copy in strategy.experimental_local_results(w)]
     ['w:0', 'w/replica_1:0']
+    >>> _ = tf.use_machine(None)
 
     Args:
         devices: names of devices; None: all GPUs of the machine, or its CPU where it has none.

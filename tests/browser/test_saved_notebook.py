@@ -14,14 +14,12 @@ def test_everything_can_be_read_before_anything_runs(page, lab, screenshots):
     base, _ = lab
     open_notebook(page, base, "10-the-whole-guide.ipynb")
     images = page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']")
-    saved = page.locator(".gpuplace-saved")  # an explorer, which is a page where the extension is
-    assert images.count() + saved.count() >= 6
+    images.first.wait_for()
+    assert images.count() >= 6
+    assert page.get_by_text("Error displaying widget").count() == 0
     for image in images.all():
         image.scroll_into_view_if_needed()
         assert image.evaluate("image => image.complete && image.naturalWidth > 100")
         assert image.get_attribute("alt").startswith("Placement graph. ")
-    assert saved.count() == 1
-    saved.scroll_into_view_if_needed()
-    saved.frame_locator("iframe").get_by_text("MatMul_1").first.wait_for(state="attached", timeout=60_000)
     assert page.locator(".gp-explorer").count() == 0
     page.screenshot(path=screenshots / "saved-dark.png")

@@ -49,5 +49,8 @@ def test_there_is_one_strategy_and_it_was_not_chosen():
         RuntimeError, match="Should only create a single instance of _DefaultDistributionStrategy"
     ):
         copy.deepcopy(strategy)
-    with pytest.raises(tf.errors.UnimplementedError, match="place the copies with tf.device"):
-        resolve("tensorflow.python.distribute.mirrored_strategy").MirroredStrategy()
+    mirrored = resolve("tensorflow.python.distribute.mirrored_strategy")
+    assert mirrored.MirroredStrategy is tf.distribute.MirroredStrategy
+    assert context.get_strategy is tf.distribute.get_strategy
+    with pytest.raises(tf.errors.UnimplementedError, match="is not available"):
+        resolve("tensorflow.python.distribute.parameter_server_strategy").ParameterServerStrategy()

@@ -19,11 +19,12 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.constant import constant
 
 __all__ = [
+    "ReplicaContext",
+    "get_cross_replica_context",
     "get_replica_context",
     "get_strategy",
     "has_strategy",
     "in_cross_replica_context",
-    "ReplicaContext",
 ]
 
 
@@ -91,6 +92,16 @@ def in_cross_replica_context() -> bool:
     """
     context = current()
     return context is not None and context.replica is None
+
+
+def get_cross_replica_context() -> Any:
+    """The strategy, where nodes are built for all replicas together.
+
+    Returns:
+        A ``tf.distribute.Strategy``; None in functions of a replica and without a strategy.
+    """
+    context = current()
+    return context.strategy if context is not None and context.replica is None else None
 
 
 def get_replica_context() -> ReplicaContext | None:

@@ -502,5 +502,41 @@ class _DefaultStrategy(Strategy):
     def _entered_or_same(self) -> Any:
         return contextlib.nullcontext()
 
+    def make_dataset_iterator(self, dataset: Any) -> Any:
+        """An iterator over the dataset as it is.
+
+        Args:
+            dataset: the dataset.
+        """
+        return dataset.make_initializable_iterator()
+
+    def make_input_fn_iterator(self, input_fn: Callable[[Any], Any], replication_mode: Any = None) -> Any:
+        """An iterator over the dataset that a function gives.
+
+        Args:
+            input_fn: takes an ``InputContext`` and returns a dataset.
+            replication_mode: ignored: there is one worker.
+        """
+        return input_fn(InputContext()).make_initializable_iterator()
+
+    def experimental_distribute_dataset(self, dataset: Any) -> Any:
+        """The dataset.
+
+        Args:
+            dataset: the dataset.
+        """
+        return dataset
+
+    def experimental_distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any]) -> Any:
+        """The dataset that a function gives.
+
+        Args:
+            dataset_fn: takes an ``InputContext`` and returns a dataset.
+        """
+        return dataset_fn(InputContext())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Strategy:
+        raise RuntimeError("Should only create a single instance of _DefaultDistributionStrategy")
+
 
 contexts.default_strategies.append(_DefaultStrategy())

@@ -1,1 +1,0 @@
-"""Modules of ``tensorflow.python.distribute`` that programs import."""

@@ -39,7 +39,7 @@ class MirroredStrategy(Strategy):
             the machine's GPUs.
 
     Raises:
-        ValueError: the list is empty, names a device twice, or something that is no device.
+        ValueError: the list is empty, names a device twice, or something that is not a device.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class OneDeviceStrategy(Strategy):
         device: the name of the device.
 
     Raises:
-        ValueError: it is no name of a device.
+        ValueError: the name is not that of a device.
     """
 
     def __init__(self, device: str) -> None:

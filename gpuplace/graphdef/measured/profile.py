@@ -119,20 +119,22 @@ def step_of_profile_trace(events: list[Any]) -> Any:
     for event in events:
         if isinstance(event, dict) and event.get("ph") == "M" and isinstance(event.get("args"), dict):
             name = str(event["args"].get("name"))
+            key = str(event.get("pid")), str(event.get("tid"))  # a damaged trace may hold anything there
             if event.get("name") == "process_name" and (place := _PROCESS.fullmatch(name)):
-                places[event.get("pid")] = place[1] or place[2]
+                places[key[0]] = place[1] or place[2]
             elif event.get("name") == "thread_name":
-                threads[event.get("pid"), event.get("tid")] = name
+                threads[key] = name
     if not places:
         return None
     found: dict[tuple[Any, Any], list[_Event]] = {}
     for number, event in enumerate(events):
         try:
-            if event.get("ph") == "X" and event["pid"] in places:
+            if event.get("ph") == "X" and str(event["pid"]) in places:
                 stats = {name: str(value) for name, value in event.get("args", {}).items()}
                 start, lasted = (round(float(event[key]) * 1000) for key in ("ts", "dur"))
                 name = stats.get("long_name", event["name"])
-                found.setdefault((event["pid"], event["tid"]), []).append(_Event(name, start, lasted, stats))
+                key = str(event["pid"]), str(event["tid"])
+                found.setdefault(key, []).append(_Event(str(name), start, lasted, stats))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"event {number} of the trace is not whole: {error!r}") from None
     return _step(_Row(places[key[0]], threads.get(key, ""), here) for key, here in found.items())

@@ -32,7 +32,7 @@ def reduce_op_of(op: Any) -> ReduceOp:
     """The enumeration's member, also of its name.
 
     Raises:
-        ValueError: there is no such one.
+        ValueError: the name is neither SUM nor MEAN.
     """
     return op if isinstance(op, ReduceOp) else ReduceOp(str(op).upper())
 

@@ -48,7 +48,7 @@ def full_device(device: str) -> str:
     '/replica:0/task:0/device:GPU:1'
 
     Raises:
-        ValueError: it is no name of a device.
+        ValueError: the name is not that of a device.
     """
     spec = DeviceSpec.from_string(device)
     if spec.device_type is None:
@@ -138,7 +138,7 @@ class Strategy:
             A tensor.
 
         Raises:
-            ValueError: there is no such kind of reduction.
+            ValueError: the kind of reduction is unknown.
         """
         op = reduce_op_of(reduce_op)
         if axis is None:

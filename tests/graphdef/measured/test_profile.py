@@ -179,6 +179,12 @@ def test_a_log_folder_is_its_newest_profile(tmp_path):
         ("a.xplane.pb", b"", InvalidArgumentError, "holds no op of TensorFlow"),
         ("a.trace.json", json.dumps([HOST_PROCESS, {"ph": "X", "pid": 1}]), DataLossError, "event 1 of"),
         ("a.trace.json.gz", gzip.compress(b"{"), DataLossError, "as the Chrome trace"),
+        (
+            "a.trace.json",
+            json.dumps([HOST_PROCESS | {"pid": [1]}]),
+            InvalidArgumentError,
+            "nothing was measured",
+        ),
     ],
 )
 def test_what_is_none(tmp_path, name, data, error, message):

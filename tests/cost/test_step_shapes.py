@@ -376,6 +376,23 @@ def test_a_node_of_a_function_that_lacks_an_input_is_an_error():
         tf.estimate(message, ["out"], machine="1 CPU")
 
 
+@pytest.mark.parametrize("condition", [True, False, None], ids=["true", "false", "unknown"])
+def test_a_called_function_counts_one_branch_of_its_conditional(condition):
+    @Defun(tf.float32, tf.bool, noinline=True)
+    def either(rows, unknown):
+        chosen = unknown if condition is None else tf.constant(condition)
+        return tf.cond(
+            chosen, lambda: tf.matmul(rows, rows), lambda: tf.matmul(rows, tf.concat([rows, rows], 1))
+        )
+
+    with tf.Graph().as_default():
+        rows, unknown = tf.placeholder(tf.float32, [64, 64]), tf.placeholder(tf.bool, [])
+        step = tf.estimate(either(rows, unknown), machine="1 CPU")
+    one_product, frame = 2 * 64**3, step.frame("nodes")
+    assert frame["flops"].sum() == one_product * (2 if condition is False else 1)
+    assert frame["guessed"].str.contains("assumed to take the branch for True").any() == (condition is None)
+
+
 def test_tensors_without_elements(graph):
     x = tf.placeholder(tf.float32, [None, 4], name="x")
     y = tf.matmul(x, tf.ones([4, 3]))

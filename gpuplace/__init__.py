@@ -56,7 +56,7 @@ from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.release import get_release, set_release
 from gpuplace.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # fmt: off
 __all__ = [

@@ -537,3 +537,18 @@ def test_lists_that_one_functional_loop_fills_and_the_next_reads(graph):
     assert set(step.shapes.trips.values()) == {6} and step.guessed == 0
     forward = 2 * 6 * 3 * ((4 + 5) * 5 + (5 + 7) * 7)  # and as much for the slope: the weights are constants
     assert sum(row.flops for row in step.rows("nodes") if row.op == "MatMul") == 2 * forward
+
+
+def test_an_attribute_of_another_type_is_a_fault_of_the_node():
+    """``output_types`` is a text, whose length is the number of shapes by chance."""
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.from_tensors(0.0).make_one_shot_iterator().get_next()
+    message = graph.as_graph_def()
+    [node] = [node for node in message.node if node.op == "IteratorGetNext"]
+    node.attr["output_types"].s = b"\x00"
+    placement = tf.place(message, machine="1 CPU")
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="The attributes of 'IteratorGetNext' are not those"
+    ):
+        tf.estimate(placement, [node.name])
+    assert placement[node.name].endswith("CPU:0")

@@ -14,7 +14,7 @@ from gpuplace.cost.shapes.step_shapes import step_shapes
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.shapes import TensorShape
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 FUNCTIONS = Path(__file__).resolve().parents[1] / "data" / "functions-1.15.tar.xz"
 

@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 
 
 def slices(values=(1.0, 2.0), indices=(0, 1), shape=None):

@@ -5,7 +5,7 @@ from collections import namedtuple
 import pytest
 
 import gpuplace as tf
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 
 P = namedtuple("P", ["x", "y"])
 RECORDED = (

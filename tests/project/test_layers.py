@@ -221,7 +221,7 @@ OWNERS: dict[str, set[str]] = {
     },
     "tensorflow": {"gpuplace.cost.calibration.tensorflow_steps"},
     "IPython": {"gpuplace.jupyter"},
-    "absl": {"gpuplace.api", "gpuplace.tf1.api.testing", "gpuplace.tf1.stand_in.framework.combinations"},
+    "absl": {"gpuplace.api", "gpuplace.tf1.api.testing"},
     "highspy": {"gpuplace.advisor.exact", "gpuplace.advisor.placers"},
     "dask": {"gpuplace.clusters", "gpuplace.sweeps.running"},
     "distributed": {"gpuplace.clusters", "gpuplace.sweeps.answers", "gpuplace.sweeps.running"},

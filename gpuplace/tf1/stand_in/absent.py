@@ -56,10 +56,6 @@ MODULES = {
 """Such modules elsewhere, in the same way."""
 
 
-PRESENT = {"tensorflow.python.ops.ragged.ragged_tensor.RaggedTensorSpec": "gpuplace.tf1.ragged_spec"}
-"""Names in such modules that are there all the same -> the module that has them."""
-
-
 def _advice_of(fullname: str) -> str | None:
     """The public name whose advice an error gives; None for what is in none of these modules."""
     for known in (PACKAGES, MODULES):
@@ -116,9 +112,8 @@ class AbsentModule(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         path = f"{self.__name__}.{name}"
-        is_module = path in {present.rpartition(".")[0] for present in PRESENT}
-        if is_module or path.removeprefix("tensorflow.python.") in NAMES:  # one below this one, with names
+        if path.removeprefix("tensorflow.python.") in NAMES:  # one below this one, with names
             return importlib.import_module(path)
-        made = getattr(importlib.import_module(PRESENT[path]), name) if path in PRESENT else absent(path)
+        made = absent(path)
         setattr(self, name, made)
         return made

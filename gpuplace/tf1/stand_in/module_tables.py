@@ -95,7 +95,6 @@ MODULES = {
     "tensorflow.python.platform.flags": "gpuplace.api.flags",
     "tensorflow.python.platform.tf_logging": "gpuplace.tf_logging",
     "tensorflow.python.ops.gradient_checker": "gpuplace.tf1.api.testing.gradient_checker",
-    "tensorflow.python.ops.gradient_checker_v2": "gpuplace.tf1.stand_in.gradient_checker_v2",
     "tensorflow.core.lib.core.error_codes_pb2": "gpuplace.tf1.stand_in.error_codes",
     "tensorflow.core.example.example_pb2": "gpuplace.graphdef.messages",
     "tensorflow.core.example.feature_pb2": "gpuplace.graphdef.messages",
@@ -193,7 +192,6 @@ NAMES = {
         *("ops.gradients.registry", "ops.gradients.indexed_slices", "saving.names"),
     ),
     "framework.random_seed": ("graph.graph",),
-    "framework.test_combinations": ("tf1.stand_in.framework.combinations",),
     "framework.error_interpolation": ("plan.step_errors",),
     "util.dispatch": ("ops.dispatch",),
     "framework.subscribe": ("tf1.flow.subscribe",),
@@ -307,7 +305,6 @@ NAMES = {
         ),
         ("tf1.linear_operators.registrations",),
     ),
-    "ops.linalg.linear_operator_addition": ("tf1.linear_operators.addition",),
     "ops.linalg.linear_operator_algebra": ("tf1.linear_operators.algebra",),
     "ops.logging_ops": ("api.printing",),
     "ops.lookup_ops": ("tf1.input.tables", "tf1.input.table_initializers", "tf1.input.vocabularies"),
@@ -550,13 +547,6 @@ ALIASES = {
     ("ops.linalg.linear_operator_circulant", "_to_complex"): "to_complex",
     ("ops.linalg.linear_operator_toeplitz", "_to_complex"): "to_complex",
     **{
-        ("ops.linalg.linear_operator_addition", f"_{name}"): name
-        for name in (
-            *("Adder", "AddAndReturnDiag", "AddAndReturnMatrix", "AddAndReturnScaledIdentity"),
-            *("AddAndReturnTriL", "Hints"),
-        )
-    },
-    **{
         ("ops.linalg.linear_operator_algebra", f"_{table}"): table
         for table in (
             *("ADJOINTS", "CHOLESKY_DECOMPS", "INVERSES", "MATMUL", "SOLVE", "registered_adjoint"),
@@ -622,12 +612,8 @@ PACKAGES = {
     "tensorflow.python.client",
     "tensorflow.python.autograph",
     "tensorflow.python.autograph.core",
-    "tensorflow.python.data.kernel_tests",
-    "tensorflow.python.data.util",
     "tensorflow.python.framework",
     "tensorflow.python.eager",
-    "tensorflow.python.kernel_tests",
-    "tensorflow.python.kernel_tests.random",
     "tensorflow.python.layers",
     "tensorflow.python.lib",
     "tensorflow.python.lib.io",

@@ -229,15 +229,6 @@ def test_variables_of_the_inner_module_are_resource_variables():
     assert tf.global_variables() == [one, other]
 
 
-def test_slices_and_tensors_as_arrays():
-    to_numpy = resolve("tensorflow.python.ops.gradient_checker_v2")._to_numpy
-    slices = tf.IndexedSlicesValue(np.ones([2, 1]), np.array([1, 1]), np.array([3, 1]))
-    assert to_numpy(slices).ravel().tolist() == [0.0, 2.0, 0.0]
-    with tf.Session():
-        assert to_numpy(tf.constant([1, 2])).tolist() == [1, 2]
-    assert to_numpy(7) == 7
-
-
 def test_resource_variables_are_counted_up():
     count = tf.get_variable("count", initializer=np.int64(1), use_resource=True)
     counted = tf.count_up_to(count, 2)

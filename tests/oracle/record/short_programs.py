@@ -2,9 +2,7 @@
 
 usage, with Python 3.7 and TensorFlow 1.15.5, from the root of the project:
     python tests/oracle/record/short_programs.py
-    python tests/oracle/record/short_programs.py tf1.linear_operators.inner_programs tf1/linear_operators/inner-programs
     python tests/oracle/record/short_programs.py ops.refused_expressions ops/data/refused
-    python tests/oracle/record/short_programs.py tf1.distributions.helper_programs tf1/distributions/helper-programs
 
 Writes ``tests/ops/data/short-programs-1.15.json.gz``, or another file below ``tests``: program -> the shapes, types and
 values of what it gives, or the class and the first line of its error; for expressions instead of programs their

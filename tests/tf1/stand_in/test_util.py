@@ -1,7 +1,6 @@
 """Helpers in plain Python that programs import from ``tensorflow.python.util``; the answers are TensorFlow 1.15.5's."""
 
 import functools
-import threading
 
 import pytest
 
@@ -10,7 +9,6 @@ from gpuplace.tf1.stand_in.util import (
     decorator_utils,
     function_utils,
     keyword_args,
-    lock_util,
     tf_contextlib,
     tf_decorator,
     tf_export,
@@ -144,24 +142,6 @@ def test_context_managers_tell_their_arguments():
     with block(1) as value:
         assert value == 3
     assert tf_inspect.getargspec(block).args == ["a", "b"]
-
-
-def test_one_group_at_a_time():
-    lock = lock_util.GroupLock(2)
-    inside = threading.Event()
-
-    def other():
-        with lock.group(1):
-            inside.set()
-
-    with lock.group(0), lock.group(0):
-        thread = threading.Thread(target=other)
-        thread.start()
-        assert not inside.wait(0.05) and lock._group_member_counts == [2, 0]
-    thread.join()
-    assert inside.is_set()
-    with pytest.raises(ValueError, match="group_id must be between 0 and 1"):
-        lock.group(2)
 
 
 def test_keys_by_identity():

@@ -152,3 +152,15 @@ def test_every_page_is_in_the_table_of_contents():
     index = re.split(r"[\s<>]+", (ROOT / "notebooks" / "index.md").read_text(encoding="utf-8"))
     for path in [*REFERENCE.glob("*.md"), *(ROOT / "notebooks").glob("[0-9]*.ipynb")]:
         assert str(path.relative_to(ROOT / "notebooks").with_suffix("")) in index
+
+
+def test_each_entry_of_the_glossary_has_two_sentences_and_a_link():
+    page = (REFERENCE / "glossary.md").read_text(encoding="utf-8")
+    entries = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+    assert len(entries) > 30
+    for entry in entries:
+        term, _, text = entry.partition("\n")
+        text = re.split(r"^## ", text, flags=re.MULTILINE)[0]
+        prose = re.sub(r"`[^`]*`|\([^()]*\)", "", text)
+        assert len(re.findall(r"\.(?=\s|$)", prose)) == 2, term
+        assert re.search(r"\]\([\w./#-]+\)", text), term

@@ -82,6 +82,7 @@ def findings(step: StepEstimate) -> Findings:
     return Findings(tuple(counting[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
 
 
+@without_garbage_collection()
 def placement_findings(
     placement: Placement,
     fetches: Any = None,

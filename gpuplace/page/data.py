@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.page.colours import colour_columns, path_columns
-from gpuplace.page.reasons import EXACT_NODES, reasons_of
+from gpuplace.page.reasons import NODE, SCOPE, reasons_of
 from gpuplace.picture.box_facts import node_costs
 from gpuplace.picture.differences import differences
 from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
@@ -51,7 +51,6 @@ def page_data(
     mapping: Iterable[Any] = (),
     against: Any = None,
     against_text: str = "the other placement",
-    exact_nodes: int = EXACT_NODES,
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
@@ -63,7 +62,6 @@ def page_data(
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
-        exact_nodes: nodes up to which each is explained for itself.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
         estimate: what a step costs, which folded boxes show.
 
@@ -73,7 +71,7 @@ def page_data(
     view = view_of(placement)
     if view.part:
         settings = [("graph", view.part), *settings]
-    reasons = reasons_of(placement, exact_nodes=exact_nodes)
+    reasons = reasons_of(placement)
     return {
         "summary": printable(summary_text(view)),
         "settings": [[label, printable(text)] for label, text in settings],
@@ -94,7 +92,9 @@ def page_data(
             [node, [list(map(printable, call)) for call in calls]]
             for node, calls in all_calls(placement).items()
         ],
-        "reasons": None if reasons is None else _safe(reasons.as_json()),
+        "reasons": None
+        if reasons is None
+        else {**reasons.as_json(), "strings": _safe(reasons.strings.values)},
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),
         "blame": _blame(placement),
@@ -120,9 +120,9 @@ def page_data(
 def _safe(value: Any) -> Any:
     """The value with every text in it printable, but for the marks of `gpuplace.page.reasons`."""
     if isinstance(value, str):
-        return (
-            value if value.isprintable() else "".join(c if c in "\x01\x02\n" else printable(c) for c in value)
-        )
+        if value.replace(SCOPE, "").replace(NODE, "").isprintable():
+            return value
+        return "".join(c if c in f"{SCOPE}{NODE}\n" else printable(c) for c in value)
     if isinstance(value, dict):
         return {key: _safe(item) for key, item in value.items()}
     return list(map(_safe, value)) if isinstance(value, (list, tuple)) else value

@@ -27,6 +27,7 @@ from typing import Any
 from gpuplace.cost.sentences import explanation
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.findings.finding import Findings
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.logs.op_rows import OP_COLUMNS, op_cells
 from gpuplace.page.bodies import bodies_of
@@ -53,6 +54,7 @@ _PLAIN_ROWS = 200
 """Rows that a browser without scripts shows."""
 
 
+@without_garbage_collection()
 def page_html(
     placement: Any,
     *,

@@ -317,16 +317,6 @@ def test_colours_of_a_measured_step(opened):
     expect(legend).to_contain_text("GPU:2: 3")
 
 
-def test_reasons_by_likeness(opened):
-    from playwright.sync_api import expect
-
-    page = opened(
-        tf.place(training(2, 3), "4x Tesla K20m"), "alike", "#tower_1%2Flayer_2%2Fout", exact_nodes=5
-    )
-    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
-    expect(page.locator(".gp-why")).to_contain_text("As for tower_1/layer_0/out, which has the same op")
-
-
 @both_themes
 def test_what_failed_is_marked(opened):
     from playwright.sync_api import expect

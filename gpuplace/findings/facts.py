@@ -1,8 +1,8 @@
 """A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
 
-What belongs to what is read from the graph: a node that depends on a variable is of the model, a node that depends on
-the model of several GPUs combines towers, and the gradient of an op is in the scope that ``tf.gradients`` names after
-the op. In a graph without variables, as a frozen one, the model begins at its products and convolutions.
+Towers, gradients and what averages them are those of the model's structure (`gpuplace.structure`). A node that depends
+on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at its
+products and convolutions.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from gpuplace.graph.op_sets import (
     VARIABLE_OPS,
 )
 from gpuplace.placer.placement_graph import CONTROL
+from gpuplace.structure.roles import AVERAGING
+from gpuplace.structure.structure import GraphModel, Structure, structure_of
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 
 Ints = NDArray[np.int64]
@@ -37,9 +39,6 @@ Reals = NDArray[np.float64]
 
 WORTH_TRYING = 0.01
 """The part of the step that a cause takes, at least, for a change to be tried."""
-_GRADIENT = "_grad"
-_TAPE = "gradient_tape"
-"""Scope of gradients that TensorFlow 2 records."""
 _SOURCE = re.compile(
     r".*(Dequeue|IteratorGetNext|ReaderRead|Unstage|DecodeJpeg|DecodePng|ParseExample).*|_Arg"
 )
@@ -258,18 +257,16 @@ class StepFacts:
         return self.reached(sources) & ~self.is_model & ~self.is_variable
 
     @cached_property
+    def structure(self) -> Structure:
+        """The model that the whole graph holds."""
+        return structure_of(GraphModel(self.placement.graph))
+
+    @cached_property
     def op_of(self) -> Ints:
         """[nodes] the op whose gradient each node computes, by its position in the whole graph; -1 for others."""
-        index, scopes = self.placement.graph.index, {}
-        found = np.full(len(self.graph), -1, dtype=np.int64)
-        for node, name in enumerate(self.names):
-            scope = _gradient_scope(name)
-            if scope:
-                if scope not in scopes:
-                    scopes[scope] = _forward_op(scope, index)
-                found[node] = scopes[scope]
-        self._join_sums(found)
-        return found
+        op_of: Ints = self.structure.differentiated[self.step.part.nodes]
+        self._join_sums(op_of)
+        return op_of
 
     @cached_property
     def is_gradient(self) -> Bools:
@@ -327,45 +324,30 @@ class StepFacts:
         return found
 
     @cached_property
-    def gpus_of(self) -> Ints:
-        """[nodes] GPUs whose kernels of the model each node depends on, a bit each; variables depend on none."""
-        own = np.where(self.is_model & self.on_gpu & (self.kernel_seconds > 0), self.device, -1).tolist()
-        known, stops = [0] * len(own), self.reads.tolist()
-        inputs = self.inputs
-        for node in self.order:
-            if stops[node]:
-                continue
-            bits = 0 if own[node] < 0 else 1 << own[node]
-            for before in inputs[node]:
-                bits |= known[before]
-            known[node] = bits
-        return (
-            np.array(known, dtype=np.int64) if len(self.labels) < 63 else np.zeros(len(own), dtype=np.int64)
-        )
+    def tower_of(self) -> Ints:
+        """[nodes] the tower of the model that each node lies in, by its position among the parts; -1 for others."""
+        tower_of: Ints = self.structure.tower_of[self.step.part.nodes]
+        return tower_of
 
     @cached_property
     def tower_gpus(self) -> list[int]:
-        """The GPUs, by position, whose kernels mostly depend on no other GPU; fewer than two: there are no towers."""
-        found = []
-        for device in np.flatnonzero(self.is_gpu).tolist():
-            alone = float(self.kernel_seconds[(self.device == device) & (self.gpus_of == 1 << device)].sum())
-            if self.busy[device] > 0 and alone >= 0.5 * self.busy[device]:
-                found.append(device)
-        return found if len(found) > 1 else []
+        """The GPUs of the towers, by position; fewer than two: there are no towers, or all are on one GPU."""
+        gpus = set()
+        for tower in np.unique(self.tower_of[self.tower_of >= 0]).tolist():
+            inside = self.tower_of == tower
+            seconds = np.bincount(self.device[inside], self.kernel_seconds[inside], len(self.labels))
+            if seconds.max() > 0:
+                gpus.add(int(seconds.argmax()))
+        return sorted(gpus) if len(gpus) > 1 else []
 
     @cached_property
     def combines(self) -> Bools:
-        """[nodes] that put results of several towers together, and what prepares those for it on the same device."""
-        if not self.tower_gpus or not self.is_trained:
+        """[nodes] that average or clip the gradients of towers."""
+        if not self.tower_gpus:
             return np.zeros(len(self.graph), dtype=bool)
-        several = (self.gpus_of & (self.gpus_of - 1)) != 0
-        is_open = ~self.keeps_variable & self.runs & ~self.is_gradient & self.is_model
-        found = (several & is_open).tolist()
-        may_join, device = is_open.tolist(), self.device.tolist()
-        for node in reversed(self.order):
-            if may_join[node] and not found[node] and (takers := self.consumers[node]):
-                found[node] = all(found[other] and device[other] == device[node] for other in takers)
-        return np.array(found, dtype=bool)
+        averages = self.structure.role[self.step.part.nodes] == AVERAGING
+        combines: Bools = averages & ~self.keeps_variable & self.runs & self.is_model
+        return combines
 
     # Copies
 
@@ -488,39 +470,3 @@ def _positions(nodes: Any) -> Ints:
     found = np.asarray(nodes)
     chosen: Ints = np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
     return chosen
-
-
-def _gradient_scope(name: str) -> str:
-    """The scope that gradients of an op are in; ``""`` for other nodes.
-
-    >>> _gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), _gradient_scope("gradients/AddN_3")
-    ('gradients/fc/MatMul_grad', '')
-    """
-    at = name.rfind(_GRADIENT + "/")
-    if at >= 0:
-        return name[: at + len(_GRADIENT)]
-    return name if name.startswith(_TAPE) or f"/{_TAPE}/" in name else ""
-
-
-def _forward_op(scope: str, index: dict[str, int]) -> int:
-    """The op whose gradients are in a scope: the scope's name without the part that ``tf.gradients`` put before it.
-
-    >>> _forward_op("tower_1/gradients/tower_1/fc/MatMul_grad", {"tower_1/fc/MatMul": 3})
-    3
-    """
-    path = scope.removesuffix(_GRADIENT).split("/")
-    for length in range(1, len(path)):
-        for at in range(len(path) - length):
-            rest = path[:at] + path[at + length :]
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
-    if _TAPE in path:  # gradient_tape/model/dense/MatMul/MatMul_1: the op, then what its gradient is made of
-        rest = path[:]
-        rest.remove(_TAPE)
-        while rest:
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
-            rest.pop()
-    return -1

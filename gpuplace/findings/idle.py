@@ -151,7 +151,8 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
         members = np.flatnonzero(part == number)
         here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
-        if facts.is_gpu[here] and loads[target] + weights[number] < loads[here]:
+        # A GPU that computes little beside the part loses nothing by keeping it.
+        if facts.is_gpu[here] and loads[target] + weights[number] < (1 - _APART) * loads[here]:
             loads[here] -= float(weights[number])
             loads[target] += float(weights[number])
             may_move = ~facts.keeps_variable[members] & facts.runs[members]

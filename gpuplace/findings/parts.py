@@ -21,12 +21,17 @@ _HEAVY = 0.15
 def independent_parts(facts: StepFacts) -> Ints:
     """Return [nodes] the number of the part that each is of; -1 for shared nodes, and for those that join parts.
 
-    Variables, constants and input are shared. Gradients are of the part of their op, and a loop is of one part.
+    The towers of the model are such parts. In a model without towers, variables, constants and input are shared,
+    gradients are of the part of their op, and a loop is of one part.
 
     Args:
         facts: the step.
     """
     parts = _Parts(facts)
+    towers = facts.tower_of
+    if towers.max(initial=-1) >= 0:
+        numbers = np.searchsorted(np.unique(towers[towers >= 0]), towers)
+        return np.where(parts.shared | (towers < 0), -1, numbers)
     joins = parts.joins()
     inside: Bools = ~parts.shared & ~joins
     roots = np.array([parts.root(node) for node in range(len(joins))], dtype=np.int64)

@@ -1,7 +1,7 @@
 """Towers: variables that GPUs copy in every step, and gradients that one device averages for all.
 
-A tower depends on the kernels of one GPU alone; what depends on several GPUs combines towers. Variables, and averages
-of gradients, are tried in two places: all on one GPU, and on all GPUs in turn, so that each has its part::
+Towers, and what averages their gradients, are those of the model's structure. Variables and averages are tried in two
+places: all on one GPU, and on all GPUs in turn, so that each has its part::
 
     w on CPU:0 ──copy──> tower 0, tower 1     w_0 on GPU:0, w_1 on GPU:1, ...: copies go both ways at the same time
 """

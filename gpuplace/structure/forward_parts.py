@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from os.path import commonprefix
 
 import numpy as np
 
-from gpuplace.graph.op_sets import IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES
+from gpuplace.graph.op_sets import ALL_SWITCHES, IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES, SWITCHES_OF_MANY
 from gpuplace.structure import copies
 from gpuplace.structure.division import Item, Links, divided, grouped
 from gpuplace.structure.part_tree import PartTree
@@ -24,6 +25,9 @@ _FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?
 _WHOLE = 0.2
 """The part of the variables around it that a tower reads, at the least."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
+_BRANCHES = ("false branch", "true branch")
+"""Labels of the branches of a `Switch`, by its output."""
+_BRANCH_ENDS = "switches and merges"
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 
@@ -43,6 +47,7 @@ class ForwardParts:
             self.place[node] = number
         self.of_scope: dict[int, int] = {ROOT: ROOT}
         self.is_trained = bool((roles.role == BACKWARD).any())
+        self._is_switch = [name in ALL_SWITCHES for name in self.view.op_types]
         self.links = self._links()
         self.results = self._results()
         self._measure_items()
@@ -185,7 +190,11 @@ class ForwardParts:
         chosen_items = [items[position] for position in rest]
         if not towers:
             chosen_items, links = self._towers_without_scope(chosen_items, links)
-        entries = self._loop_parts(scope, chosen_items, links) or divided(chosen_items, links)
+        entries = (
+            self._loop_parts(scope, chosen_items, links)
+            or self._branch_parts(scope, chosen_items, links)
+            or divided(chosen_items, links)
+        )
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
             if chosen & {id(item) for item in group}:
                 is_unnamed = label == "loss" and group[0].is_plain
@@ -268,6 +277,92 @@ class ForwardParts:
             for label, members in zip(_LOOP_PARTS, (sorted(condition), body, passed), strict=True)
             if members
         ]
+
+    def _branch_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
+        """Branches of a conditional, and what leads into and out of them; empty for other scopes."""
+        if scope not in self.scopes.conditionals:
+            return []
+        inside = sorted(self._nodes_in(scope), key=self.place.__getitem__)
+        switches = [node for node in inside if self._is_switch[self.op_type[node]]]
+        # The first predicate that tells branches apart: other switches serve conditionals outside or inside.
+        for predicate in dict.fromkeys(map(self._predicate, switches)):
+            branches = self._branches(predicate)
+            groups: dict[str, list[int]] = {}
+            for position, item in enumerate(items):
+                groups.setdefault(self._branch_label(item, branches), []).append(position)
+            if len(groups.keys() - {_BRANCH_ENDS}) > 1:
+                return [
+                    grouped([items[position] for position in members], members, links, label)
+                    for label, members in groups.items()
+                ]
+        return []
+
+    def _branches(self, predicate: int) -> dict[int, set[str]]:
+        """Nodes behind the switches of a predicate, to the labels of the branches that they run in."""
+        view = self.view
+        own = {node for node in self._switches if self._predicate(node) == predicate}
+        branches: dict[int, set[str]] = {}
+        waiting: list[tuple[int, str]] = []
+        for edge in np.flatnonzero(np.isin(view.src, list(own)) & (view.src_output >= 0)).tolist():
+            port, switch = int(view.src_output[edge]), int(view.src[edge])
+            is_many = view.op_types[self.op_type[switch]] in SWITCHES_OF_MANY
+            label = f"branch {port}" if is_many else _BRANCHES[port]
+            waiting.append((int(view.dst[edge]), label))
+            branches.setdefault(switch, set()).add(label)
+        for (
+            switch
+        ) in own:  # a switch for one branch alone belongs to it; one for several leads into all of them
+            if len(branches.get(switch, ())) > 1:
+                del branches[switch]
+        while waiting:
+            node, label = waiting.pop()
+            if label in branches.setdefault(node, set()):
+                continue
+            branches[node].add(label)
+            waiting += [(after, label) for after in self.roles.consumers[node] if after not in own]
+            waiting += [(after, label) for after in self._awaiting.get(node, ())]
+        return branches
+
+    def _branch_label(self, item: Item, branches: dict[int, set[str]]) -> str:
+        """The branch that an item runs in; `_BRANCH_ENDS` for one that is in none, or behind several."""
+        nodes = [-1 - item.key] if item.key < 0 else self._nodes_in(item.key) if item.key else []
+        for member in item.members:
+            nodes += [-1 - member.key] if member.key < 0 else self._nodes_in(member.key)
+        labels = set().union(*(branches.get(node, set()) for node in nodes))
+        return labels.pop() if len(labels) == 1 else _BRANCH_ENDS
+
+    def _nodes_in(self, scope: int) -> list[int]:
+        """The nodes of the model in a scope, at any depth."""
+        nodes = list(self.direct[scope])
+        for child in self.scopes.children[scope]:
+            nodes += self._nodes_in(child)
+        return nodes
+
+    def _predicate(self, switch: int) -> int:
+        """The node that decides which output of a switch is used."""
+        node = self.roles.inputs[switch][-1]
+        while self.roles.is_passing[node] and self.roles.inputs[node]:
+            node = self.roles.inputs[node][0]
+        return node
+
+    @cached_property
+    def _switches(self) -> list[int]:
+        """Switches of conditionals and of loops, with a predicate."""
+        return [
+            node
+            for node, kind in enumerate(self.op_type)
+            if self._is_switch[kind] and len(self.roles.inputs[node]) > 1
+        ]
+
+    @cached_property
+    def _awaiting(self) -> dict[int, list[int]]:
+        """Nodes that only pass a value on, to the nodes with a control edge from them."""
+        view = self.view
+        awaiting: dict[int, list[int]] = {}
+        for edge in np.flatnonzero(view.src_output < 0).tolist():
+            if self.roles.is_passing[int(view.src[edge])]:
+                awaiting.setdefault(int(view.src[edge]), []).append(int(view.dst[edge]))
+        return awaiting
 
     def _op_item(self, node: int) -> Item:
         label, is_heavy = self._op_label(node), self.is_reading[node]

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuplace.graph.op_sets import ALL_SWITCHES, IDENTITY_OPS, LOOP_OPS, MERGES, SWITCHES, SWITCHES_OF_MANY
 from gpuplace.structure import copies
-from gpuplace.structure.division import Item, Links, divided, grouped
+from gpuplace.structure.division import MOST, Item, Links, divided, grouped
 from gpuplace.structure.part_tree import PartTree
 from gpuplace.structure.roles import BACKWARD, FORWARD, INPUT, LOSS, Roles
 from gpuplace.structure.scopes import ROOT, ForwardScopes, stem
@@ -28,6 +28,8 @@ _LOOP_PARTS = ("condition", "body", "loop variables")
 _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
 _BRANCH_ENDS = "switches and merges"
+_REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum", "L2Loss"})
+"""Op types at which a term of a loss ends."""
 _FEW_INPUTS = 3
 """Inputs that are boxes of their own."""
 
@@ -183,10 +185,14 @@ class ForwardParts:
         items, links = self._passed_once(scope, items, links)
         inputs = [item for item in items if item.key < 0 and self.roles.role[-1 - item.key] == INPUT]
         losses = [item for item in items if self._is_loss(item)]
+        if not towers:
+            items, links = self._terms(items, losses, links)
+            losses = [item for item in items if self._is_loss(item)]
         chosen = {id(item) for item in (*inputs, *(losses if len(losses) < len(items) else ()))}
+        if len(losses) > MOST and chosen:
+            losses = self._divided_loss(items, losses, links)
         rest = [position for position, item in enumerate(items) if id(item) not in chosen]
-        place = {position: number for number, position in enumerate(rest)}
-        links = {(place[one], place[other]) for one, other in links if one in place and other in place}
+        links = _links_among(rest, links)
         chosen_items = [items[position] for position in rest]
         if not towers:
             chosen_items, links = self._towers_without_scope(chosen_items, links)
@@ -196,11 +202,42 @@ class ForwardParts:
             or divided(chosen_items, links)
         )
         for label, group, few in (("inputs", inputs, _FEW_INPUTS), ("loss", losses, 1)):
-            if chosen & {id(item) for item in group}:
+            if group and (label == "inputs" or len(chosen) > len(inputs)):
                 is_unnamed = label == "loss" and group[0].is_plain
                 together = len(group) > few or is_unnamed
                 entries += [Item(label, 0, group[0].first, 0, False, group)] if together else group
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
+
+    def _terms(self, items: list[Item], losses: list[Item], links: Links) -> tuple[list[Item], Links]:
+        """Items with the terms of a loss, scopes and reductions, in place of all ops that lead to one term alone."""
+        view = self.view
+        is_loss = {id(item) for item in losses}
+        afters: dict[int, set[int]] = {}
+        for one, other in links:
+            afters.setdefault(one, set()).add(other)
+        term_of = list(range(len(items)))
+        for position in reversed(range(len(items))):
+            item = items[position]
+            ends_here = item.key >= 0 or view.op_types[self.op_type[-1 - item.key]] in _REDUCTIONS
+            terms = {term_of[after] for after in afters.get(position, ())}
+            if id(item) in is_loss and not ends_here and len(terms) == 1:
+                term = terms.pop()
+                term_of[position] = term if id(items[term]) in is_loss else position
+        kept = [position for position, term in enumerate(term_of) if position == term]
+        if sum(id(items[position]) in is_loss for position in kept) < 2:
+            return items, links
+        for position, term in enumerate(term_of):
+            if term != position:
+                items[term].guests.append(items[position])
+        at = {position: number for number, position in enumerate(kept)}
+        ends = ((at[term_of[one]], at[term_of[other]]) for one, other in links)
+        return [items[position] for position in kept], {(one, other) for one, other in ends if one != other}
+
+    def _divided_loss(self, items: list[Item], losses: list[Item], links: Links) -> list[Item]:
+        """The items of a loss, divided as those of a layer are."""
+        is_loss = {id(item) for item in losses}
+        positions = [position for position, item in enumerate(items) if id(item) in is_loss]
+        return divided(losses, _links_among(positions, links))
 
     def _names_of_functions(self, scope: int) -> dict[int, str]:
         """Scopes named after functions, to what the variables that each reads alone have in common in their names."""
@@ -441,7 +478,7 @@ class ForwardParts:
     def _add(self, items: Sequence[Item], part: int, towers: frozenset[int]) -> None:
         scopes = self.scopes
         # What serves an op of its own is shown with it.
-        has_layers = any(item.key >= 0 for item in items) or (part == ROOT and self.is_trained)
+        has_layers = any(item.key >= 0 or item.guests for item in items) or (part == ROOT and self.is_trained)
         for item in items:
             if item.members:
                 kind = "series" if item.times > 1 else "group"
@@ -524,3 +561,9 @@ class ForwardParts:
                 found[node] = len(names)
                 names.append(self.view.names[node].rpartition("/")[2])
         return tuple(names), found
+
+
+def _links_among(positions: Sequence[int], links: Links) -> Links:
+    """Links between some positions, which are numbered anew."""
+    place = {position: number for number, position in enumerate(positions)}
+    return {(place[one], place[other]) for one, other in links if one in place and other in place}

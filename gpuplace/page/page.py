@@ -34,6 +34,7 @@ from gpuplace.page.bodies import bodies_of
 from gpuplace.page.cost_blocks import cost_blocks
 from gpuplace.page.data import page_data
 from gpuplace.page.finding_blocks import HEADING, finding_blocks
+from gpuplace.page.fixes import Fix, fixes_html
 from gpuplace.tables.html import error_html, escape, escape_lines, summary, table
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import node_rows
@@ -63,6 +64,7 @@ def page_html(
     estimate: StepEstimate | None = None,
     findings: Findings | None = None,
     has_bodies: bool = True,
+    fixes: Sequence[Fix] = (),
     **options: Any,
 ) -> str:
     """The page as text.
@@ -74,6 +76,7 @@ def page_html(
         estimate: what a step costs, below the picture; its timeline, beside that of ``run_metadata`` if given.
         findings: what stands out in the step, above the picture; None: those of ``estimate``, if given.
         has_bodies: whether functions that the graph calls can be opened.
+        fixes: what lets TensorFlow place a graph that it refuses.
         **options: for `gpuplace.page.data.page_data`.
     """
     stats = run_metadata
@@ -83,6 +86,10 @@ def page_html(
     shared = {name: options[name] for name in ("settings", "mapping") if name in options}
     called = bodies_of(placement) if has_bodies else {}
     bodies = {name: page_data(body, **shared) for name, body in called.items()}
+    for fix in fixes:
+        if fix.placement is not None:
+            settings = [*options.get("settings", ()), ("changed", fix.label)]
+            bodies[fix.label] = {**page_data(fix.placement, settings=settings), "isFix": True}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     heading = "Measured step"
     if estimate is not None:
@@ -101,7 +108,8 @@ def page_html(
     told = data["summary"]
     if errors:
         told = f"TensorFlow refuses this graph. The picture shows the placement without that: {told}"
-    body = f"""{_refused_section(errors)}{_findings_section(findings)}<section id="graph" aria-labelledby="graph-title">
+    above = _refused_section(errors, fixes) + _findings_section(findings)
+    body = f"""{above}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
 </section>
 {sections}<section id="tables" aria-labelledby="tables-title">
@@ -126,14 +134,15 @@ def timeline_page_html(
     return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
-def _refused_section(errors: Sequence[BaseException]) -> str:
-    """TensorFlow's error of a graph that it refuses, with its facts and what to try; the others are in the tables."""
+def _refused_section(errors: Sequence[BaseException], fixes: Sequence[Fix]) -> str:
+    """TensorFlow's error of a graph that it refuses, with its facts and fixes; the other errors are in the tables."""
     if not errors:
         return ""
     more = f"<p>{counted(len(errors) - 1, 'more error')} in the tables below.</p>" if len(errors) > 1 else ""
     return f"""<section id="refused" aria-labelledby="refused-title">
 <h2 id="refused-title">This graph cannot be placed</h2>
 {error_html(errors[0])}{more}
+{fixes_html(fixes)}
 </section>
 """
 

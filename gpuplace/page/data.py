@@ -152,9 +152,9 @@ def _verdicts(view: PlacementView) -> dict[str, Any] | None:
     """For every node the rule that settled its device, and the culprit."""
     if view.verdicts is None:
         return None
-    found = view.verdicts()
+    verdicts = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
+    return {"rules": rules, "rule": verdicts.rule.tolist(), "culprit": verdicts.culprit.tolist()}
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:
@@ -211,11 +211,13 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
 
 def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
     """Keys without those of their parents, which come first; one that does not begin so, whole behind a slash."""
-    found = []
+    relative_keys = []
     for key, parent in zip(keys, parents, strict=True):
         before = keys[parent] + "/" if keys[parent] else ""
-        found.append(key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}")
-    return found
+        relative_keys.append(
+            key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}"
+        )
+    return relative_keys
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:
@@ -237,8 +239,8 @@ def _edges(view: PlacementView) -> dict[str, Any]:
 
 def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
     """Type and shape of a tensor in words, its bytes, and its bytes per example."""
-    known = view.tensor_of(node, output)
-    return printable(str(known)), known.nbytes, known.example_bytes
+    tensor = view.tensor_of(node, output)
+    return printable(str(tensor)), tensor.nbytes, tensor.example_bytes
 
 
 def _copies(view: PlacementView) -> dict[str, list[Any]]:
@@ -272,7 +274,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
     """``[members, how many, who decides, what they ask for]``, groups of many first."""
     if not isinstance(placement, Placement):
         return []
-    found = sorted(placement.groups(), key=lambda group: -len(group.nodes))
+    groups = sorted(placement.groups(), key=lambda group: -len(group.nodes))
     index = view.index
     return [
         [
@@ -281,7 +283,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
             index[group.decided_by],
             printable(group.requested),
         ]
-        for group in found
+        for group in groups
     ]
 
 
@@ -306,15 +308,15 @@ def _blame(placement: Any) -> list[list[Any]]:
 def _moves(placement: Any, against: Any) -> dict[str, Any] | None:
     if against is None:
         return None
-    found = placement.diff(against)
+    diff = placement.diff(against)
     index = view_of(placement).index
     devices = Interner()
     rows = [
         [index[m.node], devices(m.before), devices(m.after), m.cause.value, printable(m.note)]
-        for m in found.moves[:_MOVES]
+        for m in diff.moves[:_MOVES]
     ]
     looks = [_look(device) for device in devices.values]
-    return {"rows": rows, "devices": looks, "total": len(found)}
+    return {"rows": rows, "devices": looks, "total": len(diff)}
 
 
 def _log(placement: Any, view: PlacementView) -> dict[str, Any]:

@@ -105,9 +105,11 @@ def page_html(
         data["findings"] = finding_blocks(findings)
     sections = _ops_section(placement) + _cost_section(estimate) + _timeline_section(timeline, heading)
     errors = view_of(placement).errors
-    told = data["summary"]
+    summary_text = data["summary"]
     if errors:
-        told = f"TensorFlow refuses this graph. The picture shows the placement without that: {told}"
+        summary_text = (
+            f"TensorFlow refuses this graph. The picture shows the placement without that: {summary_text}"
+        )
     above = _refused_section(errors, fixes) + _findings_section(findings)
     body = f"""{above}<section id="graph" aria-labelledby="graph-title">
 <h2 class="gp-unseen" id="graph-title">Graph</h2>
@@ -116,7 +118,7 @@ def page_html(
 <h2 class="gp-unseen" id="tables-title">Tables</h2>
 </section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(title, told, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
+    return _document(title, summary_text, data["settings"], body, data, "gpuplace/page/placement.js", bodies)
 
 
 def timeline_page_html(
@@ -196,7 +198,7 @@ def _timeline_section(timeline: StepTimeline | None, heading: str = "Measured st
 
 def _document(
     title: str,
-    told: str,
+    subtitle: str,
     settings: Sequence[Sequence[str]],
     body: str,
     data: dict[str, Any],
@@ -225,7 +227,7 @@ def _document(
 <body class="gp">
 <header>
 <h1>{escape(title)}</h1>
-{f"<p>{escape(told)}</p>" if told else ""}
+{f"<p>{escape(subtitle)}</p>" if subtitle else ""}
 <dl>{rows}</dl>
 </header>
 <main>
@@ -255,10 +257,10 @@ def _without_scripts(placement: Any) -> str:
     )
     errors = "".join(error_html(error) for error in view.errors[1:])
     nodes = table(RULES["tables"]["nodes"], rows, limit=_PLAIN_ROWS)
-    told = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
+    html = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
     left = getattr(placement, "unparsed", ())
     if left:
         title = f"Not understood: {counted(len(left), 'piece')} of text"
         lines = ((row.line, row.text) for row in left[:_PLAIN_ROWS])
-        told += table(("line", "text"), lines, caption=title, more=max(0, len(left) - _PLAIN_ROWS))
-    return told
+        html += table(("line", "text"), lines, caption=title, more=max(0, len(left) - _PLAIN_ROWS))
+    return html

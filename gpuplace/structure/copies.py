@@ -31,9 +31,9 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
     [[0, 2, 4], [1, 3, 5]]
     """
     befores: list[list[int]] = [[] for _ in variables]
-    for one, other in links:
-        if one < other:
-            befores[other].append(one)
+    for source, other in links:
+        if source < other:
+            befores[other].append(source)
     tower_of = [-1] * len(variables)
     joined = list(range(len(variables)))  # a forest: towers that one layer takes the results of are one
 
@@ -44,18 +44,18 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
 
     is_join = [False] * len(variables)
     for position, reads in enumerate(variables):
-        found = {root(tower_of[before]) for before in befores[position] if tower_of[before] >= 0}
-        is_behind = any(is_join[before] for before in befores[position])
-        if len(found) > 1 and not reads:
+        towers_before = {root(tower_of[before]) for before in befores[position] if tower_of[before] >= 0}
+        is_after_join = any(is_join[before] for before in befores[position])
+        if len(towers_before) > 1 and not reads:
             is_join[position] = True
             continue
-        if is_behind and not reads:
+        if is_after_join and not reads:
             is_join[position] = True
             continue
-        if not found and not reads:
+        if not towers_before and not reads:
             continue
-        tower_of[position] = min(found, default=position)
-        for other in found:
+        tower_of[position] = min(towers_before, default=position)
+        for other in towers_before:
             joined[other] = tower_of[position]
     parts: dict[int, list[int]] = {}
     for position, tower in enumerate(tower_of):

@@ -91,16 +91,16 @@ class ForwardParts:
                 via[side] = np.where(moves, at[side], via[side])
                 at[side] = np.where(moves, parent[at[side]], at[side])
         rows = np.unique(np.stack([at[0], via[0], via[1]], axis=1)[via[0] != via[1]], axis=0)
-        found: dict[int, set[tuple[int, int]]] = {}
-        for scope, one, other in rows.tolist():
-            found.setdefault(scope, set()).add((one, other))
-        return found
+        links: dict[int, set[tuple[int, int]]] = {}
+        for scope, source, target in rows.tolist():
+            links.setdefault(scope, set()).add((source, target))
+        return links
 
     def _results(self) -> dict[int, dict[int, str]]:
         """Scope -> key of what lies directly in it -> the name that a program gives its result by an identity."""
         roles, scopes, view = self.roles, self.scopes, self.view
         is_identity = [name in IDENTITY_OPS for name in view.op_types]
-        found: dict[int, dict[int, str]] = {}
+        results: dict[int, dict[int, str]] = {}
         for node in roles.order:
             if not is_identity[view.op_type[node]] or roles.role[node] != FORWARD or not roles.inputs[node]:
                 continue
@@ -115,8 +115,8 @@ class ForwardParts:
             while scope not in (around, ROOT):
                 key, scope = scope, scopes.parent[scope]
             if scope == around:
-                found.setdefault(around, {})[key] = name
-        return found
+                results.setdefault(around, {})[key] = name
+        return results
 
     def _measure_items(self) -> None:
         """Gives scopes the place of their first node, a number for their ops, and what lies directly in them."""
@@ -180,7 +180,9 @@ class ForwardParts:
             item.is_alone = item.key in towers
         at = {item.key: position for position, item in enumerate(items)}
         links: Links = {
-            (at[one], at[other]) for one, other in self.links.get(scope, ()) if one in at and other in at
+            (at[source], at[target])
+            for source, target in self.links.get(scope, ())
+            if source in at and target in at
         }
         items, links = self._passed_once(scope, items, links)
         inputs = [item for item in items if item.key < 0 and self.roles.role[-1 - item.key] == INPUT]
@@ -213,8 +215,8 @@ class ForwardParts:
         view = self.view
         is_loss = {id(item) for item in losses}
         afters: dict[int, set[int]] = {}
-        for one, other in links:
-            afters.setdefault(one, set()).add(other)
+        for source, target in links:
+            afters.setdefault(source, set()).add(target)
         term_of = list(range(len(items)))
         for position in reversed(range(len(items))):
             item = items[position]
@@ -230,8 +232,10 @@ class ForwardParts:
             if term != position:
                 items[term].guests.append(items[position])
         at = {position: number for number, position in enumerate(kept)}
-        ends = ((at[term_of[one]], at[term_of[other]]) for one, other in links)
-        return [items[position] for position in kept], {(one, other) for one, other in ends if one != other}
+        ends = ((at[term_of[source]], at[term_of[target]]) for source, target in links)
+        return [items[position] for position in kept], {
+            (source, target) for source, target in ends if source != target
+        }
 
     def _divided_loss(self, items: list[Item], losses: list[Item], links: Links) -> list[Item]:
         """The items of a loss, divided as those of a layer are."""
@@ -242,7 +246,7 @@ class ForwardParts:
     def _names_of_functions(self, scope: int) -> dict[int, str]:
         """Scopes named after functions, to what the variables that each reads alone have in common in their names."""
         scopes, names = self.scopes, self.view.names
-        found: dict[int, str] = {}
+        name_of: dict[int, str] = {}
         children = scopes.children[scope]
         for child in children:
             reads = scopes.variables[child]
@@ -253,9 +257,9 @@ class ForwardParts:
             shared = commonprefix([names[variable] for variable in reads]).rstrip("/_")
             name = shared.rpartition("/")[2]
             if name and not _UNNAMED.fullmatch(name) and shared != scopes.paths[scope]:
-                found[child] = name
-        taken = Counter(found.values())
-        return {child: name for child, name in found.items() if taken[name] == 1}
+                name_of[child] = name
+        taken = Counter(name_of.values())
+        return {child: name for child, name in name_of.items() if taken[name] == 1}
 
     def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
         """Towers in place of the layers that they consist of."""
@@ -271,23 +275,23 @@ class ForwardParts:
             for item in items
         ]
         is_shared = sum(map(len, read)) > len(frozenset().union(*read))
-        found = copies.towers(read, links) if is_shared else []
+        towers = copies.towers(read, links) if is_shared else []
         place = list(range(len(items)))
-        made: list[tuple[int, Item]] = []
-        for number, members in enumerate(found):
+        grouped_towers: list[tuple[int, Item]] = []
+        for number, members in enumerate(towers):
             for position in members:
                 place[position] = members[0]
             inside = grouped([items[position] for position in members], members, links, f"tower_{number}")
             inside.is_alone = inside.is_tower = True
-            made.append((members[0], inside))
-        if not made:
+            grouped_towers.append((members[0], inside))
+        if not grouped_towers:
             return items, links
-        kept = dict(made)
+        kept = dict(grouped_towers)
         order = [position for position in range(len(items)) if place[position] == position]
         at = {position: number for number, position in enumerate(order)}
-        ends = ((at[place[one]], at[place[other]]) for one, other in links)
+        ends = ((at[place[source]], at[place[target]]) for source, target in links)
         return [kept.get(position, items[position]) for position in order], {
-            (one, other) for one, other in ends if one != other
+            (source, target) for source, target in ends if source != target
         }
 
     def _loop_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
@@ -297,8 +301,8 @@ class ForwardParts:
         if scope not in self.scopes.loops or "LoopCond" not in kinds:
             return []
         befores: dict[int, list[int]] = {}
-        for one, other in links:
-            befores.setdefault(other, []).append(one)
+        for source, target in links:
+            befores.setdefault(target, []).append(source)
         is_passed = [kind in LOOP_OPS or kind in MERGES or kind in SWITCHES for kind in kinds]
         condition: set[int] = set()
         waiting = [position for position, kind in enumerate(kinds) if kind == "LoopCond"]
@@ -409,7 +413,7 @@ class ForwardParts:
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
         """Parts that the flow passes once in place of scopes that it enters again and again."""
-        groups = circles(len(items), links) if any(one > other for one, other in links) else []
+        groups = circles(len(items), links) if any(source > target for source, target in links) else []
         if not groups:
             return items, links
         at = {item.key: position for position, item in enumerate(items)}
@@ -432,14 +436,14 @@ class ForwardParts:
                 item_of.update(dict.fromkeys(members, visit))
         if not gone:
             return items, links
-        found = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
-        place = {id(item): position for position, item in enumerate(found)}
+        parts = sorted({id(item): item for item in item_of.values()}.values(), key=lambda item: item.first)
+        place = {id(item): position for position, item in enumerate(parts)}
         ends = (
-            (place[id(item_of[one])], place[id(item_of[other])])
-            for one, other in self.pairs
-            if one in item_of and other in item_of
+            (place[id(item_of[source])], place[id(item_of[target])])
+            for source, target in self.pairs
+            if source in item_of and target in item_of
         )
-        return found, {(one, other) for one, other in ends if one != other}
+        return parts, {(source, target) for source, target in ends if source != target}
 
     def _visit(self, label: str, nodes: list[int], edges: Sequence[tuple[int, int]]) -> Item:
         """A part of the ops that the flow passes in one visit of a scope."""
@@ -447,7 +451,7 @@ class ForwardParts:
         if len(ops) == 1:
             return ops[0]
         at = {node: position for position, node in enumerate(nodes)}
-        links = {(at[one], at[other]) for one, other in edges if one in at and other in at}
+        links = {(at[source], at[target]) for source, target in edges if source in at and target in at}
         signature = hash(tuple(sorted(op.signature for op in ops)))
         heavy = any(op.is_heavy for op in ops)
         return Item(label, 0, ops[0].first, signature, heavy, divided(ops, links))
@@ -514,7 +518,7 @@ class ForwardParts:
         for child in scopes.children[scope]:
             if scopes.variables[child]:
                 alike.setdefault(stem(scopes.labels[child]), []).append(child)
-        found: set[int] = set()
+        towers: set[int] = set()
         for members in alike.values():
             first = scopes.variables[members[0]]
             if len(first) < _WHOLE * len(scopes.variables[scope]):
@@ -523,14 +527,14 @@ class ForwardParts:
                 2 * len(scopes.variables[member] & first) > len(first) for member in members[1:]
             ):
                 if not self._leads_on(scope, members):
-                    found.update(members)
-        return frozenset(found)
+                    towers.update(members)
+        return frozenset(towers)
 
     def _leads_on(self, scope: int, members: Sequence[int]) -> bool:
         """Whether data flows from one of some scopes to another of them, as from one turn of a loop to the next."""
         afters: dict[int, list[int]] = {}
-        for one, other in self.links.get(scope, ()):
-            afters.setdefault(one, []).append(other)
+        for source, target in self.links.get(scope, ()):
+            afters.setdefault(source, []).append(target)
         reached: set[int] = set()
         waiting = list(members)
         while waiting:
@@ -553,17 +557,17 @@ class ForwardParts:
                 names.append(scopes.labels[scope])
             else:
                 top[scope] = top[scopes.parent[scope]]
-        found = np.full(len(self.view), -1, dtype=np.int64)
+        layer_of = np.full(len(self.view), -1, dtype=np.int64)
         for node, scope in enumerate(scopes.scope_of):
             if scope > 0:
-                found[node] = top[scope]
+                layer_of[node] = top[scope]
             elif scope == ROOT:
-                found[node] = len(names)
+                layer_of[node] = len(names)
                 names.append(self.view.names[node].rpartition("/")[2])
-        return tuple(names), found
+        return tuple(names), layer_of
 
 
 def _links_among(positions: Sequence[int], links: Links) -> Links:
     """Links between some positions, which are numbered anew."""
     place = {position: number for number, position in enumerate(positions)}
-    return {(place[one], place[other]) for one, other in links if one in place and other in place}
+    return {(place[source], place[target]) for source, target in links if source in place and target in place}

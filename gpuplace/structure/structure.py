@@ -104,8 +104,8 @@ class GraphModel(GraphColumns):
     @property
     def attached(self) -> dict[str, Any]:
         """What is known of the graph already."""
-        known: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
-        return known
+        attached: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
+        return attached
 
 
 def structure_of(view: Columns) -> Structure:
@@ -116,8 +116,8 @@ def structure_of(view: Columns) -> Structure:
     """
     if _KEY not in view.attached:
         view.attached[_KEY] = _Builder(view).structure()
-    found: Structure = view.attached[_KEY]
-    return found
+    structure: Structure = view.attached[_KEY]
+    return structure
 
 
 class _Builder:
@@ -197,7 +197,7 @@ class _Builder:
         """Gradients: with the layer of the op that they differentiate."""
         roles, view = self.roles, self.view
         index = {name: node for node, name in enumerate(view.names)}
-        known: dict[str, tuple[int, int]] = {}
+        layer_of_scope: dict[str, tuple[int, int]] = {}
         late = []
         for node in roles.order:
             if roles.role[node] != BACKWARD:
@@ -205,10 +205,10 @@ class _Builder:
             name = view.names[node]
             scope, mark, _ = name.rpartition("_grad")
             key = scope if mark else name.rpartition("/")[0]
-            if key not in known:
+            if key not in layer_of_scope:
                 op = forward_op(name, index)
-                known[key] = op, self._differentiated_layer(name, op)
-            self.differentiated[node], layer = known[key]
+                layer_of_scope[key] = op, self._differentiated_layer(name, op)
+            self.differentiated[node], layer = layer_of_scope[key]
             if layer < 0:
                 layer = self._layer_near(roles.inputs[node])
             if layer < 0:
@@ -286,16 +286,16 @@ class _Builder:
         """
         if self.homes_by_name is None:
             self.homes_by_name = {}
-            for known, home in self.home.items():
-                name = self.view.names[known]
+            for variable_node, home in self.home.items():
+                name = self.view.names[variable_node]
                 self.homes_by_name[name] = home
                 self.homes_by_name.setdefault(name.rpartition("/")[0], home)
         scope = self.view.names[variable]
         while scope:
             if scope in self.homes_by_name:
                 return self.homes_by_name[scope]
-            if (found := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
-                return found
+            if (part := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
+                return part
             scope = scope.rpartition("/")[0]
         return -1
 
@@ -316,25 +316,25 @@ class _Builder:
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
         """Puts nodes on a shelf, inside the name scopes that they lie in."""
-        known: dict[str, int] = {}
+        part_of_scope: dict[str, int] = {}
         for node in nodes:
             scope = self.view.names[node].rpartition("/")[0]
-            if scope not in known:
-                self._shelve_scope(label, scope, known)
-            self.tree.part_of[node] = known[scope]
+            if scope not in part_of_scope:
+                self._shelve_scope(label, scope, part_of_scope)
+            self.tree.part_of[node] = part_of_scope[scope]
 
-    def _shelve_scope(self, label: str, scope: str, known: dict[str, int]) -> None:
+    def _shelve_scope(self, label: str, scope: str, part_of_scope: dict[str, int]) -> None:
         """Makes the parts of a name scope, and of those around it, on a shelf."""
-        if not known:
-            known[""] = self._shelf(label)
+        if not part_of_scope:
+            part_of_scope[""] = self._shelf(label)
         waiting = []
-        while scope not in known:
+        while scope not in part_of_scope:
             waiting.append(scope)
             scope = scope.rpartition("/")[0]
-        part = known[scope]
+        part = part_of_scope[scope]
         for path in reversed(waiting):
             name = path.rpartition("/")[2]
-            part = known[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
+            part = part_of_scope[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
 
     def _shelf(self, label: str) -> int:
         if (ROOT, f"({label})") not in self.tree.served:

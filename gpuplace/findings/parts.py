@@ -29,9 +29,9 @@ def independent_parts(facts: StepFacts) -> Ints:
     """
     parts = _Parts(facts)
     towers = facts.tower_of
-    if towers.max(initial=-1) >= 0:
-        numbers = np.searchsorted(np.unique(towers[towers >= 0]), towers)
-        return np.where(parts.shared | (towers < 0), -1, numbers)
+    of_tower = (towers >= 0) & ~parts.shared
+    if of_tower.any():
+        return np.where(of_tower, np.searchsorted(np.unique(towers[of_tower]), towers), -1)
     joins = parts.joins()
     inside: Bools = ~parts.shared & ~joins
     roots = np.array([parts.root(node) for node in range(len(joins))], dtype=np.int64)

@@ -12,22 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _ALIKE = 0.8
-"""The part of the variables of two towers that both read, at the least."""
+"""Least share of the variables of two towers that both read, and least ratio of their sizes."""
 _LEAST_VARIABLES = 3
-"""Variables of a tower, at the least."""
+"""Least number of variables of a tower."""
 _MOSTLY = 0.6
-"""The part of the layers that lies in towers, at the least."""
+"""Least share of the layers that are in towers."""
 
 
-def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]) -> list[list[int]]:
+def towers(
+    variables: Sequence[frozenset[int]], sizes: Sequence[int], links: Iterable[tuple[int, int]]
+) -> list[list[int]]:
     """Return the positions of each tower, in order; empty if there are no towers.
 
     Args:
         variables: [positions] variables that each part reads; parts are in the order of the flow.
+        sizes: [positions] ops of each part.
         links: pairs of positions between which data flows.
 
     >>> w, v, u = (frozenset({variable}) for variable in range(3))
-    >>> towers([w, w, v, v, u, u, frozenset()], {(0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 6)})
+    >>> towers([w, w, v, v, u, u, frozenset()], [1] * 7, {(0, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 6)})
     [[0, 2, 4], [1, 3, 5]]
     """
     befores: list[list[int]] = [[] for _ in variables]
@@ -61,6 +64,7 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
     for position, tower in enumerate(tower_of):
         if tower >= 0:
             parts.setdefault(root(tower), []).append(position)
+    size_of = {tower: sum(sizes[position] for position in part) for tower, part in parts.items()}
     reading = {tower: frozenset().union(*(variables[p] for p in part)) for tower, part in parts.items()}
     alike: list[list[int]] = []
     for tower, read in reading.items():
@@ -68,7 +72,8 @@ def towers(variables: Sequence[frozenset[int]], links: Iterable[tuple[int, int]]
             continue
         for group in alike:
             first = reading[group[0]]
-            if len(read & first) >= _ALIKE * max(len(read), len(first)):
+            ends = sorted((size_of[group[0]], size_of[tower]))
+            if len(read & first) >= _ALIKE * max(len(read), len(first)) and ends[0] >= _ALIKE * ends[1]:
                 group.append(tower)
                 break
         else:

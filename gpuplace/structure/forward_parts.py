@@ -275,7 +275,7 @@ class ForwardParts:
             for item in items
         ]
         is_shared = sum(map(len, read)) > len(frozenset().union(*read))
-        towers = copies.towers(read, links) if is_shared else []
+        towers = copies.towers(read, [item.size for item in items], links) if is_shared else []
         place = list(range(len(items)))
         grouped_towers: list[tuple[int, Item]] = []
         for number, members in enumerate(towers):

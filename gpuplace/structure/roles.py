@@ -332,7 +332,7 @@ class Roles:
         is_apply = self._of_types(lambda name: "Apply" in name).tolist()
         is_sum = self._of_types(SUMS.__contains__).tolist()
         for node in reversed(later):
-            afters = self.consumers[node]
+            afters = [after for after in self.consumers[node] if roles[after] != BOOKKEEPING]  # summaries
             if reads[node]:
                 roles[node] = UPDATE
             elif (

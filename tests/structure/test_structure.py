@@ -294,6 +294,27 @@ def test_a_loop_consists_of_condition_body_and_what_it_passes_on():
     assert "loop variables" in labels_around(view, found, "repeat/Merge")
 
 
+def test_an_average_with_a_summary_is_an_average():
+    def build():
+        optimizer, tower_gradients = tf.train.GradientDescentOptimizer(0.1), []
+        for tower in range(2):
+            with tf.name_scope(f"tower_{tower}"), tf.variable_scope("net", reuse=tower > 0):
+                rows = scoped(scoped(scoped(tf.ones([4, 8]), "first"), "second"), "third")
+                tower_gradients.append(optimizer.compute_gradients(tf.reduce_mean(rows)))
+        pairs = []
+        for pair in zip(*tower_gradients, strict=True):
+            average = tf.reduce_mean(tf.stack([gradient for gradient, _ in pair]), 0, name="average")
+            tf.summary.histogram("gradients", average)
+            pairs.append((average, pair[0][1]))
+        optimizer.apply_gradients(pairs)
+
+    view, found = structure(build)
+    assert sum(found.parts[tower].is_tower for tower in range(len(found.parts))) == 2
+    for number in range(3):
+        name = f"average_{number}" if number else "average"
+        assert part(view, found, name) == "gradient averaging", name
+
+
 def test_a_conditional_is_no_loop():
     def build():
         rows = scoped(tf.placeholder(tf.float32, [4, 8], name="rows"), "first")

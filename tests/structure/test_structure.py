@@ -303,7 +303,7 @@ def test_an_average_with_a_summary_is_an_average():
                 tower_gradients.append(optimizer.compute_gradients(tf.reduce_mean(rows)))
         pairs = []
         for pair in zip(*tower_gradients, strict=True):
-            average = tf.reduce_mean(tf.stack([gradient for gradient, _ in pair]), 0, name="average")
+            average = tf.reduce_mean(tf.stack([gradient for gradient, _ in pair]), 0, name="both")
             tf.summary.histogram("gradients", average)
             pairs.append((average, pair[0][1]))
         optimizer.apply_gradients(pairs)
@@ -311,7 +311,7 @@ def test_an_average_with_a_summary_is_an_average():
     view, found = structure(build)
     assert sum(found.parts[tower].is_tower for tower in range(len(found.parts))) == 2
     for number in range(3):
-        name = f"average_{number}" if number else "average"
+        name = f"both_{number}" if number else "both"
         assert part(view, found, name) == "gradient averaging", name
 
 

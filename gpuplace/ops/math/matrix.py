@@ -26,7 +26,7 @@ from gpuplace.ops.array.joining import concat
 from gpuplace.ops.array.reshaping import rank as rank_of
 from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.dispatch import dispatched
-from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.gradients.registry import gradient, skipped_inputs
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
@@ -180,11 +180,17 @@ def _matmul_shape(op: Operation) -> Any:
 
 
 @gradient("MatMul")
-def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
-    a, b = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    skipped = skipped_inputs(op)
+    a = None if 1 in skipped else conjugate(op.inputs[0])
+    b = None if 0 in skipped and 1 not in skipped else conjugate(op.inputs[1])
     swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
 
-    def product(x: Tensor, y: Tensor, swap_x: bool = False, swap_y: bool = False) -> Tensor:
+    def product(
+        x: Tensor | None, y: Tensor | None, swap_x: bool = False, swap_y: bool = False
+    ) -> Tensor | None:
+        if x is None or y is None:  # the gradient that would need it is skipped
+            return None
         return new("MatMul", a=x, b=y, transpose_a=swap_x, transpose_b=swap_y)
 
     if not swap_a and not swap_b:

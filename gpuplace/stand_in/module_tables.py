@@ -161,7 +161,7 @@ NAMES = {
     },
     "data.experimental.ops.readers": ("api.training.data_experimental", "ops.data.examples"),
     "distribute.all_reduce": (),
-    "distribute.distribution_strategy_context": ("ops.distribute.contexts",),
+    "distribute.distribution_strategy_context": ("api.distribute", "ops.distribute.contexts"),
     "distribute.mirrored_strategy": ("training.mirrored_strategy",),
     "distribute.one_device_strategy": ("training.mirrored_strategy",),
     "distribute.reduce_util": ("ops.distribute.cross_device",),

@@ -434,10 +434,12 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
     )
 
 
-def _no_cuda(placement: Placed, request: ParsedName) -> str:
+def _no_cuda(placement: Placed, request: ParsedName | None) -> str:
     """What a TensorFlow built without CUDA adds when a GPU is requested."""
     origin = placement.device_set.origin
-    if origin is None or not origin.machine.is_cpu_build or request.type != "GPU":
+    if origin is None or not origin.machine.is_cpu_build:
+        return ""
+    if request is None or request.type != "GPU":
         return ""
     return " The requested device appears to be a GPU, but CUDA is not enabled."
 

@@ -31,6 +31,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.elementwise import binary_operator
 from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import broadcast, conjugate, new, same_shape, shape_tensor, sum_to
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -77,7 +78,8 @@ def matmul(
         if transpose_b and adjoint_b:
             raise ValueError("Only one of transpose_b and adjoint_b can be True.")
         a = convert_to_tensor(a, name="a")
-        b = convert_to_tensor(b, a.dtype.base_dtype if not isinstance(b, Tensor) else None, name="b")
+        hint = None if rules() == "1.15" else a.dtype.base_dtype
+        b = convert_to_tensor(b, name="b", dtype_hint=hint)
         rank_a, rank_b = a.shape.ndims, b.shape.ndims
         may_have_batch = any(rank is None or rank > 2 for rank in (rank_a, rank_b))
         if may_have_batch and not a_is_sparse and not b_is_sparse:

@@ -1,35 +1,51 @@
 """``tf.GradientTape`` in a graph: derivatives through the operations that were added while the tape was recording.
 
-    with tape:          recorded: [3, 7)          a walk back from the target stops at every operation outside the
-        y = f(x)                                  intervals; a source counts if it is watched, or made of what is
-    tape.gradient(y, x)                           watched by recorded operations
+    with tape:          recorded: [3, 7)          an operation is on the tape if it was added in an interval and takes
+        y = f(x)                                  a watched tensor, or the output of an operation on the tape
+    tape.gradient(y, x)
 
-The walk is that of ``tf.gradients``, whose scopes and names the added operations have (release 1.15 adds them without a
-scope and begins with ``ones``).
+The nodes are those that release 1.15 adds: in no scope of their own, beginning with ``ones``, in the tape's order. An
+operation whose output gradients are complete waits in a queue; the first entries are those that take part in no other.
+A gradient function leaves out the gradients of inputs that are not on the tape (`registry.skipped_inputs`).
 
-Source: tensorflow/python/eager/backprop.py, release 1.15 (arguments, messages; what it gives in a graph was asked).
+Source: tensorflow/python/eager/backprop.py and tensorflow/c/eager/tape.h, release 1.15 (arguments, messages, order;
+graphs recorded in release 1.15.5).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.ops import nest
-from gpuplace.ops.array.constant import zeros, zeros_like
-from gpuplace.ops.gradients.gradients import UnconnectedGradients, gradients
+from gpuplace.ops.array.constant import ones, zeros, zeros_like
+from gpuplace.ops.gradients.gradients import UnconnectedGradients, sum_of_slices
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import find_gradient, skipping
+from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 
 __all__ = ["GradientTape"]
 
 _log = logging.getLogger("tensorflow")
+
+_WITHOUT_ZEROS = {
+    "SoftmaxCrossEntropyWithLogits": {1},
+    "SparseSoftmaxCrossEntropyWithLogits": {1},
+    "FusedBatchNorm": {1, 2, 3, 4},
+}
+"""Op types -> the outputs for which their gradient functions take None instead of zeros."""
+
+_BUCKETS = (3, 7, 17, 37, 79, 167, 337, 709, 1493, 3209, 6427, 12983, 26267, 53201, 107897)
+"""The sizes that the unordered map of operations on TensorFlow's tape grows through."""
 
 
 class GradientTape:
@@ -56,7 +72,7 @@ class GradientTape:
         self._clear()
 
     def _clear(self) -> None:
-        self._watched: list[Tensor] = []
+        self._watched: dict[Tensor, int] = {}
         self._intervals: list[list[int]] = []
 
     def __enter__(self) -> GradientTape:
@@ -95,7 +111,7 @@ class GradientTape:
                     "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
                     one.dtype.base_dtype,
                 )
-            self._watched.append(handle)
+            self._watched.setdefault(handle, len(get_default_graph()))
 
     @contextlib.contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -123,26 +139,24 @@ class GradientTape:
     def watched_variables(self) -> tuple[ResourceVariable, ...]:
         """The variables that are watched, in the order in which they were made."""
         graph = get_default_graph()
-        handles = {id(tensor) for tensor in self._watched}
+        handles = set(self._watched)
         if self._watch_accessed_variables:
             handles.update(
-                id(tensor)
-                for op in graph.get_operations()
-                if self._is_recorded(op)
+                tensor
+                for op in self._in_intervals()
                 for tensor in op.inputs
                 if tensor.dtype.name == "resource"
             )
         known = {
-            id(variable.handle): variable
+            variable.handle: variable
             for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
             for variable in graph.get_collection(key)
             if isinstance(variable, ResourceVariable)
         }
-        explicit = {id(tensor) for tensor in self._watched}
         return tuple(
             variable
             for handle, variable in known.items()
-            if handle in handles and (variable.trainable or handle in explicit)
+            if handle in handles and (variable.trainable or handle in self._watched)
         )
 
     def gradient(
@@ -207,54 +221,150 @@ class GradientTape:
         with self:
             return convert_to_tensor(value)
 
-    def _is_recorded(self, op: Operation) -> bool:
-        return any(op.index >= start and (end < 0 or op.index < end) for start, end in self._intervals)
+    def _in_intervals(self) -> Iterator[Operation]:
+        """The operations that were added while the tape was recording."""
+        operations = get_default_graph().get_operations()
+        for start, end in self._intervals:
+            yield from operations[start : end if end >= 0 else None]
+
+    def _on_tape(self) -> tuple[dict[Operation, int], set[Tensor]]:
+        """The operations on the tape with their numbers there, and all tensors on it."""
+        since = dict(self._watched)
+        if self._watch_accessed_variables:
+            since.update((variable.handle, 0) for variable in self.watched_variables())
+        tensors: set[Tensor] = set(since)
+        numbers: dict[Operation, int] = {}
+        for op in self._in_intervals():
+            if any(
+                one in tensors and since.get(one, 0) <= op.index and _is_trainable(one.dtype)
+                for one in op.inputs
+            ):
+                numbers[op] = len(numbers)
+                tensors.update(op.outputs)
+        return numbers, tensors
 
     def _differentiate(self, targets: list[Tensor], sources: list[Tensor], given: Any) -> list[Any]:
-        stops, reached = self._walk(targets)
-        roots = set(map(id, self._watched))
-        if self._watch_accessed_variables:
-            roots.update(id(variable.handle) for variable in self.watched_variables())
-        asked = [one for one in sources if id(one) in reached and self._is_on_tape(one, roots)]
-        if not asked or not targets:
-            return [None] * len(sources)
-        _check_no_flow(reached)
-        slopes = dict(
-            zip(map(id, asked), gradients(targets, asked, given, stop_gradients=stops), strict=True)
-        )
-        return [slopes.get(id(one)) for one in sources]
-
-    def _walk(self, targets: Sequence[Tensor]) -> tuple[list[Tensor], dict[int, Tensor]]:
-        """The tensors at which the recorded part begins, and all that the targets are made of in it."""
-        stops: list[Tensor] = []
-        reached: dict[int, Tensor] = {}
-        waiting = list(targets)
-        while waiting:
-            tensor = waiting.pop()
-            if id(tensor) in reached:
-                continue
-            reached[id(tensor)] = tensor
-            if self._is_recorded(tensor.op):
-                waiting.extend(tensor.op.inputs)
-            else:
-                stops.append(tensor)
-        return stops, reached
-
-    def _is_on_tape(self, tensor: Tensor, roots: set[int]) -> bool:
-        """Whether a tensor is watched, or recorded operations made it of what is."""
-        waiting, seen = [tensor], set()
-        while waiting:
-            one = waiting.pop()
-            if id(one) in roots:
-                return True
-            if one.op not in seen and self._is_recorded(one.op):
-                seen.add(one.op)
-                waiting.extend(one.op.inputs)
-        return False
+        numbers, tensors = self._on_tape()
+        between, uses = _between(targets, numbers)
+        _check_no_flow(between)
+        missing = Counter(tensor.op for tensor in uses if tensor.op in numbers)
+        gradients: dict[Tensor, list[Any]] = {}
+        for target, gradient in zip(targets, given or [None] * len(targets), strict=True):
+            if gradient is not None:
+                gradients.setdefault(target, []).append(convert_to_tensor(gradient))
+            elif target.op in numbers or (target in sources and target in tensors):
+                gradients.setdefault(target, []).append(ones(_shape_of(target), target.dtype.base_dtype))
+        first = [op for op in between if op not in missing]
+        if len(first) > 1:
+            first = [op for op in reversed(_iteration_order(between, numbers)) if op in first]
+        queue = deque(first)
+        while queue:
+            op = queue.popleft()
+            slopes = [_sum(gradients, output, output in sources) for output in op.outputs]
+            skipped = {i for i, one in enumerate(op.inputs) if one not in tensors and one not in sources}
+            for tensor, gradient in zip(op.inputs, _back_through(op, slopes, skipped), strict=True):
+                if gradient is not None:
+                    gradients.setdefault(tensor, []).append(gradient)
+                uses[tensor] -= 1
+                if not uses[tensor] and tensor.op in numbers:
+                    missing[tensor.op] -= 1
+                    if not missing[tensor.op]:
+                        queue.append(tensor.op)
+        return [_sum(gradients, source, True) for source in sources]
 
 
-def _check_no_flow(reached: dict[int, Tensor]) -> None:
-    if any(tensor.op.type in CONTROL_FLOW_OPS for tensor in reached.values()):
+def _between(
+    targets: list[Tensor], numbers: dict[Operation, int]
+) -> tuple[dict[Operation, None], Counter[Tensor]]:
+    """Find the operations on the tape that lead to the targets, and how often they use each tensor."""
+    between: dict[Operation, None] = {}
+    uses: Counter[Tensor] = Counter()
+    stack = list(targets)
+    while stack:
+        op = stack.pop().op
+        if op not in numbers or op in between:
+            continue
+        between[op] = None
+        for tensor in op.inputs:
+            uses[tensor] += 1
+            if uses[tensor] == 1:
+                stack.append(tensor)
+    return between, uses
+
+
+def _iteration_order(between: dict[Operation, None], numbers: dict[Operation, int]) -> list[Operation]:
+    """The order in which TensorFlow's tape lists its operations: those that begin do so from its end.
+
+    It keeps them by number in an unordered map of the GNU C++ library. That is one list: an entry comes first in it if
+    its bucket (number modulo buckets) is empty, otherwise first in its bucket. When the map grows, the list is built
+    again in this way, in the order that it has then.
+    """
+    sizes = iter(_BUCKETS)
+    buckets = 1
+    order: list[Operation] = []
+
+    def insert(op: Operation) -> None:
+        bucket = numbers[op] % buckets
+        at = next((i for i, other in enumerate(order) if numbers[other] % buckets == bucket), 0)
+        order.insert(at, op)
+
+    for count, op in enumerate(between, 1):
+        if count == 1 or count >= buckets:
+            buckets = next(sizes)
+            before, order = order, []
+            for other in before:
+                insert(other)
+        insert(op)
+    return order
+
+
+def _sum(gradients: dict[Tensor, list[Any]], tensor: Tensor, is_kept: bool) -> Any:
+    """The sum of the gradients of a tensor, which replaces them if it is kept; None if there are none."""
+    summands = gradients.pop(tensor, [])
+    if not summands:
+        return None
+    if len(summands) == 1:
+        total = summands[0]
+    elif all(isinstance(one, Tensor) for one in summands):
+        total = new("AddN", inputs=summands)
+    else:
+        total = sum_of_slices(summands)
+    if is_kept:
+        gradients[tensor] = [total]
+    return total
+
+
+def _back_through(op: Operation, slopes: list[Any], skipped: set[int]) -> list[Any]:
+    """The gradients of an operation's inputs for those of its outputs, with zeros where one has none."""
+    nothing: list[Any] = [None] * len(op.inputs)
+    if all(slope is None for slope in slopes):
+        return nothing
+    for i, output in enumerate(op.outputs):
+        if slopes[i] is None and i not in _WITHOUT_ZEROS.get(op.type, ()) and _has_zeros(output):
+            slopes[i] = zeros(_shape_of(output), output.dtype.base_dtype)
+    function = find_gradient(op)
+    if function is None:
+        return nothing
+    with skipping(op, skipped):
+        found = function(op, *slopes)
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+def _has_zeros(tensor: Tensor) -> bool:
+    return tensor.dtype.base_dtype.name not in ("variant", "string", "resource")
+
+
+def _shape_of(tensor: Tensor) -> Any:
+    """The shape of a tensor: sizes where they are known, otherwise a tensor.
+
+    The tape keeps the shape that the op's shape function gave. What `set_shape` added afterwards does not count.
+    """
+    shape = infer_shapes(tensor.op, len(tensor.op.outputs))[tensor.value_index]
+    return shape if shape.is_fully_defined() else new("Shape", input=tensor)
+
+
+def _check_no_flow(ops: dict[Operation, None]) -> None:
+    if any(op.type in CONTROL_FLOW_OPS for op in ops):
         raise NotImplementedError(
             "tf.GradientTape.gradients() does not support graph control flow operations like tf.cond or tf.while at "
             "this time. Use tf.gradients() instead. If you need this feature, please file a feature request at "

@@ -81,9 +81,7 @@ def advice_blocks(
     blocks = [text_block(advice.text, "status")]
     blocks += [text_block(note) for note in advice.notes]
     if advice.was_stopped:
-        blocks.append(
-            text_block("The search was stopped early. This is the best placement so far.", "faint")
-        )
+        blocks.append(text_block("The search was stopped early. This is the best placement so far.", "faint"))
     if applied:
         blocks.append(text_block(applied, "part"))
     if why_not:

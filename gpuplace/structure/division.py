@@ -226,7 +226,9 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
                 and max(homes) >= 0
             ):
                 home[position] = max(homes)
-    for position in reversed(range(len(items))):  # a chain of ops between layers is one part, named after its last op
+    for position in reversed(
+        range(len(items))
+    ):  # a chain of ops between layers is one part, named after its last op
         following = afters[position]
         if home[position] < 0 and items[position].key < 0 and len(following) == 1:
             last = following[0] if home[following[0]] < 0 else home[following[0]]

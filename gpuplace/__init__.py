@@ -261,7 +261,6 @@ if TYPE_CHECKING:
     )
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
-    from gpuplace.ops.flow.arrays.tensor_array_spec import *
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
@@ -285,6 +284,8 @@ if TYPE_CHECKING:
     from gpuplace.tf1.data.optional import OptionalSpec
     from gpuplace.tf1.flow.critical_section import CriticalSection
     from gpuplace.tf1.flow.immediate_functions import py_function
+    from gpuplace.tf1.flow.tensor_array_spec import *
+    from gpuplace.tf1.functions.def_function import function as function
     from gpuplace.tf1.gradients.hessians import hessians
     from gpuplace.tf1.gradients.tape import GradientTape
     from gpuplace.tf1.image.volume_patches import extract_volume_patches
@@ -359,7 +360,7 @@ else:
             """,
             "gpuplace.tf1.data.optional": "OptionalSpec",
             "gpuplace.tf1.flow.immediate_functions": "py_function",
-            "gpuplace.ops.flow.arrays.tensor_array_spec": "TensorArraySpec",
+            "gpuplace.tf1.flow.tensor_array_spec": "TensorArraySpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,
@@ -372,6 +373,7 @@ else:
             "gpuplace.tf1.math.incomplete": "betainc igamma igammac polygamma zeta",
             "gpuplace.tf1.math.matrix_functions": "matrix_solve_ls matrix_square_root",
             "gpuplace.tf1.variables.template": "make_template",
+            "gpuplace.tf1.functions.def_function": "function",
             "gpuplace.tf1.input.csv": """
                 decode_csv
             """,

@@ -98,15 +98,8 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
     "gpuplace.graphdef.file_writer": {"gpuplace.saving.scoped_meta_graph"},
     "gpuplace.ops.flow.calls": {"gpuplace.graphdef.function_def"},
-    "gpuplace.ops.flow.case": {"gpuplace.ops.functions.flow.cond_v2"},
-    "gpuplace.ops.flow.conditionals": {"gpuplace.ops.functions.flow.cond_v2", "gpuplace.saving.protos"},
-    "gpuplace.ops.flow.arrays.tensor_arrays": {"gpuplace.ops.flow.arrays.tensor_arrays_v2"},
-    "gpuplace.ops.flow.while_loops": {"gpuplace.ops.functions.flow.while_v2", "gpuplace.saving.protos"},
-    "gpuplace.ops.functions.flow.graphs": {
-        "gpuplace.graphdef.function_def",
-        "gpuplace.graphdef.function_def_to_graph",
-    },
-    "gpuplace.ops.functions.concrete": {"gpuplace.graphdef.function_def"},
+    "gpuplace.ops.flow.conditionals": {"gpuplace.saving.protos"},
+    "gpuplace.ops.flow.while_loops": {"gpuplace.saving.protos"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",

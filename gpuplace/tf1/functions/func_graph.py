@@ -14,11 +14,11 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
 from gpuplace.ops import nest
 from gpuplace.ops.array.reshaping import identity
-from gpuplace.ops.functions.auto_control_deps import AutomaticControlDependencies
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variables.variable_scope import get_variable_scope
+from gpuplace.tf1.functions.auto_control_deps import AutomaticControlDependencies
 
 
 class FuncGraph(TracedGraph):

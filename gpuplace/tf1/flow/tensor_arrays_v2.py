@@ -15,12 +15,12 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.flow import tensor_lists
 from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.math import cast
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.tf1.flow import tensor_lists
 from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 

@@ -24,7 +24,10 @@ from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.while_loops import shape_is_kept, shapes_of_parts
-from gpuplace.ops.functions.flow.graphs import (
+from gpuplace.ops.support import new
+from gpuplace.ops.type_spec import TensorSpec
+from gpuplace.shapes import TensorShape
+from gpuplace.tf1.functions.flow.graphs import (
     LOWERING,
     WhileBodyFuncGraph,
     WhileCondFuncGraph,
@@ -33,10 +36,7 @@ from gpuplace.ops.functions.flow.graphs import (
     create_new_tf_function,
     unique_fn_name,
 )
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
-from gpuplace.ops.support import new
-from gpuplace.ops.type_spec import TensorSpec
-from gpuplace.shapes import TensorShape
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.typing import TensorLike
 
 ORIGINAL_OUTPUTS = "_num_original_outputs"

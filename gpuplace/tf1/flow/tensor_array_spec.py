@@ -15,11 +15,11 @@ from typing import Any
 from gpuplace.dtypes import DType, as_dtype, float32, variant
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.flow import tensor_lists
 from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
-from gpuplace.ops.flow.arrays.tensor_arrays_v2 import ListTensorArray
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, common_shape, register_type_spec_from_value_converter
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.tf1.flow import tensor_lists
+from gpuplace.tf1.flow.tensor_arrays_v2 import ListTensorArray
 from gpuplace.typing import DTypeLike, ShapeLike
 
 __all__ = ["TensorArraySpec"]

@@ -32,9 +32,9 @@ from gpuplace.ops.flow.calls import (
     set_python_gradient,
     symbolic_gradient_of_call,
 )
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
 from gpuplace.ops.gradients.gradients import gradients, is_trainable
 from gpuplace.shapes import TensorShape
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
 
 _numbers = itertools.count()
 

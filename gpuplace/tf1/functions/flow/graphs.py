@@ -20,10 +20,10 @@ from gpuplace.graph.op_sets import CALL_OPS, IDENTITY_OPS, WHILE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import zeros, zeros_like
 from gpuplace.ops.array.reshaping import squeeze
-from gpuplace.ops.functions.concrete import GraphFunction
-from gpuplace.ops.functions.func_graph import FuncGraph
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_state import zeros_dtype
+from gpuplace.tf1.functions.concrete import GraphFunction
+from gpuplace.tf1.functions.func_graph import FuncGraph
 
 _numbers = itertools.count()
 

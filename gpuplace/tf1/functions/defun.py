@@ -25,10 +25,10 @@ import numpy as np
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.functions.concrete import ConcreteFunction
-from gpuplace.ops.functions.func_graph import func_graph_from_py_func
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.tf1.functions.concrete import ConcreteFunction
+from gpuplace.tf1.functions.func_graph import func_graph_from_py_func
 
 _KEPT = ("traced_functions",)
 """The collection of a graph with the functions that were traced for it."""

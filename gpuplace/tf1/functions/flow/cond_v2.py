@@ -18,14 +18,14 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array.reshaping import identity
-from gpuplace.ops.functions.flow.branches import (
+from gpuplace.tf1.functions.flow.branches import (
     check_captures,
     check_same_outputs,
     make_inputs_match,
     make_positions_match,
     output_shapes,
 )
-from gpuplace.ops.functions.flow.graphs import (
+from gpuplace.tf1.functions.flow.graphs import (
     LOWERING,
     CondBranchFuncGraph,
     as_scalar,
@@ -34,7 +34,7 @@ from gpuplace.ops.functions.flow.graphs import (
     has_stateful_ops,
     unique_fn_name,
 )
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func, packed_tensors
 from gpuplace.typing import TensorLike
 
 

@@ -16,9 +16,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.functions.flow.branches import check_same_outputs, make_slices_match
-from gpuplace.ops.functions.flow.cond_v2 import build_case, build_cond
-from gpuplace.ops.functions.flow.graphs import (
+from gpuplace.ops.gradients.gradients import gradients, is_trainable
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.support import new, new_list
+from gpuplace.tf1.functions.flow.branches import check_same_outputs, make_slices_match
+from gpuplace.tf1.functions.flow.cond_v2 import build_case, build_cond
+from gpuplace.tf1.functions.flow.graphs import (
     CondBranchFuncGraph,
     collections_of_default_graph,
     create_new_tf_function,
@@ -27,10 +30,7 @@ from gpuplace.ops.functions.flow.graphs import (
     unique_grad_fn_name,
     zeros_of,
 )
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
-from gpuplace.ops.gradients.gradients import gradients, is_trainable
-from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.support import new, new_list
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 
 
 class _GradientGraph(CondBranchFuncGraph):

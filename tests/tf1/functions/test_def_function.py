@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.functions.auto_control_deps import AutomaticControlDependencies
-from gpuplace.ops.functions.defun import defun
+from gpuplace.tf1.functions.auto_control_deps import AutomaticControlDependencies
+from gpuplace.tf1.functions.defun import defun
 
 
 def run(fetches, feed_dict=None):

@@ -11,8 +11,8 @@ import pytest
 import gpuplace as tf
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.session.place import place
-from tests.ops.functions.described import described
-from tests.ops.functions.flow_programs import PROGRAMS
+from tests.tf1.functions.described import described
+from tests.tf1.functions.flow_programs import PROGRAMS
 
 RECORDED = json.loads(
     gzip.decompress((Path(__file__).parents[1] / "data" / "flow-programs-1.15.json.gz").read_bytes())

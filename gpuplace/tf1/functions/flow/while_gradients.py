@@ -22,8 +22,11 @@ from gpuplace.graph.op_sets import IDENTITY_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.array.reshaping import identity
-from gpuplace.ops.flow.tensor_lists import empty_tensor_list, tensor_list_pop_back, tensor_list_push_back
-from gpuplace.ops.functions.flow.graphs import (
+from gpuplace.ops.gradients.gradients import gradients, is_trainable
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.tf1.flow.tensor_lists import empty_tensor_list, tensor_list_pop_back, tensor_list_push_back
+from gpuplace.tf1.functions.flow.graphs import (
     WhileBodyFuncGraph,
     WhileCondFuncGraph,
     create_new_tf_function,
@@ -32,12 +35,9 @@ from gpuplace.ops.functions.flow.graphs import (
     unique_grad_fn_name,
     zeros_of,
 )
-from gpuplace.ops.functions.flow.loop_slices import keep_slices
-from gpuplace.ops.functions.flow.while_v2 import ORIGINAL_OUTPUTS, add_while
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
-from gpuplace.ops.gradients.gradients import gradients, is_trainable
-from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.gradients.registry import gradient
+from gpuplace.tf1.functions.flow.loop_slices import keep_slices
+from gpuplace.tf1.functions.flow.while_v2 import ORIGINAL_OUTPUTS, add_while
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 
 COUNTERS = 3
 """The number of variables before the gradients: iterations done, the most of them, and how many there are."""

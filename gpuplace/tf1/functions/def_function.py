@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.graph.traced_graph import init_scope
-from gpuplace.ops.functions import defun as polymorphic
-from gpuplace.ops.functions.concrete import ConcreteFunction
-from gpuplace.ops.functions.func_graph import func_graph_from_py_func
 from gpuplace.ops.variables.variable_scope import variable_creator_scope
+from gpuplace.tf1.functions import defun as polymorphic
+from gpuplace.tf1.functions.concrete import ConcreteFunction
+from gpuplace.tf1.functions.func_graph import func_graph_from_py_func
 
 _PRIORITY = 50
 """That of the creators here: those of the program come first."""

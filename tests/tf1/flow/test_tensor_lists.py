@@ -7,8 +7,8 @@ import gpuplace as tf
 from gpuplace.clusters.wire import packed, unpacked
 from gpuplace.dtypes import float32
 from gpuplace.kernels.tensor_lists import TensorList
-from gpuplace.ops.flow import tensor_lists as lists
 from gpuplace.shapes import TensorShape
+from gpuplace.tf1.flow import tensor_lists as lists
 
 
 def error_of(fetch):

@@ -18,10 +18,10 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array.constant import constant, zeros
 from gpuplace.ops.array.joining import concat
-from gpuplace.ops.functions.func_graph import FuncGraph, flat_tensors
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables.resource_state import variable_shape
 from gpuplace.shapes import TensorShape
+from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors
 
 
 def keep_slices(graph: Any, forward: Sequence[Tensor], given: list[Any], first: int) -> list[Any]:

@@ -15,10 +15,10 @@ from typing import Any
 from gpuplace.dtypes import int32, int64
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.functions.func_graph import FuncGraph, flat_tensors, packed_tensors
 from gpuplace.ops.gradients.dense_slices import _as_indexed_slices
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
+from gpuplace.tf1.functions.func_graph import FuncGraph, flat_tensors, packed_tensors
 
 
 def check_captures(branches: Sequence[FuncGraph], names: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.flow.arrays.tensor_arrays_v2 import ListTensorArray
+from gpuplace.tf1.flow.tensor_arrays_v2 import ListTensorArray
 
 
 def array_of(number):

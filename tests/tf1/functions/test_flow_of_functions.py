@@ -6,8 +6,8 @@ import pytest
 import gpuplace as tf
 from gpuplace.errors import InaccessibleTensorError
 from gpuplace.ops.flow import control_flow_util
-from gpuplace.ops.functions.flow.cond_v2 import cond_v2, indexed_case
-from gpuplace.ops.functions.flow.while_v2 import while_loop
+from gpuplace.tf1.functions.flow.cond_v2 import cond_v2, indexed_case
+from gpuplace.tf1.functions.flow.while_v2 import while_loop
 from gpuplace.tf1.stand_in import test_util
 from gpuplace.tf1.stand_in.names import resolve
 

@@ -259,7 +259,6 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
-    from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.sparse.sparse_spec import (
@@ -272,8 +271,9 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.strings import *
     from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
-    from gpuplace.session.place import place
-    from gpuplace.session.session import InteractiveSession, Session
+    from gpuplace.runtime.memory.process_state import reset_runtime, use_machine
+    from gpuplace.runtime.session.place import place
+    from gpuplace.runtime.session.session import InteractiveSession, Session
     from gpuplace.sweeps.sweep import sweep
     from gpuplace.tf1.api import contrib, distribute, profiler
     from gpuplace.tf1.api.arithmetic import distributions, quantization, sets, signal, sparse, spectral
@@ -349,7 +349,7 @@ else:
             "gpuplace.cost.estimate": "estimate",
             "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
-            "gpuplace.memory.process_state": "reset_runtime use_machine",
+            "gpuplace.runtime.memory.process_state": "reset_runtime use_machine",
             "gpuplace.tf1.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
             "gpuplace.tf1.flow.critical_section": "CriticalSection",
@@ -450,9 +450,9 @@ else:
                 as_string reduce_join string_join string_length string_lower string_strip
                 string_to_number string_upper substr
             """,
-            "gpuplace.session.place": "place",
+            "gpuplace.runtime.session.place": "place",
             "gpuplace.sweeps.sweep": "sweep",
-            "gpuplace.session.session": "InteractiveSession Session",
+            "gpuplace.runtime.session.session": "InteractiveSession Session",
         },
     )
 

@@ -309,7 +309,11 @@ FACTS = {
         "ps 0     -> worker 1  w/read",
         "worker 1 -> ps 0      gradients/MatMul_grad",
     ],
-    ("16", r"FULL_TRACE"): ["worker 1 -> ps 0 ", "ps 0     -> worker 1  w/read", "8 bytes, arrived after it was sent"],
+    ("16", r"FULL_TRACE"): [
+        "worker 1 -> ps 0 ",
+        "ps 0     -> worker 1  w/read",
+        "8 bytes, arrived after it was sent",
+    ],
     ("16", r"compare\(metadata\)"): ["network loopback", "w/read", "predicted 140 µs, measured: True"],
     ("16", r"100GbE"): ["1GbE    64 MiB in 581 ms", "10GbE   64 MiB in 68 ms", "100GbE  64 MiB in 17 ms"],
     ("16", r"train_asynchronously\)"): ["steps: 100", "learned: True"],
@@ -335,7 +339,7 @@ def test_facts(number, pattern):
 
 
 def test_pictures_have_the_colours_of_the_devices():
-    from gpuplace.tables.palette import device_style
+    from gpuplace.views.tables.palette import device_style
 
     cpu, gpu, third = (device_style(f"/device:{name}").fill for name in ("CPU:0", "GPU:0", "GPU:2"))
     (all_on_gpu,) = pictures(code_cell(read("01"), r"^numbers"))

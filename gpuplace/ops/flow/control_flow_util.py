@@ -6,9 +6,9 @@ Source: tensorflow/python/ops/control_flow_util.py, release 1.15 (names).
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-from gpuplace.display import above
 from gpuplace.graph.op_sets import ENTERS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.lazy import LIBRARY, import_next
@@ -44,7 +44,8 @@ def functional(what: str) -> Any:
         pass
     if what not in FUNCTIONAL:
         raise ModuleNotFoundError(f"{what} made of functions is part of {LIBRARY}, which is not installed")
-    return above(*FUNCTIONAL[what])
+    module, name = FUNCTIONAL[what]
+    return getattr(import_module(module), name)
 
 
 def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802

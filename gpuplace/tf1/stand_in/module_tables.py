@@ -20,13 +20,13 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"
 """Names that are gpuplace itself."""
 
 MODULES = {
-    "tensorflow.python.client.device_lib": "gpuplace.session.device_lib",
+    "tensorflow.python.client.device_lib": "gpuplace.runtime.session.device_lib",
     "tensorflow.python.compat.compat": "gpuplace.tf1.stand_in.forward_compat",
     "tensorflow.python.compat.v2_compat": "gpuplace.api.behavior",
     "tensorflow.python.eager.execution_callbacks": "gpuplace.tf1.stand_in.execution_callbacks",
     "tensorflow.python.tf2": "gpuplace.tf1.stand_in.tf2",
     "tensorflow.python.ops.control_flow_util": "gpuplace.ops.flow.control_flow_util",
-    "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
+    "tensorflow.python.client.timeline": "gpuplace.runtime.tracing.chrome_timeline",
     "tensorflow.python.framework.config": "gpuplace.tf1.stand_in.framework.config",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",

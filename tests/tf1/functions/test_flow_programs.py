@@ -10,7 +10,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from tests.tf1.functions.described import described
 from tests.tf1.functions.flow_programs import PROGRAMS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpuplace.lazy import lazy_names
-from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
+from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = [
     "Benchmark",

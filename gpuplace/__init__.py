@@ -259,9 +259,7 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
-    from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
-    from gpuplace.ops.flow.arrays.tensor_array_spec import *
     from gpuplace.ops.gradients.slices_spec import *
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
@@ -273,8 +271,9 @@ if TYPE_CHECKING:
     from gpuplace.ops.text.strings import *
     from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
-    from gpuplace.session.place import place
-    from gpuplace.session.session import InteractiveSession, Session
+    from gpuplace.runtime.memory.process_state import reset_runtime, use_machine
+    from gpuplace.runtime.session.place import place
+    from gpuplace.runtime.session.session import InteractiveSession, Session
     from gpuplace.sweeps.sweep import sweep
     from gpuplace.tf1.api import contrib, distribute, profiler
     from gpuplace.tf1.api.arithmetic import distributions, quantization, sets, signal, sparse, spectral
@@ -285,6 +284,8 @@ if TYPE_CHECKING:
     from gpuplace.tf1.data.optional import OptionalSpec
     from gpuplace.tf1.flow.critical_section import CriticalSection
     from gpuplace.tf1.flow.immediate_functions import py_function
+    from gpuplace.tf1.flow.tensor_array_spec import *
+    from gpuplace.tf1.functions.def_function import function as function
     from gpuplace.tf1.gradients.hessians import hessians
     from gpuplace.tf1.gradients.tape import GradientTape
     from gpuplace.tf1.image.volume_patches import extract_volume_patches
@@ -348,7 +349,7 @@ else:
             "gpuplace.cost.estimate": "estimate",
             "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
-            "gpuplace.memory.process_state": "reset_runtime use_machine",
+            "gpuplace.runtime.memory.process_state": "reset_runtime use_machine",
             "gpuplace.tf1.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
             "gpuplace.tf1.flow.critical_section": "CriticalSection",
@@ -359,7 +360,7 @@ else:
             """,
             "gpuplace.tf1.data.optional": "OptionalSpec",
             "gpuplace.tf1.flow.immediate_functions": "py_function",
-            "gpuplace.ops.flow.arrays.tensor_array_spec": "TensorArraySpec",
+            "gpuplace.tf1.flow.tensor_array_spec": "TensorArraySpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,
@@ -372,6 +373,7 @@ else:
             "gpuplace.tf1.math.incomplete": "betainc igamma igammac polygamma zeta",
             "gpuplace.tf1.math.matrix_functions": "matrix_solve_ls matrix_square_root",
             "gpuplace.tf1.variables.template": "make_template",
+            "gpuplace.tf1.functions.def_function": "function",
             "gpuplace.tf1.input.csv": """
                 decode_csv
             """,
@@ -448,9 +450,9 @@ else:
                 as_string reduce_join string_join string_length string_lower string_strip
                 string_to_number string_upper substr
             """,
-            "gpuplace.session.place": "place",
+            "gpuplace.runtime.session.place": "place",
             "gpuplace.sweeps.sweep": "sweep",
-            "gpuplace.session.session": "InteractiveSession Session",
+            "gpuplace.runtime.session.session": "InteractiveSession Session",
         },
     )
 

@@ -48,7 +48,6 @@ from gpuplace.ops.flow.control import *
 from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.while_loops import *
-from gpuplace.ops.functions.def_function import function as function
 from gpuplace.ops.gradients.custom_gradient import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *

@@ -32,8 +32,6 @@ import gpuplace.ops.flow.python_functions
 import gpuplace.ops.flow.sending
 import gpuplace.ops.flow.stacks
 import gpuplace.ops.flow.tensor_array_kernels
-import gpuplace.ops.flow.tensor_list_kernels
-import gpuplace.ops.flow.tensor_lists
 import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
@@ -68,8 +66,6 @@ import gpuplace.ops.variables.variables
 from gpuplace.lazy import LIBRARY, wait_for_a_miss
 
 wait_for_a_miss(
-    "gpuplace.ops.functions.flow.cond_gradients",
-    "gpuplace.ops.functions.flow.while_gradients",
     "gpuplace.ops.losses",
     "gpuplace.ops.nn.activation",
     "gpuplace.ops.nn.conv",

@@ -1,7 +1,19 @@
-"""The modules of this library that register ops: imported when an op is asked for that none of ``gpuplace.ops`` has."""
+"""The modules of this library that register ops: imported when an op is asked for that none of ``gpuplace.ops`` has.
+
+Beside them: what builds control flow of functions.
+"""
 
 from gpuplace.lazy import wait_for_a_miss
+from gpuplace.ops.flow.control_flow_util import FUNCTIONAL
 
+FUNCTIONAL.update(
+    {
+        "TensorArray": ("gpuplace.tf1.flow.tensor_arrays_v2", "ListTensorArray"),
+        "cond": ("gpuplace.tf1.functions.flow.cond_v2", "cond_v2"),
+        "switch_case": ("gpuplace.tf1.functions.flow.cond_v2", "indexed_case"),
+        "while_loop": ("gpuplace.tf1.functions.flow.while_v2", "while_loop"),
+    }
+)
 wait_for_a_miss(
     "gpuplace.tf1.array.data_formats",
     "gpuplace.tf1.array.inplace",
@@ -27,6 +39,10 @@ wait_for_a_miss(
     "gpuplace.tf1.data.runtime.tables",
     "gpuplace.tf1.flow.critical_section",
     "gpuplace.tf1.flow.immediate_functions",
+    "gpuplace.tf1.flow.tensor_list_kernels",
+    "gpuplace.tf1.flow.tensor_lists",
+    "gpuplace.tf1.functions.flow.cond_gradients",
+    "gpuplace.tf1.functions.flow.while_gradients",
     "gpuplace.tf1.image.boxes",
     "gpuplace.tf1.image.codecs",
     "gpuplace.tf1.image.color_kernels",

@@ -423,7 +423,7 @@ def test_facts(number, pattern):
 
 
 def test_pictures_have_the_colours_of_the_devices():
-    from gpuplace.tables.palette import device_style
+    from gpuplace.views.tables.palette import device_style
 
     cpu, gpu, third = (device_style(f"/device:{name}").fill for name in ("CPU:0", "GPU:0", "GPU:2"))
     (all_on_gpu,) = pictures(code_cell(read("01"), r"^numbers"))

@@ -304,7 +304,7 @@ NOT_RECORDED = (
             "BatchNormWithGlobalNormalization",  # gone from TensorFlow 2; tests/ops/nn/test_norm_arithmetic.py
             "BatchNormWithGlobalNormalizationGrad",
             "CompareAndBitpack",  # gone from 2.21; tests/ops/test_as_tensorflows_tests.py, as 1.15 has it
-            *"_ParallelConcatStart _ParallelConcatUpdate".split(),  # tests/session/test_lowered_steps.py
+            *"_ParallelConcatStart _ParallelConcatUpdate".split(),  # tests/runtime/session/test_lowered_steps.py
             "DestroyResourceOp",  # leaves nothing to compare
             "Switch",  # one output is dead; tests/ops/variables/test_variables.py runs them
             "RefSwitch",

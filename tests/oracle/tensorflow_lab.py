@@ -109,7 +109,7 @@ def program(notebooks: Notebooks, name: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         alone = Path(folder, "program.py")
         alone.write_text(f"{SWITCH}\nimport runpy\nrunpy.run_path({str(path)!r})\n")
-        from gpuplace.logs.parser import parse_log
+        from gpuplace.views.logs.parser import parse_log
 
         expected = counts(parse_log("\n".join(run([str(alone)], folder, "alone"))))
     cell = f"%%watch_placement --into log\n{path.read_text()}"

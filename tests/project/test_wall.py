@@ -93,7 +93,7 @@ def test_commands(without, tmp_path, command):
         "tests/scenarios/test_using_gpus_guide.py",
         "tests/placer/test_toy_placements.py tests/placer/test_validate.py tests/placer/test_recorded_placements.py",
         "tests/why/test_explain.py tests/why/test_blame.py tests/why/test_remedy.py",
-        "tests/session/test_session.py tests/session/test_fetches.py tests/session/test_feeds.py",
+        "tests/runtime/session/test_session.py tests/runtime/session/test_feeds.py",
     ],
 )
 def test_tests_of_the_rest(without, tests):

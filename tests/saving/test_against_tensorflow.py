@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.checkpoints.bundle import Bundle, write_bundle
-from gpuplace.checkpoints.bundle import SavedTensor as Saved
-from gpuplace.checkpoints.reader import open_checkpoint
+from gpuplace.files.checkpoints.bundle import Bundle, write_bundle
+from gpuplace.files.checkpoints.bundle import SavedTensor as Saved
+from gpuplace.files.checkpoints.reader import open_checkpoint
 from gpuplace.ops.tracking.base import OBJECT_GRAPH_PROTO_KEY
 from tests.saving.saver_graphs import PROGRAMS, rows
 from tests.saving.test_meta_graph import loops_and_branches

@@ -21,7 +21,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 from gpuplace.why.place import place_graph
 from tests.clusters.running import addresses
 from tests.ops.test_graphs_as_tensorflow import rows

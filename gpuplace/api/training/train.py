@@ -152,8 +152,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.clusters.server import Server
+    from gpuplace.files.checkpoints.reader import NewCheckpointReader
     from gpuplace.graphdef.event_file import summary_iterator
     from gpuplace.graphdef.messages import (
         BytesList,
@@ -254,7 +254,7 @@ else:
         __name__,
         {
             "gpuplace.tf1.api.training": "train_experimental as experimental",
-            "gpuplace.checkpoints.reader": "NewCheckpointReader",
+            "gpuplace.files.checkpoints.reader": "NewCheckpointReader",
             "gpuplace.clusters.server": "Server",
             "gpuplace.graphdef.event_file": "summary_iterator",
             "gpuplace.graphdef.messages": """

@@ -20,12 +20,12 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.flow.arrays.tensor_array_spec import TensorArraySpec
 from gpuplace.ops.flow.arrays.tensor_arrays import TensorArray
 from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.type_spec import TensorSpec, TypeSpec, known_type_spec, type_spec_from_value
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.tf1.flow.tensor_array_spec import TensorArraySpec
 
 # Forms
 

@@ -17,10 +17,10 @@ from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.traced_graph import FunctionBody, TracedGraph
-from gpuplace.ops.functions.auto_control_deps import AutomaticControlDependencies
-from gpuplace.ops.functions.func_graph import FuncGraph
 from gpuplace.ops.type_spec import TensorSpec
 from gpuplace.tf1.data import structure
+from gpuplace.tf1.functions.auto_control_deps import AutomaticControlDependencies
+from gpuplace.tf1.functions.func_graph import FuncGraph
 
 
 class Traced(NamedTuple):

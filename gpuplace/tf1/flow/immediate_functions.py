@@ -49,7 +49,7 @@ class _Call:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.graph = Graph()
-        self._session = above("gpuplace.session.session", "Session")(graph=self.graph)
+        self._session = above("gpuplace.runtime.session.session", "Session")(graph=self.graph)
         self._known: dict[Tensor, Any] = {}
         self._done: set[Operation] = set()
         with self.graph.as_default():

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.checkpoints.table import read_varint, varint
 from gpuplace.errors import InvalidArgumentError, OpError, OutOfRangeError, UnimplementedError
 from gpuplace.files import file_system, records
+from gpuplace.files.checkpoints.table import read_varint, varint
 from gpuplace.files.tfrecord import TFRecordOptions
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.op_sets import READER_MAKERS

@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuplace import tf_logging
-from gpuplace.checkpoints.reader import NewCheckpointReader
+from gpuplace.files.checkpoints.reader import NewCheckpointReader
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graphdef.messages import SaverDef
 from gpuplace.ops.array.constant import placeholder
 from gpuplace.ops.flow.control import group
+from gpuplace.runtime.session.session import Session
 from gpuplace.saving.saver import Saver
-from gpuplace.session.session import Session
 from gpuplace.tf1.contrib.arg_scope import add_arg_scope
 
 __all__ = [

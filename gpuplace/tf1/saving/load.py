@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gpuplace.checkpoints.reader import CheckpointReader
+from gpuplace.files.checkpoints.reader import CheckpointReader
 from gpuplace.saving.checkpoint_state import latest_checkpoint
 
 __all__ = ["list_variables", "load_checkpoint", "load_variable"]

@@ -22,9 +22,9 @@ from gpuplace.graphdef.export import node_def, version_def
 from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.ops import nest
-from gpuplace.ops.functions.concrete import ConcreteFunction
-from gpuplace.ops.functions.func_graph import FuncGraph, func_graph_from_py_func
 from gpuplace.ops.variables.variable_scope import variable_creator_scope
+from gpuplace.tf1.functions.concrete import ConcreteFunction
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
 
 __all__ = ["wrap_function"]
 

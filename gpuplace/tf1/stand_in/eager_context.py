@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from gpuplace.api.behavior import executing_eagerly
 from gpuplace.errors import UnimplementedError
-from gpuplace.session.device_lib import list_local_devices
+from gpuplace.runtime.session.device_lib import list_local_devices
 
 __all__ = [
     "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT", "DEVICE_PLACEMENT_SILENT_FOR_INT32",

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS, RANDOM_OPS
 from gpuplace.graph.operation import Tensor
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 
 _NOT_CONSTANT = PLACEHOLDERS | RANDOM_OPS | CONTROL_FLOW_OPS | {"PlaceholderWithDefault"}
 

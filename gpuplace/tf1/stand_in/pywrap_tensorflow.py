@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from gpuplace import dtypes
-from gpuplace.checkpoints.reader import CheckpointReader, NewCheckpointReader
+from gpuplace.files.checkpoints.reader import CheckpointReader, NewCheckpointReader
 from gpuplace.files.file_system import text_of
 from gpuplace.files.records import RecordWriter
 from gpuplace.graphdef.messages import Event

@@ -17,8 +17,8 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.ops.array.reshaping import transpose
 from gpuplace.ops.flow import control_flow_util
+from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.saving.meta_graph import proto_class
-from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 from gpuplace.tf1.api.testing.graphs import assert_equal_graph_def
 from gpuplace.tf1.api.testing.local_cluster import create_local_cluster
 from gpuplace.tf1.api.testing.test_case import TestCase, main

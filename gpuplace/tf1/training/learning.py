@@ -25,6 +25,7 @@ from gpuplace.ops.train.global_step import get_or_create_global_step
 from gpuplace.ops.train.global_step import global_step as value_of_step
 from gpuplace.ops.train.optimizer import Optimizer
 from gpuplace.ops.variables import initialization
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
 from gpuplace.saving.saver import Saver
 from gpuplace.tf1.contrib import gradients
 from gpuplace.tf1.contrib.gradients import (
@@ -36,7 +37,6 @@ from gpuplace.tf1.contrib.gradients import (
 )
 from gpuplace.tf1.input.tables import tables_initializer
 from gpuplace.tf1.training.supervisor import Supervisor
-from gpuplace.tracing.chrome_timeline import Timeline
 from gpuplace.typing import ConfigLike, FeedDict
 from gpuplace.writing import write_file
 

@@ -65,7 +65,7 @@ class MirroredStrategy(Strategy):
 
 def _gpus() -> list[str]:
     """The GPUs of the current machine."""
-    from gpuplace.memory.process_state import current_machine
+    from gpuplace.runtime.memory.process_state import current_machine
 
     count = len(current_machine().gpus)
     return [full_device(f"/gpu:{number}") for number in range(count)]

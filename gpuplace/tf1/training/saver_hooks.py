@@ -17,6 +17,7 @@ from gpuplace.graphdef.export import as_graph_def, write_graph
 from gpuplace.graphdef.file_writer import FileWriterCache
 from gpuplace.graphdef.messages import RunOptions, SessionLog, Summary
 from gpuplace.ops.train.global_step import get_global_step
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
 from gpuplace.saving.meta_graph import export_meta_graph
 from gpuplace.tf1.training.hooks import required_global_step_read
 from gpuplace.tf1.training.session_run_hook import (
@@ -26,7 +27,6 @@ from gpuplace.tf1.training.session_run_hook import (
     SessionRunValues,
 )
 from gpuplace.tf1.training.timers import SecondOrStepTimer
-from gpuplace.tracing.chrome_timeline import Timeline
 from gpuplace.writing import write_file
 
 _MOST_WARNINGS = 5

@@ -18,8 +18,8 @@ from gpuplace import tf_logging
 from gpuplace.errors import DeadlineExceededError, FailedPreconditionError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
+from gpuplace.runtime.session.session import Session
 from gpuplace.saving.checkpoint_state import get_checkpoint_state
-from gpuplace.session.session import Session
 from gpuplace.typing import ConfigLike, FeedDict
 
 

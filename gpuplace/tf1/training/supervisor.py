@@ -26,9 +26,9 @@ from gpuplace.ops import summaries
 from gpuplace.ops.flow import control
 from gpuplace.ops.train.global_step import global_step as value_of_step
 from gpuplace.ops.variables import initialization
+from gpuplace.runtime.session.session import Session
 from gpuplace.saving.meta_graph import export_meta_graph
 from gpuplace.saving.saver import Saver
-from gpuplace.session.session import Session
 from gpuplace.tf1.input.coordinator import Coordinator, LooperThread
 from gpuplace.tf1.input.tables import tables_initializer
 from gpuplace.tf1.training.session_manager import SessionManager

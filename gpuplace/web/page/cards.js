@@ -18,14 +18,14 @@ import {
   sourceOf,
   typeOf,
   unmet,
-} from "gpuplace/page/columns.js";
-import { fullNameOf } from "gpuplace/page/words.js";
+} from "gpuplace/views/page/columns.js";
+import { fullNameOf } from "gpuplace/views/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, words } from "gpuplace/text.js";
 
 const NEIGHBOURS = RULES.folding.neighbours;
 
-/** A text of a reason, with the node's name and its scope's where marks stand; see gpuplace/page/reasons.py. */
+/** A text of a reason, with the node's name and its scope's where marks stand; see gpuplace/views/page/reasons.py. */
 function unmarked(text, n) {
   const scope = paths[N.scope[n]];
   const own = nameOf(n);

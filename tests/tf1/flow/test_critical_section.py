@@ -1,4 +1,4 @@
-"""Functions of which one at a time runs; the graph is compared in `tests/ops/functions/test_flow_programs.py`."""
+"""Functions of which one at a time runs; the graph is compared in `tests/tf1/functions/test_flow_programs.py`."""
 
 import gc
 import threading

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.checkpoints.reader import open_checkpoint
+from gpuplace.files.checkpoints.reader import open_checkpoint
 from gpuplace.ops.tracking import data_structures, identity
 from gpuplace.ops.tracking.base import OBJECT_GRAPH_PROTO_KEY, Trackable
 from gpuplace.ops.tracking.tracking import AutoTrackable, NotTrackable

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.functions import func_graph
+from gpuplace.tf1.functions import func_graph
 from gpuplace.tf1.stand_in.framework import function, function_def_to_graph, graph_to_function_def
 from gpuplace.tf1.stand_in.framework.function import Defun
 from gpuplace.tf1.stand_in.framework.op_def_library import op_def_library

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpuplace.lazy import lazy_names
-from gpuplace.memory.process_state import current_machine
-from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
+from gpuplace.runtime.memory.process_state import current_machine
+from gpuplace.runtime.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = [
     "Benchmark",

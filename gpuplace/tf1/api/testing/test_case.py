@@ -28,7 +28,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 from gpuplace.tf1.api.testing.benchmark import asked_for, run_benchmarks
 
 __all__ = ["CheckedThread", "TestCase", "get_temp_dir", "main", "test_src_dir_path"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.checkpoints.variants import EncodedVariant
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
+from gpuplace.files.checkpoints.variants import EncodedVariant
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle

@@ -9,8 +9,8 @@ import os
 import weakref
 from typing import Any
 
-from gpuplace.checkpoints.reader import NewCheckpointReader
 from gpuplace.dtypes import int64, string
+from gpuplace.files.checkpoints.reader import NewCheckpointReader
 from gpuplace.files.file_system import text_of
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Tensor

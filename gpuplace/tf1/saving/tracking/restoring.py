@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuplace import tf_logging
-from gpuplace.checkpoints.reader import NewCheckpointReader
+from gpuplace.files.checkpoints.reader import NewCheckpointReader
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.tracking.base import CheckpointPosition, SlotRestoration, uid
 from gpuplace.ops.tracking.identity import ObjectIdentityWeakKeyDictionary, ObjectIdentityWeakSet

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gpuplace.session.device_lib import list_local_devices
+from gpuplace.runtime.session.device_lib import list_local_devices
 
 __all__ = ["LogicalDevice", "PhysicalDevice", "list_logical_devices", "list_physical_devices"]
 

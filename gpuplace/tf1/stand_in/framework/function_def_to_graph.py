@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graphdef.function_def_to_graph import fill_func_graph, function_def_to_graph_def
-from gpuplace.ops.functions.func_graph import FuncGraph
+from gpuplace.tf1.functions.func_graph import FuncGraph
 from gpuplace.typing import ShapeLike
 
 __all__ = ["function_def_to_graph", "function_def_to_graph_def"]

@@ -34,10 +34,10 @@ from gpuplace.ops.flow.control import group
 from gpuplace.ops.losses import Reduction
 from gpuplace.ops.random.random_ops import set_random_seed
 from gpuplace.ops.train.global_step import create_global_step, get_global_step, global_step_read
+from gpuplace.runtime.session.session import Session
 from gpuplace.saving.checkpoint_state import latest_checkpoint
 from gpuplace.saving.saver import Saver
 from gpuplace.saving.tag_constants import SERVING
-from gpuplace.session.session import Session
 from gpuplace.tf1.data.dataset import Dataset
 from gpuplace.tf1.distribute.values import selected
 from gpuplace.tf1.metrics.metrics import mean

@@ -1,0 +1,151 @@
+"""What a folded box says beside its name and devices: copies in and out, and its part of a predicted step.
+
+>>> from gpuplace.views.picture.drawing import draw
+>>> from gpuplace.views.tables.placement_view import PlacementView, TensorFact
+>>> rows = [("a/x", "Const", "", "/device:CPU:0"), ("b/y", "Neg", "", "/device:GPU:0")]
+>>> fact = {("a/x", 0): TensorFact("float32", (2, 2), 16)}
+>>> view = PlacementView.of_columns(rows, [("a/x", 0, "b/y", 0)], fact)
+>>> [fact.copies_texts() for fact in box_facts(draw(view, []), None)]
+[('1 out, 16 B',), ('1 in, 16 B',)]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.views.picture.drawing import Drawing
+from gpuplace.views.tables.memory import variable_bytes
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.size_text import bytes_text
+from gpuplace.views.tables.text import OF_UNKNOWN_SIZE, sizes_text
+from gpuplace.web.rules import words
+
+if TYPE_CHECKING:  # estimates load all ops, and most pictures have none
+    from gpuplace.cost.step_estimate import StepEstimate
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCosts:
+    """What a predicted step takes, node by node."""
+
+    seconds: np.ndarray
+    """[nodes] seconds of all executions; 0 for what does not run."""
+    variables: np.ndarray
+    """[nodes] bytes of variables; 0 for other nodes."""
+
+
+def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
+    """Return what a predicted step takes, for the nodes of a placement.
+
+    Args:
+        placement: a `Placement` or a `PlacementView`.
+        estimate: the prediction, of a step of this graph.
+
+    Raises:
+        ValueError: the prediction is of another graph.
+    """
+    view = view_of(placement)
+    seconds = np.zeros(len(view))
+    found = [view.index.get(name, -1) for name in estimate.part.graph.names]
+    at = np.array(found, dtype=np.int64)
+    if not (at >= 0).any():
+        raise ValueError("The estimate is of another graph: it has none of its nodes; estimate this one")
+    seconds[at[at >= 0]] = estimate.node_seconds[at >= 0]
+    return NodeCosts(seconds, variable_bytes(placement))
+
+
+class BoxFacts(NamedTuple):
+    """Of one box."""
+
+    received: tuple[int, str]
+    """Copies that a step makes to it from other boxes, and their size in words."""
+    sent: tuple[int, str]
+    """Copies that a step makes from it to other boxes, and their size in words."""
+    share: float | None
+    """Part of the seconds of all nodes, 0 to 1; None without a prediction."""
+    seconds: float
+    """Predicted seconds of its nodes."""
+    variables: int
+    """Bytes of its variables."""
+
+    def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
+        """Return texts of copies in and copies out, each where there are any; where there is no room, of their size."""
+        found = []
+        for (number, size), is_in in ((self.received, True), (self.sent, False)):
+            if not number:
+                continue
+            count = f"{number:,}"
+            told = words("copies_in", number=count) if is_in else words("copies_out", number=count)
+            if size != OF_UNKNOWN_SIZE:
+                first, more, _ = size.partition(" and ")  # a box is narrow
+                size = f"{first}{' …' if more else ''}"
+                short = words("bytes_in", size=size) if is_in else words("bytes_out", size=size)
+                told = f"{told}, {size}" if has_room else short
+            found.append(told)
+        return tuple(found)
+
+    @property
+    def cost_text(self) -> str:
+        """Its part of the step and the bytes of its variables; ``""`` without a prediction, or for nothing."""
+        if self.share is None:
+            return ""
+        share = words("step_share", share=percent_text(self.share)) if self.share else ""
+        variables = words("variable_bytes", size=bytes_text(self.variables)) if self.variables else ""
+        return " · ".join(filter(None, (share, variables)))
+
+
+def percent_text(share: float) -> str:
+    """A part of the whole in per cent.
+
+    >>> percent_text(0.4242), percent_text(0.0123), percent_text(0.0001)
+    ('42%', '1.2%', '<0.1%')
+    """
+    if share < 0.001:
+        return "<0.1%"
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+
+
+def box_facts(drawing: Drawing, costs: NodeCosts | None) -> list[BoxFacts]:
+    """Return the facts of each box.
+
+    Args:
+        drawing: the boxes.
+        costs: what a predicted step takes; None without a prediction.
+    """
+    count = len(drawing.boxes)
+    received, sent = _copies(drawing)
+    seconds, variables = [0.0] * count, [0.0] * count
+    total = 0.0
+    if costs is not None:
+        seconds = np.bincount(drawing.box_of, costs.seconds, minlength=count).tolist()
+        variables = np.bincount(drawing.box_of, costs.variables, minlength=count).tolist()
+        total = float(costs.seconds.sum())
+    return [
+        BoxFacts(
+            received[box],
+            sent[box],
+            None if costs is None else seconds[box] / total if total else 0.0,
+            seconds[box],
+            int(variables[box]),
+        )
+        for box in range(count)
+    ]
+
+
+def _copies(drawing: Drawing) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """[boxes] number and size of the copies that come from other boxes, and of those that go to others."""
+    view, count = drawing.view, len(drawing.boxes)
+    found: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
+    edges = np.flatnonzero(view.is_copy)
+    src, dst = drawing.box_of[view.src[edges]], drawing.box_of[view.dst[edges]]
+    edges, src, dst = (column[src != dst] for column in (edges, src, dst))
+    for told, ends in zip(found, (dst, src), strict=True):
+        order = np.argsort(ends, kind="stable")
+        starts = np.searchsorted(ends[order], np.arange(count + 1)).tolist()
+        for box in np.unique(ends).tolist():
+            copies = view.copies_along(edges[order[starts[box] : starts[box + 1]]])
+            told[box] = (sum(copy.runs for copy in copies), sizes_text(view, copies))
+    return found[0], found[1]

@@ -37,7 +37,7 @@ def _fresh_process() -> Iterator[None]:
         os.environ.pop(name, None)
     os.environ.update(kept)
     logging.getLogger("tensorflow").setLevel(level)
-    names = sys.modules.get("gpuplace.stand_in.names")
+    names = sys.modules.get("gpuplace.tf1.stand_in.names")
     if names is not None and any(isinstance(finder, names.Finder) for finder in sys.meta_path):
         names.uninstall()
     if (process := sys.modules.get("gpuplace.memory.process_state")) is not None:

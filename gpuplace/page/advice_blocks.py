@@ -55,14 +55,14 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
         objective: of the search.
         done: how far it is; None before the first answer.
     """
-    told, share = "The step is estimated as it is now", 0.0
+    text, share = "The step is estimated as it is now", 0.0
     if done is not None:
         share = done.fraction
-        told = f"The best so far: {value_text(objective, done.score.value)}"
+        text = f"The best so far: {value_text(objective, done.score.value)}"
         if done.score.missing:
-            told += f", but {size_text(done.score.missing)} of memory are missing"
+            text += f", but {size_text(done.score.missing)} of memory are missing"
     return [
-        {"kind": "progress", "share": share, "label": "Search for a better placement", "text": told},
+        {"kind": "progress", "share": share, "label": "Search for a better placement", "text": text},
         buttons_block("The search", [button("Stop", "advice:stop", "and keep the best so far")]),
     ]
 
@@ -81,9 +81,7 @@ def advice_blocks(
     blocks = [text_block(advice.text, "status")]
     blocks += [text_block(note) for note in advice.notes]
     if advice.was_stopped:
-        blocks.append(
-            text_block("The search was stopped early: this is the best that it had found.", "faint")
-        )
+        blocks.append(text_block("The search was stopped early. This is the best placement so far.", "faint"))
     if applied:
         blocks.append(text_block(applied, "part"))
     if why_not:
@@ -128,9 +126,9 @@ def _before_and_after(advice: Advice) -> Block:
 
 
 def _devices(advice: Advice) -> Block:
-    rows, found = [], advice.rows("devices")
-    longest = max([row.busy_after for row in found] + [_known(row.busy_before) for row in found]) or 1.0
-    fullest = max([row.peak_after for row in found] + [_known(row.peak_before) for row in found]) or 1.0
+    rows, devices = [], advice.rows("devices")
+    longest = max([row.busy_after for row in devices] + [_known(row.busy_before) for row in devices]) or 1.0
+    fullest = max([row.peak_after for row in devices] + [_known(row.peak_before) for row in devices]) or 1.0
 
     def busy(value: float) -> Any:
         if math.isnan(value):
@@ -144,7 +142,7 @@ def _devices(advice: Advice) -> Block:
         text = size_text(value) + (": does not fit" if 0 < limit < value else "")
         return {"bar": [[value / fullest, "variables", f"peak: {text}"]], "text": text}
 
-    for row in found:
+    for row in devices:
         rows.append(
             [
                 chip_look(row.device),

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.page.colours import colour_columns, path_columns
-from gpuplace.page.reasons import EXACT_NODES, reasons_of
+from gpuplace.page.reasons import NODE, SCOPE, reasons_of
 from gpuplace.picture.box_facts import node_costs
 from gpuplace.picture.differences import differences
 from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
@@ -51,7 +51,6 @@ def page_data(
     mapping: Iterable[Any] = (),
     against: Any = None,
     against_text: str = "the other placement",
-    exact_nodes: int = EXACT_NODES,
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
@@ -63,7 +62,6 @@ def page_data(
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
-        exact_nodes: nodes up to which each is explained for itself.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
         estimate: what a step costs, which folded boxes show.
 
@@ -73,7 +71,7 @@ def page_data(
     view = view_of(placement)
     if view.part:
         settings = [("graph", view.part), *settings]
-    reasons = reasons_of(placement, exact_nodes=exact_nodes)
+    reasons = reasons_of(placement)
     return {
         "summary": printable(summary_text(view)),
         "settings": [[label, printable(text)] for label, text in settings],
@@ -94,7 +92,9 @@ def page_data(
             [node, [list(map(printable, call)) for call in calls]]
             for node, calls in all_calls(placement).items()
         ],
-        "reasons": None if reasons is None else _safe(reasons.as_json()),
+        "reasons": None
+        if reasons is None
+        else {**reasons.as_json(), "strings": _safe(reasons.strings.values)},
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),
         "blame": _blame(placement),
@@ -120,9 +120,9 @@ def page_data(
 def _safe(value: Any) -> Any:
     """The value with every text in it printable, but for the marks of `gpuplace.page.reasons`."""
     if isinstance(value, str):
-        return (
-            value if value.isprintable() else "".join(c if c in "\x01\x02\n" else printable(c) for c in value)
-        )
+        if value.replace(SCOPE, "").replace(NODE, "").isprintable():
+            return value
+        return "".join(c if c in f"{SCOPE}{NODE}\n" else printable(c) for c in value)
     if isinstance(value, dict):
         return {key: _safe(item) for key, item in value.items()}
     return list(map(_safe, value)) if isinstance(value, (list, tuple)) else value
@@ -152,9 +152,9 @@ def _verdicts(view: PlacementView) -> dict[str, Any] | None:
     """For every node the rule that settled its device, and the culprit."""
     if view.verdicts is None:
         return None
-    found = view.verdicts()
+    verdicts = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
+    return {"rules": rules, "rule": verdicts.rule.tolist(), "culprit": verdicts.culprit.tolist()}
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:
@@ -211,11 +211,13 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
 
 def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
     """Keys without those of their parents, which come first; one that does not begin so, whole behind a slash."""
-    found = []
+    relative_keys = []
     for key, parent in zip(keys, parents, strict=True):
         before = keys[parent] + "/" if keys[parent] else ""
-        found.append(key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}")
-    return found
+        relative_keys.append(
+            key[len(before) :] if key.startswith(before) and key != keys[parent] else f"/{key}"
+        )
+    return relative_keys
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:
@@ -237,8 +239,8 @@ def _edges(view: PlacementView) -> dict[str, Any]:
 
 def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
     """Type and shape of a tensor in words, its bytes, and its bytes per example."""
-    known = view.tensor_of(node, output)
-    return printable(str(known)), known.nbytes, known.example_bytes
+    tensor = view.tensor_of(node, output)
+    return printable(str(tensor)), tensor.nbytes, tensor.example_bytes
 
 
 def _copies(view: PlacementView) -> dict[str, list[Any]]:
@@ -272,7 +274,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
     """``[members, how many, who decides, what they ask for]``, groups of many first."""
     if not isinstance(placement, Placement):
         return []
-    found = sorted(placement.groups(), key=lambda group: -len(group.nodes))
+    groups = sorted(placement.groups(), key=lambda group: -len(group.nodes))
     index = view.index
     return [
         [
@@ -281,7 +283,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
             index[group.decided_by],
             printable(group.requested),
         ]
-        for group in found
+        for group in groups
     ]
 
 
@@ -306,15 +308,15 @@ def _blame(placement: Any) -> list[list[Any]]:
 def _moves(placement: Any, against: Any) -> dict[str, Any] | None:
     if against is None:
         return None
-    found = placement.diff(against)
+    diff = placement.diff(against)
     index = view_of(placement).index
     devices = Interner()
     rows = [
         [index[m.node], devices(m.before), devices(m.after), m.cause.value, printable(m.note)]
-        for m in found.moves[:_MOVES]
+        for m in diff.moves[:_MOVES]
     ]
     looks = [_look(device) for device in devices.values]
-    return {"rows": rows, "devices": looks, "total": len(found)}
+    return {"rows": rows, "devices": looks, "total": len(diff)}
 
 
 def _log(placement: Any, view: PlacementView) -> dict[str, Any]:

@@ -105,35 +105,35 @@ def divided(items: Sequence[Item], links: Links) -> list[Item]:
         items: what there is, in the order of the flow.
         links: the flow of data between them.
     """
-    found = list(items)
-    if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in found) <= MOST:
-        found, links = _glued(found, links, with_layers=False)
-        if len(found) > MOST:
-            found, links = _series(found, links)
-        if len(found) > MOST and any(item.key > 0 for item in found):
-            found, links = _glued(found, links, with_layers=True)
-        found, links = _grouped(found, links, _copies(found) if len(found) > MOST else [])
-    if len(found) > MOST:
+    parts = list(items)
+    if _LEAST_SCOPES <= sum(item.key > 0 and item.is_heavy for item in parts) <= MOST:
+        parts, links = _glued(parts, links, with_layers=False)
+        if len(parts) > MOST:
+            parts, links = _series(parts, links)
+        if len(parts) > MOST and any(item.key > 0 for item in parts):
+            parts, links = _glued(parts, links, with_layers=True)
+        parts, links = _grouped(parts, links, _copies(parts) if len(parts) > MOST else [])
+    if len(parts) > MOST:
         for divide in (_by_names, _by_flow, _by_numbers):
-            groups = divide(found, links)
-            if 1 < len(groups) < len(found) and max(len(group) for group, _ in groups) <= _LARGEST * len(
-                found
+            groups = divide(parts, links)
+            if 1 < len(groups) < len(parts) and max(len(group) for group, _ in groups) <= _LARGEST * len(
+                parts
             ):
-                found, links = _grouped(found, links, groups)
+                parts, links = _grouped(parts, links, groups)
                 break
-    found, links = _series(found, links)
-    if len(found) > MOST:
-        found, links = _grouped(found, links, _chains(found, links))
-    if len(found) > MOST:
-        found, links = _grouped(found, links, _periods(found))
-        found, links = _series(found, links)
-    if len(found) > _TOLERATED:
-        level = _Level(found, links)
+    parts, links = _series(parts, links)
+    if len(parts) > MOST:
+        parts, links = _grouped(parts, links, _chains(parts, links))
+    if len(parts) > MOST:
+        parts, links = _grouped(parts, links, _periods(parts))
+        parts, links = _series(parts, links)
+    if len(parts) > _TOLERATED:
+        level = _Level(parts, links)
         ends = even_cuts(level.crossing, 12)
         starts = [0, *ends[:-1]]
-        pieces = [(list(range(a, b)), _end_label(found[a:b])) for a, b in zip(starts, ends, strict=True)]
-        found, _ = _grouped(found, links, pieces)
-    return found
+        pieces = [(list(range(a, b)), _end_label(parts[a:b])) for a, b in zip(starts, ends, strict=True)]
+        parts, _ = _grouped(parts, links, pieces)
+    return parts
 
 
 def _grouped(
@@ -144,7 +144,7 @@ def _grouped(
     for number, (members, _) in enumerate(groups):
         for position in members:
             group_of[position] = number
-    made: list[Item] = []
+    parts: list[Item] = []
     place: dict[int, int] = {}
     at = [0] * len(items)
     inside: list[Links] = [set() for _ in groups]
@@ -158,14 +158,14 @@ def _grouped(
     for position, item in enumerate(items):
         number = group_of[position]
         if number < 0 or len(groups[number][0]) == 1:
-            at[position] = len(made)
-            made.append(item)
+            at[position] = len(parts)
+            parts.append(item)
             continue
         if number not in place:
-            place[number] = len(made)
-            made.append(_group([items[i] for i in groups[number][0]], inside[number], groups[number][1]))
+            place[number] = len(parts)
+            parts.append(_group([items[i] for i in groups[number][0]], inside[number], groups[number][1]))
         at[position] = place[number]
-    return made, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
+    return parts, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
 
 
 def _beginning(name: str, pieces: int) -> str:
@@ -226,6 +226,14 @@ def _glued(items: list[Item], links: Links, *, with_layers: bool) -> tuple[list[
                 and max(homes) >= 0
             ):
                 home[position] = max(homes)
+    for position in reversed(
+        range(len(items))
+    ):  # a chain of ops between layers is one part, named after its last op
+        following = afters[position]
+        if home[position] < 0 and items[position].key < 0 and len(following) == 1:
+            last = following[0] if home[following[0]] < 0 else home[following[0]]
+            if items[last].key < 0 and not items[last].is_heavy:
+                home[position] = last
     for position, item in enumerate(items):
         if home[position] not in (-1, position):
             items[home[position]].guests.append(item)
@@ -257,7 +265,7 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             runs.append([position])
     if len(runs) == 1 and len(items) > _TOLERATED:
         return divided_evenly(items), set()
-    made: list[Item] = []
+    merged: list[Item] = []
     at = [0] * len(items)
     for run in runs:
         members = [items[i] for i in run]
@@ -265,16 +273,16 @@ def _series(items: list[Item], links: Links) -> tuple[list[Item], Links]:
             members[0].is_alone and len(run) <= _ALONE
         )
         for position in run:
-            at[position] = len(made) if is_series else len(made) + position - run[0]
+            at[position] = len(merged) if is_series else len(merged) + position - run[0]
         if is_series:
             first, last = members[0], members[-1]
             label = first.label if first.label == last.label else f"{first.label} … {last.label}"
             signature = hash((first.signature, len(run)))
             parts = members if len(members) <= _TOLERATED else divided_evenly(members)
-            made.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
+            merged.append(Item(label, 0, first.first, signature, first.is_heavy, parts, len(run)))
         else:
-            made += members
-    return made, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
+            merged += members
+    return merged, {(at[a], at[b]) for a, b in links if at[a] != at[b]}
 
 
 def divided_evenly(members: list[Item]) -> list[Item]:
@@ -356,7 +364,7 @@ def _beginnings(
     for position in chosen:
         if len(tokens[position]) > depth:
             by_piece.setdefault(tokens[position][depth], []).append(position)
-    found: list[tuple[list[int], int]] = []
+    groups: list[tuple[list[int], int]] = []
     for members in by_piece.values():
         if len(members) > _DOMINANT * len(tokens) and len(members) > 1:
             deeper = _beginnings(tokens, members, depth + 1)
@@ -364,17 +372,17 @@ def _beginnings(
                 tokens[position][depth + 1] for position in members if len(tokens[position]) > depth + 1
             )
             if max(pieces.values(), default=0) > _DOMINANT * len(tokens):
-                found += deeper  # divided by a later piece still
+                groups += deeper  # divided by a later piece still
                 continue
             numbered = [group for group in deeper if tokens[group[0][0]][group[1] - 1][-1:].isdigit()]
             # What goes on without a number belongs to the first of them: ``expanded_conv`` before ``expanded_conv_1``.
             rest = sorted({*members} - {position for group in numbered for position in group[0]})
-            found += numbered if numbered else deeper
+            groups += numbered if numbered else deeper
             if numbered and rest:
-                found.append((rest, depth + 1))
+                groups.append((rest, depth + 1))
         else:
-            found.append((members, depth + 1))
-    return found
+            groups.append((members, depth + 1))
+    return groups
 
 
 def _join_strays(items: list[Item], links: Links, group_of: dict[int, int]) -> None:

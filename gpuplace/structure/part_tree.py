@@ -84,10 +84,10 @@ class PartTree:
 
     def way(self, part: int) -> list[int]:
         """A part with all around it, the whole first."""
-        found = [part]
-        while found[-1] != ROOT:
-            found.append(self.parts[found[-1]].parent)
-        return found[::-1]
+        way = [part]
+        while way[-1] != ROOT:
+            way.append(self.parts[way[-1]].parent)
+        return way[::-1]
 
     def named_in(self, part: int, scope: str) -> int:
         """The part for a name scope inside another part; made where there is none."""

@@ -93,11 +93,11 @@ class ForwardScopes:
         while path not in self.index:
             waiting.append(path)
             path = path.rpartition("/")[0]
-        found = self.index[path]
+        scope = self.index[path]
         for path in reversed(waiting):
-            self.parent.append(found)
-            found = self.index[path] = len(self.index)
-        return found
+            self.parent.append(scope)
+            scope = self.index[path] = len(self.index)
+        return scope
 
     def _measure(self, nodes: Sequence[int]) -> None:
         roles = self.roles

@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +39,9 @@ from gpuplace.structure.roles import (
     forward_op,
 )
 from gpuplace.structure.scopes import ROOT, ForwardScopes
-from gpuplace.subject.bookkeeping import SHELVES, bookkeeping, neighbours
+from gpuplace.subject.bookkeeping import SHELVES, GraphColumns, bookkeeping, neighbours
 
-__all__ = ["ROOT", "Part", "Structure", "structure_of"]
+__all__ = ["ROOT", "GraphModel", "Part", "Structure", "structure_of"]
 
 _KEY = "structure"
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
@@ -66,6 +68,44 @@ class Structure:
     """[nodes] the layer that a forward node belongs to, -1 for other nodes."""
     transparent: dict[str, int]
     """Name scopes whose contents are drawn in their place, to the part that shows them."""
+    differentiated: np.ndarray
+    """[nodes] the op whose gradient a node computes, -1 for other nodes."""
+
+    @cached_property
+    def tower_of(self) -> np.ndarray:
+        """[nodes] position of the tower that each node lies in, -1 outside of towers."""
+        tower = [-1] * len(self.parts)
+        for position, part in enumerate(self.parts[1:], 1):
+            tower[position] = position if part.is_tower else tower[part.parent]
+        return np.array(tower, dtype=np.int64)[self.part_of]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphModel(GraphColumns):
+    """A `PlacementGraph` as `structure_of` reads it; views of the graph share what is found."""
+
+    @cached_property
+    def op_types(self) -> Sequence[str]:
+        """The distinct op types."""
+        return list(dict.fromkeys(self.graph.op_types))
+
+    @cached_property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+        number = {op_type: position for position, op_type in enumerate(self.op_types)}
+        of_signature = np.array([number[op_type] for op_type in self.graph.op_types], dtype=np.int64)
+        return of_signature[self.graph.signature]
+
+    @property
+    def src_output(self) -> np.ndarray:
+        """[edges] output of the producing node, -1 for a control edge."""
+        return self.graph.src_output
+
+    @property
+    def attached(self) -> dict[str, Any]:
+        """What is known of the graph already."""
+        attached: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
+        return attached
 
 
 def structure_of(view: Columns) -> Structure:
@@ -76,8 +116,8 @@ def structure_of(view: Columns) -> Structure:
     """
     if _KEY not in view.attached:
         view.attached[_KEY] = _Builder(view).structure()
-    found: Structure = view.attached[_KEY]
-    return found
+    structure: Structure = view.attached[_KEY]
+    return structure
 
 
 class _Builder:
@@ -90,6 +130,7 @@ class _Builder:
         self.scopes = ForwardScopes(self.roles)
         self.tree = PartTree(len(view))
         self.forward = ForwardParts(self.tree, self.roles, self.scopes)
+        self.differentiated = [-1] * len(view)
         self.home: dict[int, int] = {}
         self.homes_by_name: dict[str, int] | None = None
         self.inner_layers: dict[int, list[int]] | None = None
@@ -115,6 +156,7 @@ class _Builder:
                 for scope in range(1, len(scopes))
                 if scopes.is_transparent[scope]
             },
+            np.array(self.differentiated, dtype=np.int64),
         )
 
     def _shown_by(self, scope: int) -> int:
@@ -155,7 +197,7 @@ class _Builder:
         """Gradients: with the layer of the op that they differentiate."""
         roles, view = self.roles, self.view
         index = {name: node for node, name in enumerate(view.names)}
-        known: dict[str, int] = {}
+        layer_of_scope: dict[str, tuple[int, int]] = {}
         late = []
         for node in roles.order:
             if roles.role[node] != BACKWARD:
@@ -163,9 +205,10 @@ class _Builder:
             name = view.names[node]
             scope, mark, _ = name.rpartition("_grad")
             key = scope if mark else name.rpartition("/")[0]
-            if key not in known:
-                known[key] = self._differentiated(name, index)
-            layer = known[key]
+            if key not in layer_of_scope:
+                op = forward_op(name, index)
+                layer_of_scope[key] = op, self._differentiated_layer(name, op)
+            self.differentiated[node], layer = layer_of_scope[key]
             if layer < 0:
                 layer = self._layer_near(roles.inputs[node])
             if layer < 0:
@@ -176,15 +219,14 @@ class _Builder:
             layer = self._layer_near(roles.consumers[node])
             self.tree.part_of[node] = self.tree.serving(max(layer, ROOT), "backward")
 
-    def _differentiated(self, name: str, index: dict[str, int]) -> int:
-        """The layer that a gradient belongs to by its name, -1 if the name tells none."""
-        op = forward_op(name, index)
+    def _differentiated_layer(self, name: str, op: int) -> int:
+        """The layer of a gradient by its name and by the op that it differentiates; -1 if these do not tell."""
         if op >= 0 and self.tree.part_of[op] >= 0:
             return self.tree.layer_of_part(self.tree.part_of[op])
         scope = name.partition("gradient_tape/")[2].rpartition("/")[0]
         while scope:
-            if (found := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) >= 0:
-                return found
+            if (layer := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) >= 0:
+                return layer
             scope = scope.rpartition("/")[0]
         return -1
 
@@ -244,16 +286,16 @@ class _Builder:
         """
         if self.homes_by_name is None:
             self.homes_by_name = {}
-            for known, home in self.home.items():
-                name = self.view.names[known]
+            for variable_node, home in self.home.items():
+                name = self.view.names[variable_node]
                 self.homes_by_name[name] = home
                 self.homes_by_name.setdefault(name.rpartition("/")[0], home)
         scope = self.view.names[variable]
         while scope:
             if scope in self.homes_by_name:
                 return self.homes_by_name[scope]
-            if (found := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
-                return found
+            if (part := self.forward.of_scope.get(self.scopes.index.get(scope, -1), -1)) > 0:
+                return part
             scope = scope.rpartition("/")[0]
         return -1
 
@@ -274,25 +316,25 @@ class _Builder:
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
         """Puts nodes on a shelf, inside the name scopes that they lie in."""
-        known: dict[str, int] = {}
+        part_of_scope: dict[str, int] = {}
         for node in nodes:
             scope = self.view.names[node].rpartition("/")[0]
-            if scope not in known:
-                self._shelve_scope(label, scope, known)
-            self.tree.part_of[node] = known[scope]
+            if scope not in part_of_scope:
+                self._shelve_scope(label, scope, part_of_scope)
+            self.tree.part_of[node] = part_of_scope[scope]
 
-    def _shelve_scope(self, label: str, scope: str, known: dict[str, int]) -> None:
+    def _shelve_scope(self, label: str, scope: str, part_of_scope: dict[str, int]) -> None:
         """Makes the parts of a name scope, and of those around it, on a shelf."""
-        if not known:
-            known[""] = self._shelf(label)
+        if not part_of_scope:
+            part_of_scope[""] = self._shelf(label)
         waiting = []
-        while scope not in known:
+        while scope not in part_of_scope:
             waiting.append(scope)
             scope = scope.rpartition("/")[0]
-        part = known[scope]
+        part = part_of_scope[scope]
         for path in reversed(waiting):
             name = path.rpartition("/")[2]
-            part = known[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
+            part = part_of_scope[path] = self.tree.part(f"({label})/{path}", name, part, "scope")
 
     def _shelf(self, label: str) -> int:
         if (ROOT, f"({label})") not in self.tree.served:

@@ -16,7 +16,7 @@ from gpuplace.cost.memory import requests, step_facts
 from gpuplace.cost.memory.unfilled import unfilled, unfilled_like
 from gpuplace.kernels import compute
 from gpuplace.page.cost_blocks import cost_blocks, grid_blocks
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 CPU, GPU = (f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU"))
 HUGE = 10**8

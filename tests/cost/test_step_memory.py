@@ -5,8 +5,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cost.memory import dry_run
-from gpuplace.stand_in import functional_ops
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in import functional_ops
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 CASES = {}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.stand_in.framework import function
+from gpuplace.tf1.stand_in.framework import function
 
 
 def types_of(graph, fetch, word):

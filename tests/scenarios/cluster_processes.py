@@ -29,7 +29,7 @@ from tests.scenarios.cluster_tasks import SCRIPTS, Tasks
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    [__name__, "distributed", "gpuplace.clusters.master", "gpuplace.training.monitored_session"]
+    [__name__, "distributed", "gpuplace.clusters.master", "gpuplace.tf1.training.monitored_session"]
 )
 
 

@@ -94,10 +94,13 @@ class Kinds:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._known: dict[Any, Kind] = {}
+        self._of_graph: dict[int, tuple[PlacementGraph, list[Kind]]] = {}
         self.all: list[Kind] = []
 
     def of_nodes(self, graph: PlacementGraph) -> list[Kind]:
-        """The kind of each node of a graph."""
+        """Return the kind of each node of a graph; looked up once, as shapes are inferred for several batches."""
+        if id(graph) in self._of_graph:
+            return self._of_graph[id(graph)][1]
         attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
         known, found, op_types = self._known, [], graph.op_types
         for node, signature in enumerate(graph.signature.tolist()):
@@ -118,6 +121,7 @@ class Kinds:
             if kind is None:
                 kind = known[key] = self._new(op_type, attrs, graph.functions)
             found.append(kind)
+        self._of_graph[id(graph)] = graph, found
         return found
 
     def _new(self, op_type: str, attrs: Mapping[str, Any], functions: Mapping[str, Any]) -> Kind:

@@ -17,8 +17,6 @@ from gpuplace.tables.text import summary_text
 MIME_TYPE = "application/vnd.gpuplace.explorer+json"
 MOST_NODES = 5_000
 """Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 30 bytes a node."""
-_EXACT_NODES = 300
-"""Nodes up to which each is explained for itself: cells have to show their explorer soon."""
 
 
 def saved_views(
@@ -40,7 +38,6 @@ def saved_views(
         settings=settings,
         run_metadata=run_metadata,
         has_bodies=False,
-        exact_nodes=_EXACT_NODES,
     )
     label = f"Placement that can be clicked: {summary_text(placement)}"
     return {"text/html": framed_page(page, still, label=label), MIME_TYPE: {"version": 1}}

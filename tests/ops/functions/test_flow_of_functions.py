@@ -8,8 +8,8 @@ from gpuplace.errors import InaccessibleTensorError
 from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.functions.flow.cond_v2 import cond_v2, indexed_case
 from gpuplace.ops.functions.flow.while_v2 import while_loop
-from gpuplace.stand_in import test_util
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in import test_util
+from gpuplace.tf1.stand_in.names import resolve
 
 
 def value(tensors, feeds=None):
@@ -227,15 +227,6 @@ def test_variables_of_the_inner_module_are_resource_variables():
     assert isinstance(one, variables.Variable) and isinstance(other, variables.Variable)
     assert issubclass(variables.VariableV1, variables.Variable)
     assert tf.global_variables() == [one, other]
-
-
-def test_slices_and_tensors_as_arrays():
-    to_numpy = resolve("tensorflow.python.ops.gradient_checker_v2")._to_numpy
-    slices = tf.IndexedSlicesValue(np.ones([2, 1]), np.array([1, 1]), np.array([3, 1]))
-    assert to_numpy(slices).ravel().tolist() == [0.0, 2.0, 0.0]
-    with tf.Session():
-        assert to_numpy(tf.constant([1, 2])).tolist() == [1, 2]
-    assert to_numpy(7) == 7
 
 
 def test_resource_variables_are_counted_up():

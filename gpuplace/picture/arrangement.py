@@ -33,24 +33,24 @@ _SHELF_GAP = 16.0
 Point = tuple[float, float]
 
 
-def arranged(found: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
+def arranged(layout: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
     """The whole picture from Graphviz's answer.
 
     Args:
-        found: where the boxes of each strip are.
+        layout: where the boxes of each strip are.
         sheet: what is drawn.
-        wrapped: the strips that `found` is of.
+        wrapped: the strips that `layout` has.
     """
     if wrapped.count > 1:
-        found = _Wrapped(found, sheet, wrapped).layout()
-    return _with_shelves(found, sheet) if sheet.drawing.shelved else found
+        layout = _Wrapped(layout, sheet, wrapped).layout()
+    return _with_shelves(layout, sheet) if sheet.drawing.shelved else layout
 
 
 class _Wrapped:
     """Strips from left to right, and the lines between them."""
 
-    def __init__(self, found: Layout, sheet: Sheet, wrapped: Strips) -> None:
-        self.found, self.sheet = found, sheet
+    def __init__(self, layout: Layout, sheet: Sheet, wrapped: Strips) -> None:
+        self.unwrapped, self.sheet = layout, sheet
         self.strip_of = wrapped.strip_of
         self.sizes = {face.box.id: (face.width, face.height) for face in sheet.faces}
         self.crossing = [
@@ -62,7 +62,7 @@ class _Wrapped:
 
     def layout(self) -> Layout:
         """The strips side by side, their lines as they were, and those between them."""
-        found = self.found
+        layout = self.unwrapped
         gaps = self._gaps()
         over = 2 * _CLEAR if any(abs(self._apart(*pair)) > 1 for pair in self.crossing) else 0.0
         moves, left, self.lefts = [], 0.0, []
@@ -73,15 +73,15 @@ class _Wrapped:
             left += high - low
         self.lefts.append(left + gaps[-1])
         self.gaps = gaps
-        boxes = {box: _moved(place, moves[self.strip_of[box]]) for box, place in found.boxes.items()}
+        boxes = {box: _moved(place, moves[self.strip_of[box]]) for box, place in layout.boxes.items()}
         clusters: dict[int, dict[int, Frame]] = {}
-        for scope, frames in found.clusters.items():
+        for scope, frames in layout.clusters.items():
             clusters[scope] = {
                 strip: (*_moved(frame[:2], moves[strip]), *_moved(frame[2:], moves[strip]))
                 for strip, frame in frames.items()
             }
         routes = {}
-        for (src, dst), route in found.routes.items():
+        for (src, dst), route in layout.routes.items():
             move = moves[self.strip_of[src]]
             routes[src, dst] = Route(
                 tuple(_moved(point, move) for point in route.points), _moved(route.tip, move)
@@ -95,25 +95,25 @@ class _Wrapped:
         used = [0] * (self.count + 1)
         for src, dst in self.crossing:
             routes[src, dst] = self._route(boxes[src], boxes[dst], src, dst, used)
-        return Layout(self.lefts[-1], found.height + over, boxes, clusters, routes)
+        return Layout(self.lefts[-1], layout.height + over, boxes, clusters, routes)
 
     def _apart(self, src: str, dst: str) -> int:
         return self.strip_of[dst] - self.strip_of[src]
 
     def _extents(self) -> list[tuple[float, float]]:
         """Left and right of each strip: its boxes, frames and lines."""
-        found, ends = self.found, [(float("inf"), float("-inf"))] * self.count
+        layout, ends = self.unwrapped, [(float("inf"), float("-inf"))] * self.count
 
         def holds(strip: int, places: Iterable[float]) -> None:
             ends[strip] = (min(ends[strip][0], *places), max(ends[strip][1], *places))
 
-        for box, (x, _) in found.boxes.items():
+        for box, (x, _) in layout.boxes.items():
             half = self.sizes[box][0] / 2
             holds(self.strip_of[box], (x - half, x + half))
-        for frames in found.clusters.values():
+        for frames in layout.clusters.values():
             for strip, (left, _, right, _) in frames.items():
                 holds(strip, (left, right))
-        for (src, _), route in found.routes.items():
+        for (src, _), route in layout.routes.items():
             holds(self.strip_of[src], [x for x, _ in route.points])
         return ends
 
@@ -131,8 +131,8 @@ class _Wrapped:
 
     def _ways(self, src: str, dst: str) -> tuple[int, int]:
         """The gaps in which a line leaves its strip and comes to the other; gap i is before strip i."""
-        one, other = self.strip_of[src], self.strip_of[dst]
-        return (one + 1, other) if one < other else (one, other + 1)
+        source, target = self.strip_of[src], self.strip_of[dst]
+        return (source + 1, target) if source < target else (source, target + 1)
 
     def _route(self, start: Point, end: Point, src: str, dst: str, used: list[int]) -> Route:
         out, into = self._ways(src, dst)
@@ -208,12 +208,12 @@ def _towards(corner: Point, other: Point) -> Point:
     return corner[0] + dx * share, corner[1] + dy * share
 
 
-def _with_shelves(found: Layout, sheet: Sheet) -> Layout:
+def _with_shelves(layout: Layout, sheet: Sheet) -> Layout:
     """Shelves in rows below the picture."""
     faces = [face for face in sheet.faces if face.box.id in sheet.drawing.shelved]
-    most = max(found.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
-    boxes = dict(found.boxes)
-    x, y, height, width = 0.0, found.height + _SHELF_GAP, 0.0, found.width
+    most = max(layout.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
+    boxes = dict(layout.boxes)
+    x, y, height, width = 0.0, layout.height + _SHELF_GAP, 0.0, layout.width
     for face in faces:
         if x and x + face.width > most:
             x, y, height = 0.0, y + height + _SHELF_GAP, 0.0
@@ -221,4 +221,4 @@ def _with_shelves(found: Layout, sheet: Sheet) -> Layout:
         x += face.width + _SHELF_GAP
         height = max(height, face.height)
         width = max(width, x - _SHELF_GAP)
-    return replace(found, width=width, height=y + height, boxes=boxes)
+    return replace(layout, width=width, height=y + height, boxes=boxes)

@@ -49,8 +49,8 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
     """
     view = view_of(placement)
     seconds = np.zeros(len(view))
-    found = [view.index.get(name, -1) for name in estimate.part.graph.names]
-    at = np.array(found, dtype=np.int64)
+    positions = [view.index.get(name, -1) for name in estimate.part.graph.names]
+    at = np.array(positions, dtype=np.int64)
     if not (at >= 0).any():
         raise ValueError("The estimate is of another graph: it has none of its nodes; estimate this one")
     seconds[at[at >= 0]] = estimate.node_seconds[at >= 0]
@@ -73,19 +73,19 @@ class BoxFacts(NamedTuple):
 
     def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
         """Return texts of copies in and copies out, each where there are any; where there is no room, of their size."""
-        found = []
+        texts = []
         for (number, size), is_in in ((self.received, True), (self.sent, False)):
             if not number:
                 continue
             count = f"{number:,}"
-            told = words("copies_in", number=count) if is_in else words("copies_out", number=count)
+            text = words("copies_in", number=count) if is_in else words("copies_out", number=count)
             if size != OF_UNKNOWN_SIZE:
                 first, more, _ = size.partition(" and ")  # a box is narrow
                 size = f"{first}{' …' if more else ''}"
                 short = words("bytes_in", size=size) if is_in else words("bytes_out", size=size)
-                told = f"{told}, {size}" if has_room else short
-            found.append(told)
-        return tuple(found)
+                text = f"{text}, {size}" if has_room else short
+            texts.append(text)
+        return tuple(texts)
 
     @property
     def cost_text(self) -> str:
@@ -138,14 +138,14 @@ def box_facts(drawing: Drawing, costs: NodeCosts | None) -> list[BoxFacts]:
 def _copies(drawing: Drawing) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """[boxes] number and size of the copies that come from other boxes, and of those that go to others."""
     view, count = drawing.view, len(drawing.boxes)
-    found: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
+    facts_of: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
     edges = np.flatnonzero(view.is_copy)
     src, dst = drawing.box_of[view.src[edges]], drawing.box_of[view.dst[edges]]
     edges, src, dst = (column[src != dst] for column in (edges, src, dst))
-    for told, ends in zip(found, (dst, src), strict=True):
+    for fact_of, ends in zip(facts_of, (dst, src), strict=True):
         order = np.argsort(ends, kind="stable")
         starts = np.searchsorted(ends[order], np.arange(count + 1)).tolist()
         for box in np.unique(ends).tolist():
             copies = view.copies_along(edges[order[starts[box] : starts[box + 1]]])
-            told[box] = (sum(copy.runs for copy in copies), sizes_text(view, copies))
-    return found[0], found[1]
+            fact_of[box] = (sum(copy.runs for copy in copies), sizes_text(view, copies))
+    return facts_of[0], facts_of[1]

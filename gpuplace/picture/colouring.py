@@ -149,11 +149,11 @@ def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = Non
         )
     if run_metadata is not None and name in ("time", "memory"):
         return _MAKERS[name](view, run_metadata)
-    known = view.__dict__.setdefault("_colourings", {})
-    if name not in known:
-        known[name] = _MAKERS[name](view, None)
-    found: Colouring = known[name]
-    return found
+    colourings = view.__dict__.setdefault("_colourings", {})
+    if name not in colourings:
+        colourings[name] = _MAKERS[name](view, None)
+    chosen: Colouring = colourings[name]
+    return chosen
 
 
 def cause_look(rule: Rule) -> Look:
@@ -224,13 +224,13 @@ def _group(view: PlacementView, _: Any) -> Colouring:
         labels.append(f"{counted(more, 'smaller group')}")
         looks.append(category_look(MOST_CATEGORIES))
     category = np.where(category < 0, len(labels), category)
-    found = _categorical(view, "group", "colocation group", [*labels, "alone"], category, [*looks, Look()])
+    groups = _categorical(view, "group", "colocation group", [*labels, "alone"], category, [*looks, Look()])
     sized = sizes[number]
     return Colouring(
-        found.name,
-        found.title,
-        found.categories,
-        found.category,
+        groups.name,
+        groups.title,
+        groups.categories,
+        groups.category,
         texts=lambda node: f"group of {int(sized[node])}" if sized[node] > 1 else "alone",
     )
 
@@ -247,14 +247,14 @@ def _known_bytes(view: PlacementView) -> np.ndarray:
     """[nodes] bytes of all outputs, NaN where the size of one is unknown."""
     if not view.knows_edges:
         return np.full(len(view), np.nan)
-    known: list[float] = []
+    totals: list[float] = []
     for node, outputs in enumerate(view.outputs.tolist()):
         total = 0.0
         for output in range(outputs):
             size = view.tensor_of(node, output).nbytes
             total += np.nan if size is None else size
-        known.append(total)
-    return np.array(known)
+        totals.append(total)
+    return np.array(totals)
 
 
 def _time(view: PlacementView, run_metadata: Any) -> Colouring:
@@ -355,10 +355,10 @@ def _ranked(name: str, title: str, labels: Sequence[str], codes: np.ndarray, plu
     ]
     rest = order[MOST_CATEGORIES:]
     if rest:
-        told = ", ".join(labels[code] for code in rest[:12]) + (" …" if len(rest) > 12 else "")
+        listed = ", ".join(labels[code] for code in rest[:12]) + (" …" if len(rest) > 12 else "")
         number = int(counts[rest].sum())
         categories.append(
-            Category(f"other ({len(rest)} {plural})", category_look(MOST_CATEGORIES), number, told)
+            Category(f"other ({len(rest)} {plural})", category_look(MOST_CATEGORIES), number, listed)
         )
     return Colouring(name, title, tuple(categories), category)
 

@@ -207,7 +207,7 @@ def dimmed(text: str, theme: Theme) -> str:
     def mixed(match: re.Match[str]) -> str:
         parts = [int(match[0][i : i + 2], 16) for i in (1, 3, 5)]
         both = zip(parts, ground, strict=True)
-        return "#" + "".join(f"{round(one + (other - one) * _DIM):02x}" for one, other in both)
+        return "#" + "".join(f"{round(start + (end - start) * _DIM):02x}" for start, end in both)
 
     return _COLOUR.sub(mixed, text)
 
@@ -244,16 +244,16 @@ def edge_texts(drawing: Drawing, attributes: Sequence[str]) -> list[str]:
     """
     rank = ranks((box.id for box in drawing.boxes), (pair for link in drawing.links for pair in link.below))
     towers = {f"s{scope}" for scope in outline(drawing.view).towers}
-    found = []
-    for link, told in zip(drawing.links, attributes, strict=True):
+    texts = []
+    for link, attribute in zip(drawing.links, attributes, strict=True):
         order = link.rank or rank[link.dst] - rank[link.src]
         upper, lower = (link.src, link.dst) if order >= 0 else (link.dst, link.src)
         more = "" if order >= 0 else "dir=back"
         if not link.rank:  # moves few boxes, and no tower
             more += " minlen=0 weight=0" if {upper, lower} <= towers else " weight=0"
-        told = " ".join(filter(None, (told, more.strip())))
-        found.append(f"{upper} -> {lower} [{told}]" if told else f"{upper} -> {lower}")
-    return found
+        attribute = " ".join(filter(None, (attribute, more.strip())))
+        texts.append(f"{upper} -> {lower} [{attribute}]" if attribute else f"{upper} -> {lower}")
+    return texts
 
 
 def _link(wire: Wire, theme: Theme) -> str:

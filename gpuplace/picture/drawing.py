@@ -183,8 +183,8 @@ def draw(
     if opened is None:
         scopes = tree.first_view(min(cap, hard_cap))
     else:
-        asked = sorted(scope for scope in map(tree.position, keys) if scope is not None)
-        scopes = tree.with_parents(asked)
+        requested = sorted(scope for scope in map(tree.position, keys) if scope is not None)
+        scopes = tree.with_parents(requested)
     if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
@@ -267,9 +267,9 @@ class _Boxes:
             else:
                 self._plain(cluster, (), same)
         room = max(self.fair, cap - (count - before))
-        made = self.groups[first:]
-        if len(made) > room:  # nothing is alike: the rest is one box
-            kept, rest = made[: room - 1], made[room - 1 :]
+        bundles = self.groups[first:]
+        if len(bundles) > room:  # nothing is alike: the rest is one box
+            kept, rest = bundles[: room - 1], bundles[room - 1 :]
             nodes_left = [node for group in rest for node in self._nodes(group)]
             self.groups[first:] = [*kept, ("bundle of rest", f"{path}/:rest", nodes_left, cluster)]
         return before - (len(self.groups) - first)
@@ -300,10 +300,10 @@ class _Boxes:
         guilty = (
             np.bincount(box_of[sorted(view.guilty)], minlength=count).tolist() if view.guilty else [0] * count
         )
-        asked: list[set[int]] = [set() for _ in range(count)]
+        requests_of: list[set[int]] = [set() for _ in range(count)]
         distinct = max(1, len(view.requests))
         for code in np.flatnonzero(np.bincount(box_of * distinct + view.request)).tolist():
-            asked[code // distinct].add(code % distinct)
+            requests_of[code // distinct].add(code % distinct)
         full = [*view.devices, ""]
         boxes = []
         for position, (kind, key, members, cluster) in enumerate(self.groups):
@@ -311,7 +311,9 @@ class _Boxes:
                 ((full[device], int(n)) for device, n in enumerate(share[position]) if n),
                 key=lambda item: -item[1],
             )
-            requests = sorted(view.requests[request] for request in asked[position] if view.requests[request])
+            requests = sorted(
+                view.requests[request] for request in requests_of[position] if view.requests[request]
+            )
             identity, label, op_type = self._names(position, kind, key, members)
             boxes.append(
                 Box(

@@ -57,7 +57,7 @@ def place_labels(
     taken = np.array(boxes, dtype=float).reshape(-1, 4)
     everything = np.concatenate(curves)
     owner = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
-    found: list[Rectangle] = []
+    places: list[Rectangle] = []
     for line, (width, height) in zip(lines, sizes, strict=True):
         candidates = _candidates(curves[line], width, height, room)
         covered = _overlap(candidates, taken).sum(axis=1) * 1.0
@@ -68,8 +68,8 @@ def place_labels(
         best = candidates[int(np.argmin(covered))]
         taken = np.vstack((taken, best))
         left, top, right, bottom = (round(value, 2) for value in best.tolist())
-        found.append((left, top, right, bottom))
-    return found
+        places.append((left, top, right, bottom))
+    return places
 
 
 def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[float, float]) -> np.ndarray:

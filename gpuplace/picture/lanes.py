@@ -160,14 +160,14 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
     lines = []
     for number, line in enumerate(face.lines):
         for text, role in line.spans:  # one below the other: a lane is narrow
-            told = text.strip() if number else shortened(text, _LANES["letters"])
-            lines.append([told, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
+            shown = text.strip() if number else shortened(text, _LANES["letters"])
+            lines.append([shown, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
         if number == 0:
             path = outline(drawing.view).paths[face.box.cluster]
             if path:
                 role = "fill" if face.look is not None else "faint"
-                told = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
-                lines.append([told, _SMALL, role_colour(role, LIGHT, face.look), False])
+                shown = words("lane_scope", scope=shortened(path, _SCOPE_LETTERS))
+                lines.append([shown, _SMALL, role_colour(role, LIGHT, face.look), False])
             lines += [[_BAR, strip] for strip in range(len(face.bars))]
     return lines
 

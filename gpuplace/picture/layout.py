@@ -126,12 +126,12 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
 def _around(clusters: tuple[Cluster, ...], inside: dict[int, list[str]]) -> set[int]:
     """The scopes that hold something, and those around them."""
     parent = {cluster.scope: cluster.parent for cluster in clusters}
-    found: set[int] = set()
+    around: set[int] = set()
     for scope in inside:
-        while scope != ROOT and scope not in found:
-            found.add(scope)
+        while scope != ROOT and scope not in around:
+            around.add(scope)
             scope = parent[scope]
-    return found
+    return around
 
 
 def _scope(

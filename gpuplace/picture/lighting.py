@@ -93,10 +93,10 @@ def lit_by(
     if what == "matches":
         if not pattern:
             return Lit(what, _FIRST[what])
-        found = find(view, pattern)
-        matches = counted(int(found.sum()), "match", "matches")
-        told = _TOLD["matches"].format(matches=matches, pattern=shortened(pattern, _PATTERN_LETTERS))
-        return Lit(what, told, found, found[view.src] & found[view.dst])
+        matching = find(view, pattern)
+        matches = counted(int(matching.sum()), "match", "matches")
+        text = _TOLD["matches"].format(matches=matches, pattern=shortened(pattern, _PATTERN_LETTERS))
+        return Lit(what, text, matching, matching[view.src] & matching[view.dst])
     if what:
         path = critical_path(view, what.removeprefix("path by "), run_metadata)
         place = np.full(len(view), -2, dtype=np.int64)

@@ -47,9 +47,9 @@ class CriticalPath:
     @cached_property
     def is_on(self) -> np.ndarray:
         """[nodes] bool."""
-        found = np.zeros(self.count, dtype=bool)
-        found[list(self.nodes)] = True
-        return found
+        is_on = np.zeros(self.count, dtype=bool)
+        is_on[list(self.nodes)] = True
+        return is_on
 
     @property
     def text(self) -> str:
@@ -169,11 +169,11 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
 def _copy_times(view: PlacementView, run_metadata: Any) -> np.ndarray:
     """[edges] microseconds of the copy that a tensor went by, where a step measured it."""
     lasted = received_us(run_metadata)
-    found = np.zeros(len(view.src))
+    times = np.zeros(len(view.src))
     for edge in np.flatnonzero(view.is_copy).tolist() if lasted else ():
         node, target = int(view.src[edge]), view.labels[view.device[view.dst[edge]]]
-        found[edge] = lasted.get((view.names[node], int(view.src_output[edge]), target), 0.0)
-    return found
+        times[edge] = lasted.get((view.names[node], int(view.src_output[edge]), target), 0.0)
+    return times
 
 
 def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]) -> list[int]:

@@ -96,8 +96,8 @@ def memory_html(allocator: Any) -> str:
 
 
 def _row(chunk: Any) -> tuple[str, str, str, str]:
-    asked = bytes_text(chunk.requested_size) if chunk.in_use else ""
-    return (chunk.label if chunk.in_use else "", asked, bytes_text(chunk.size), _state(chunk))
+    requested = bytes_text(chunk.requested_size) if chunk.in_use else ""
+    return (chunk.label if chunk.in_use else "", requested, bytes_text(chunk.size), _state(chunk))
 
 
 def _state(chunk: Any) -> str:

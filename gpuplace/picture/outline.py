@@ -84,18 +84,18 @@ class Outline(ScopeTree):
                     f"({SHELVES[kind]})/{name}" if kind >= 0 else name
                     for kind, name in zip(kinds, names, strict=True)
                 ]
-        found = cls(names)
-        found.names = view.names
-        found.shelves = tuple(found.index[f"({name})"] for name in SHELVES if f"({name})" in found.index)
+        tree = cls(names)
+        tree.names = view.names
+        tree.shelves = tuple(tree.index[f"({name})"] for name in SHELVES if f"({name})" in tree.index)
         starts = [f"({name})" for name in SHELVES]
-        found.labels = tuple(path.rpartition("/")[2] for path in found.paths)
-        found.scope_names = tuple(
+        tree.labels = tuple(path.rpartition("/")[2] for path in tree.paths)
+        tree.scope_names = tuple(
             "" if path in starts else path.partition(")/")[2] if path.startswith(tuple(starts)) else path
-            for path in found.paths
+            for path in tree.paths
         )
-        found.strip = np.zeros(len(names), dtype=np.int64)
-        found.is_training = np.zeros(len(names), dtype=bool)
-        return found
+        tree.strip = np.zeros(len(names), dtype=np.int64)
+        tree.is_training = np.zeros(len(names), dtype=bool)
+        return tree
 
     @classmethod
     def of_structure(cls, view: PlacementView, structure: Structure) -> Self:
@@ -107,9 +107,9 @@ class Outline(ScopeTree):
         """
         parts = structure.parts
         paths = [part.path for part in parts]
-        found = cls.of_scopes(view.names, paths, [part.parent for part in parts], structure.part_of.tolist())
-        found.model = structure
-        found.labels = tuple(
+        tree = cls.of_scopes(view.names, paths, [part.parent for part in parts], structure.part_of.tolist())
+        tree.model = structure
+        tree.labels = tuple(
             f"{part.label}, {part.times} times"
             if part.times > 1
             else f"{part.label} ⟳ loop"
@@ -119,14 +119,14 @@ class Outline(ScopeTree):
             else part.label
             for part in parts
         )
-        found.scope_names = tuple(
+        tree.scope_names = tuple(
             part.path.partition(")/")[2] or part.path if part.kind == "scope" else "" for part in parts
         )
-        found.shelves = tuple(position for position, part in enumerate(parts) if part.kind == "shelf")
+        tree.shelves = tuple(position for position, part in enumerate(parts) if part.kind == "shelf")
         role = structure.role
-        found.strip = np.select([np.isin(role, (BACKWARD, AVERAGING)), role == UPDATE], [1, 2], 0)
-        found.is_training = np.isin(role, (BACKWARD, AVERAGING, UPDATE)) | (role == BOOKKEEPING)
-        return found
+        tree.strip = np.select([np.isin(role, (BACKWARD, AVERAGING)), role == UPDATE], [1, 2], 0)
+        tree.is_training = np.isin(role, (BACKWARD, AVERAGING, UPDATE)) | (role == BOOKKEEPING)
+        return tree
 
     def name(self, scope: int) -> str:
         """Name of a scope."""
@@ -135,11 +135,11 @@ class Outline(ScopeTree):
     @cached_property
     def named_scope(self) -> list[int]:
         """[scopes] the scope itself, or of one that is no name scope the nearest around it that is."""
-        found = list(range(len(self)))
+        named = list(range(len(self)))
         for scope in range(1, len(self)):
             if not self.scope_names[scope]:
-                found[scope] = found[self.parent[scope]]
-        return found
+                named[scope] = named[self.parent[scope]]
+        return named
 
     def has_scopes_name(self, node: int) -> bool:
         """Whether a node has the name of the scope that it lies in."""
@@ -148,25 +148,25 @@ class Outline(ScopeTree):
     @cached_property
     def shelf_of(self) -> np.ndarray:
         """[scopes] the shelf that a scope is or lies on, `ROOT` for the model's."""
-        found = np.zeros(len(self), dtype=np.int64)
-        found[list(self.shelves)] = self.shelves
+        shelf_of = np.zeros(len(self), dtype=np.int64)
+        shelf_of[list(self.shelves)] = self.shelves
         for scope in range(1, len(self)):
-            found[scope] = found[scope] or found[self.parent[scope]]
-        return found
+            shelf_of[scope] = shelf_of[scope] or shelf_of[self.parent[scope]]
+        return shelf_of
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
         """Full names of name scopes, to the scopes that show them."""
-        found = {} if self.model is None else dict(self.model.transparent)
+        scope_of_name = {} if self.model is None else dict(self.model.transparent)
         for scope in range(len(self) - 1, 0, -1):
             if self.scope_names[scope]:
-                found[self.scope_names[scope]] = scope
-        return found
+                scope_of_name[self.scope_names[scope]] = scope
+        return scope_of_name
 
     def position(self, path: str) -> int | None:
         """Position of a scope by its path or by its full name; None where there is none."""
-        found = self.index.get(path)
-        return self._by_name.get(path) if found is None else found
+        scope = self.index.get(path)
+        return self._by_name.get(path) if scope is None else scope
 
     def is_outside(self, scope: int) -> bool:
         """Whether a scope lies in no layer, as the whole does and what averages the gradients of all."""
@@ -176,10 +176,10 @@ class Outline(ScopeTree):
 
     def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
         """Scopes together whose paths differ in numbers alone: towers, blocks."""
-        found: dict[str, list[int]] = {}
+        groups: dict[str, list[int]] = {}
         for scope in scopes:
-            found.setdefault(stem(self.paths[scope]), []).append(scope)
-        return list(map(tuple, found.values()))
+            groups.setdefault(stem(self.paths[scope]), []).append(scope)
+        return list(map(tuple, groups.values()))
 
     def first_view(self, most: int) -> frozenset[int]:
         """The scopes that are open in a first view of no more than `most` boxes."""
@@ -193,7 +193,7 @@ class Outline(ScopeTree):
         """
         weight = self._weights()
         boxes = self.width(ROOT)
-        found: list[tuple[int, ...]] = []
+        steps: list[tuple[int, ...]] = []
         ready: list[tuple[float, int, tuple[int, ...]]] = []
 
         def offer(scopes: Sequence[int]) -> None:
@@ -209,20 +209,20 @@ class Outline(ScopeTree):
                 continue
             if boxes + more <= most:
                 boxes += more
-                found.append(alike)
+                steps.append(alike)
                 # What is in towers opens in all of them.
                 offer([child for scope in alike for child in self.children[scope]])
-        return found
+        return steps
 
     def _weights(self) -> list[float]:
         """[scopes] how much there is to see: nodes, less the deeper they lie; 0 for what stays closed."""
-        found = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
+        weights = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
         for scope in range(1, len(self)):
             if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
-                found[scope] = 0.0
+                weights[scope] = 0.0
             elif not self._says_more(scope):
-                found[scope] *= _OPS
-        return found
+                weights[scope] *= _OPS
+        return weights
 
     def _may_open_first(self, scope: int) -> bool:
         """Whether a first view may open a part of a model."""
@@ -282,7 +282,7 @@ class Outline(ScopeTree):
         towers = self.towers
         if not self.has_room:
             towers = tuple(scope for scope, part in enumerate(self.model.parts) if part.kind == "shared")
-        found = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
+        contents = {scope: _lines(self._layer_names(scope, _MOST_LINES), _MOST_LINES) for scope in towers}
         for scope, part in enumerate(self.model.parts):
             layers = (
                 self._layer_names(scope, _FEW_LINES)
@@ -290,8 +290,8 @@ class Outline(ScopeTree):
                 else []
             )
             if len(layers) > 1:
-                found[scope] = _lines(layers, _FEW_LINES)
-        return found
+                contents[scope] = _lines(layers, _FEW_LINES)
+        return contents
 
     def _layer_names(self, scope: int, lines: int) -> list[str]:
         """Names of the layers of a scope; where they take more than some lines, of those alone that have variables."""
@@ -337,8 +337,8 @@ def outline(view: PlacementView) -> Outline:
     """The scopes of a view as pictures fold them; made once, also for other placements of the same graph."""
     if _KEY not in view.attached:
         view.attached[_KEY] = _outline(view)
-    found: Outline = view.attached[_KEY]
-    return found
+    tree: Outline = view.attached[_KEY]
+    return tree
 
 
 def _outline(view: PlacementView) -> Outline:

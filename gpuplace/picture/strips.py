@@ -159,10 +159,10 @@ def _rows(
         total = sum(sizes[box][0] + gap for box in level)
         is_wide = total > width and not towers & set(level)  # towers stand beside each other
         columns = math.ceil(len(level) / math.ceil(total / width)) if is_wide else len(level)
-        made = [level[i : i + columns] for i in range(0, len(level), columns)]
-        for upper, lower in zip(made, made[1:], strict=False):
+        rows = [level[i : i + columns] for i in range(0, len(level), columns)]
+        for upper, lower in zip(rows, rows[1:], strict=False):
             pairs += zip(upper, lower, strict=False)
-        order += made
+        order += rows
     return pairs, order
 
 

@@ -211,15 +211,15 @@ class _Writer:
         )
 
     def _lines(self, face: Face, x: float, top: float) -> list[str]:
-        found = []
+        parts = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
             for bar in face.bars if number == 1 else ():
-                found.append(self._bar(face, bar, x, y + 1))
+                parts.append(self._bar(face, bar, x, y + 1))
                 y += BAR_HEIGHT + 1
-            found.append(self._line(line, x, y + line.size, face.look))
+            parts.append(self._line(line, x, y + line.size, face.look))
             y += line.height
-        return found
+        return parts
 
     @staticmethod
     def _content(face: Face) -> float:
@@ -303,8 +303,8 @@ class _Writer:
                 boxes.append((left, top, left + 12 + text_width(cluster.label, SCOPE, True), top + 21))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
-        found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
-        return dict(zip(labelled, found, strict=True))
+        places = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        return dict(zip(labelled, places, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend
 

@@ -231,7 +231,7 @@ class Outline(ScopeTree):
         return (
             bool(self.is_layer[scope])
             and part.kind != "shared"
-            and not (part.is_loop and not self._is_most(scope))
+            and not ((part.is_loop or part.is_conditional) and not self._is_most(scope))
         )
 
     def _says_more(self, scope: int) -> bool:

@@ -516,7 +516,7 @@ class ForwardParts:
         scopes = self.scopes
         alike: dict[str, list[int]] = {}
         for child in scopes.children[scope]:
-            if scopes.variables[child]:
+            if scopes.variables[child] and child not in scopes.conditionals:
                 alike.setdefault(stem(scopes.labels[child]), []).append(child)
         towers: set[int] = set()
         for members in alike.values():

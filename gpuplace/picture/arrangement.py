@@ -1,4 +1,4 @@
-"""What Graphviz does not lay out: strips put in order, the lines between them, and shelves in rows below.
+"""Arrange what Graphviz does not lay out: the order of strips, the lines between them, and the shelves below.
 
 A line to another strip leaves its box downwards, runs between two ranks to the gap beside the strip, along the gap, and
 between two ranks again to the upper side of the box that it is for; to a strip farther off it goes above the strips
@@ -19,12 +19,12 @@ from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.strips import Strips
 
 _GAP = 20.0
-"""Points between two strips, before there are lines in it."""
+"""Width of an empty gap between strips, in points."""
 _LANE = 5.0
-"""Points between two lines in a gap."""
+"""Distance between lines in a gap, in points."""
 _MOST_LANES = 10
 _CLEAR = 9.0
-"""Points that a line keeps from boxes."""
+"""Distance of lines from boxes, in points."""
 _ARROW = 6.0
 _BEND = 7.0
 """Radius of a line's corners."""
@@ -34,7 +34,7 @@ Point = tuple[float, float]
 
 
 def arranged(layout: Layout, sheet: Sheet, wrapped: Strips) -> Layout:
-    """The whole picture from Graphviz's answer.
+    """Return the layout of the whole picture.
 
     Args:
         layout: where the boxes of each strip are.
@@ -61,7 +61,7 @@ class _Wrapped:
         self.count = wrapped.count
 
     def layout(self) -> Layout:
-        """The strips side by side, their lines as they were, and those between them."""
+        """Return the strips side by side, with their lines and the lines between strips."""
         layout = self.unwrapped
         gaps = self._gaps()
         over = 2 * _CLEAR if any(abs(self._apart(*pair)) > 1 for pair in self.crossing) else 0.0
@@ -101,7 +101,7 @@ class _Wrapped:
         return self.strip_of[dst] - self.strip_of[src]
 
     def _extents(self) -> list[tuple[float, float]]:
-        """Left and right of each strip: its boxes, frames and lines."""
+        """Return left and right edges of each strip, including frames and lines."""
         layout, ends = self.unwrapped, [(float("inf"), float("-inf"))] * self.count
 
         def holds(strip: int, places: Iterable[float]) -> None:
@@ -118,7 +118,7 @@ class _Wrapped:
         return ends
 
     def _gaps(self) -> list[float]:
-        """Widths of the gaps: before the first strip, between strips, after the last."""
+        """Return the gap widths: before the first strip, between strips, after the last."""
         lines = [0] * (self.count + 1)
         for src, dst in self.crossing:
             for gap in set(self._ways(src, dst)):
@@ -130,7 +130,7 @@ class _Wrapped:
         ]
 
     def _ways(self, src: str, dst: str) -> tuple[int, int]:
-        """The gaps in which a line leaves its strip and comes to the other; gap i is before strip i."""
+        """Return the gaps where a line leaves its strip and enters the other; gap i is before strip i."""
         source, target = self.strip_of[src], self.strip_of[dst]
         return (source + 1, target) if source < target else (source, target + 1)
 
@@ -156,7 +156,7 @@ class _Wrapped:
         return Route(_rounded(corners), tip)
 
     def _free(self, strip: int, place: Point, lane: float, y: float, *, down: bool) -> float:
-        """How high a line can run from a box to a gap without meeting other boxes."""
+        """Return a height at which a line from a box to a gap meets no other box."""
         left, right = sorted((place[0], lane))
         for _ in range(len(self.rectangles[strip])):
             hit = next(
@@ -178,7 +178,7 @@ def _moved(place: tuple[float, ...], move: Point) -> Point:
 
 
 def _rounded(corners: list[Point]) -> tuple[Point, ...]:
-    """Straight lines from corner to corner as cubic curves, with round corners."""
+    """Convert a line with corners to cubic curves with round corners."""
     corners = [point for i, point in enumerate(corners) if not i or point != corners[i - 1]]
     points = [corners[0]]
 
@@ -201,7 +201,7 @@ def _rounded(corners: list[Point]) -> tuple[Point, ...]:
 
 
 def _towards(corner: Point, other: Point) -> Point:
-    """A point on the way from a corner, as far as the corner is round."""
+    """Return the point where the rounding of a corner ends."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = max(abs(dx), abs(dy)) or 1.0
     share = min(_BEND, length / 2) / length
@@ -209,7 +209,7 @@ def _towards(corner: Point, other: Point) -> Point:
 
 
 def _with_shelves(layout: Layout, sheet: Sheet) -> Layout:
-    """Shelves in rows below the picture."""
+    """Return the layout with the shelves in rows below."""
     faces = [face for face in sheet.faces if face.box.id in sheet.drawing.shelved]
     most = max(layout.width, sum(face.width + _SHELF_GAP for face in faces[:3]))
     boxes = dict(layout.boxes)

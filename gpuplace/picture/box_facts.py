@@ -1,4 +1,4 @@
-"""What a folded box says beside its name and devices: copies in and out, and its part of a predicted step.
+"""Facts of folded boxes besides names and devices: copies in and out, and the share of a predicted step.
 
 >>> from gpuplace.picture.drawing import draw
 >>> from gpuplace.tables.placement_view import PlacementView, TensorFact
@@ -29,16 +29,16 @@ if TYPE_CHECKING:  # estimates load all ops, and most pictures have none
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """What a predicted step takes, node by node."""
+    """The cost of a predicted step by node."""
 
     seconds: np.ndarray
-    """[nodes] seconds of all executions; 0 for what does not run."""
+    """[nodes] seconds of all executions; 0 for nodes that do not run."""
     variables: np.ndarray
     """[nodes] bytes of variables; 0 for other nodes."""
 
 
 def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
-    """Return what a predicted step takes, for the nodes of a placement.
+    """Return the cost of a predicted step by node of a placement.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -58,21 +58,21 @@ def node_costs(placement: Any, estimate: StepEstimate) -> NodeCosts:
 
 
 class BoxFacts(NamedTuple):
-    """Of one box."""
+    """Facts of one box."""
 
     received: tuple[int, str]
-    """Copies that a step makes to it from other boxes, and their size in words."""
+    """Copies from other boxes in a step, and their size in words."""
     sent: tuple[int, str]
-    """Copies that a step makes from it to other boxes, and their size in words."""
+    """Copies to other boxes in a step, and their size in words."""
     share: float | None
-    """Part of the seconds of all nodes, 0 to 1; None without a prediction."""
+    """Share of the seconds of all nodes, 0 to 1; None without a prediction."""
     seconds: float
     """Predicted seconds of its nodes."""
     variables: int
     """Bytes of its variables."""
 
     def copies_texts(self, has_room: bool = True) -> tuple[str, ...]:
-        """Return texts of copies in and copies out, each where there are any; where there is no room, of their size."""
+        """Return texts of copies in and copies out if there are any; without room, only sizes."""
         texts = []
         for (number, size), is_in in ((self.received, True), (self.sent, False)):
             if not number:
@@ -89,7 +89,7 @@ class BoxFacts(NamedTuple):
 
     @property
     def cost_text(self) -> str:
-        """Its part of the step and the bytes of its variables; ``""`` without a prediction, or for nothing."""
+        """The share of the step and the bytes of variables; ``""`` without a prediction or without cost."""
         if self.share is None:
             return ""
         share = words("step_share", share=percent_text(self.share)) if self.share else ""
@@ -98,7 +98,7 @@ class BoxFacts(NamedTuple):
 
 
 def percent_text(share: float) -> str:
-    """A part of the whole in per cent.
+    """Return a fraction in percent.
 
     >>> percent_text(0.4242), percent_text(0.0123), percent_text(0.0001)
     ('42%', '1.2%', '<0.1%')
@@ -136,7 +136,7 @@ def box_facts(drawing: Drawing, costs: NodeCosts | None) -> list[BoxFacts]:
 
 
 def _copies(drawing: Drawing) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """[boxes] number and size of the copies that come from other boxes, and of those that go to others."""
+    """Return [boxes] number and size of the copies from other boxes, and of the copies to other boxes."""
     view, count = drawing.view, len(drawing.boxes)
     facts_of: tuple[list[tuple[int, str]], ...] = ([(0, "")] * count, [(0, "")] * count)
     edges = np.flatnonzero(view.is_copy)

@@ -1,4 +1,4 @@
-"""What the colours of a picture mean: each node's category, with a legend and counts.
+"""Colourings of a picture: the category of each node, with a legend and counts.
 
 ::
 
@@ -44,7 +44,7 @@ from gpuplace.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
 COLOURINGS = ("assigned", "requested", "type", "group", "memory", "time", "cause")
-"""What pictures can be coloured by; ``"time"`` needs a measured step."""
+"""Names of colourings; ``"time"`` needs a measured step."""
 
 _RULE_PLACES = (
     Rule.REQUEST,
@@ -74,13 +74,13 @@ class Category:
     label: str
     look: Look
     count: int
-    """Nodes."""
+    """Number of nodes."""
     note: str = ""
-    """More about it, for a tooltip."""
+    """Tooltip text."""
 
     @property
     def chip(self) -> dict[str, Any]:
-        """Its entry of a legend, for the scripts of widgets and pages; printable."""
+        """The legend entry for scripts, printable."""
         return self.look.chip(label=printable(self.label), count=self.count, note=printable(self.note))
 
 
@@ -97,19 +97,19 @@ class Colouring:
     category: np.ndarray
     """[nodes] position in `categories`."""
     values: np.ndarray | None = None
-    """[nodes] the number behind it, NaN where unknown; None if there is none."""
+    """[nodes] the value behind the category, NaN if unknown; None for a colouring without values."""
     scale: Scale | None = None
-    """Steps and unit of the number."""
+    """Steps and unit of the values."""
     texts: Callable[[int], str] = field(default=lambda node: "", repr=False)
-    """What a node's own box says about it, ``""`` for nothing."""
+    """Returns the text in a node's own box, ``""`` for none."""
 
     def shares(self, box_of: np.ndarray, boxes: int) -> np.ndarray:
-        """[boxes, categories] nodes."""
+        """Return [boxes, categories] numbers of nodes."""
         width = len(self.categories)
         return np.bincount(box_of * width + self.category, minlength=boxes * width).reshape(boxes, width)
 
     def strips(self, box_of: np.ndarray, boxes: int, strip: np.ndarray) -> np.ndarray:
-        """[boxes, strips, categories] nodes.
+        """Return [boxes, strips, categories] numbers of nodes.
 
         Args:
             box_of: [nodes] position of each node's box.
@@ -120,14 +120,14 @@ class Colouring:
         return self.shares(box_of * count + strip, boxes * count).reshape(boxes, count, len(self.categories))
 
     def totals(self, box_of: np.ndarray, boxes: int) -> list[float] | None:
-        """[boxes] sum of the known numbers; None if there are none."""
+        """Return [boxes] sums of the known values; None for a colouring without values."""
         if self.values is None:
             return None
         return np.bincount(box_of, weights=np.nan_to_num(self.values), minlength=boxes).tolist()
 
 
 def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = None) -> Colouring:
-    """The colouring of that name.
+    """Return a colouring.
 
     Args:
         placement: a `Placement` or a `PlacementView`.
@@ -157,7 +157,7 @@ def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = Non
 
 
 def cause_look(rule: Rule) -> Look:
-    """Look of a rule, the same in every picture."""
+    """Return the look of a rule, which is equal in all pictures."""
     if rule is Rule.FAILED:
         return Look(corners="square")
     if rule in _RULE_PLACES:
@@ -244,7 +244,7 @@ def _memory(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _known_bytes(view: PlacementView) -> np.ndarray:
-    """[nodes] bytes of all outputs, NaN where the size of one is unknown."""
+    """Return [nodes] bytes of all outputs; NaN if a size is unknown."""
     if not view.knows_edges:
         return np.full(len(view), np.nan)
     totals: list[float] = []
@@ -263,7 +263,7 @@ def _time(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
-    """The steps of a scale as categories, followed by zero and unknown if there are any."""
+    """Return the steps of a scale as categories, followed by zero and unknown if present."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]
@@ -298,7 +298,7 @@ def _cause(view: PlacementView, _: Any) -> Colouring:
 
 
 def moved_colouring(placement: Any, moves: Moves) -> Colouring:
-    """Which nodes moved, by the rule that moved them.
+    """Return a colouring of moved nodes by the rule that moved them.
 
     Args:
         placement: the later `Placement` or `PlacementView`.
@@ -312,7 +312,7 @@ def moved_colouring(placement: Any, moves: Moves) -> Colouring:
 
 
 def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest: str = "") -> Colouring:
-    """A colouring by rule, the most frequent first.
+    """Return a colouring by rule, most frequent first.
 
     Args:
         view: whose nodes.
@@ -342,7 +342,7 @@ def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest:
 
 
 def _ranked(name: str, title: str, labels: Sequence[str], codes: np.ndarray, plural: str) -> Colouring:
-    """Categories by frequency; those beyond the palette are one."""
+    """Return categories by frequency; the rest beyond the palette becomes a single category."""
     counts = np.bincount(codes, minlength=len(labels))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-counts[code], labels[code]))
     kept = order[:MOST_CATEGORIES]
@@ -371,7 +371,7 @@ def _categorical(
     category: np.ndarray,
     looks: Sequence[Look],
 ) -> Colouring:
-    """Categories with given looks; beyond the palette the smallest are one."""
+    """Return categories with looks; the smallest ones beyond the palette become a single category."""
     counts = np.bincount(category, minlength=len(labels))
     if len(labels) > MOST_CATEGORIES + 2:
         largest = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]

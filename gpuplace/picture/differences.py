@@ -1,4 +1,4 @@
-"""Where copies of a layer differ: a tower or a member of a series on another device than the others, or without a node.
+"""Find copies of a layer that differ: towers or members of a series on other devices, or with other nodes.
 
 >>> from gpuplace.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("a/x", "Const", "", "/device:CPU:0")])
@@ -67,7 +67,7 @@ def _differences(view: PlacementView, tree: Outline) -> dict[int, str]:
 
 
 def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
-    """Towers of one scope, and layers of equal ops and names: three or more, for of two nobody knows which differs."""
+    """Return groups of copies: towers of one scope, and layers with equal ops and names. Two copies are no group."""
     if tree.model is None:
         return []
     groups: dict[tuple[int, str, int], list[int]] = {}
@@ -85,14 +85,14 @@ def _copies(view: PlacementView, tree: Outline) -> list[list[int]]:
 
 
 def _devices(view: PlacementView, counts: np.ndarray, is_tower: bool) -> tuple[str, ...]:
-    """The devices of a scope's nodes; of a tower those beside the one that has most of them."""
+    """Return the devices of a scope's nodes; for a tower without its main device."""
     order = np.argsort(-counts, kind="stable")
     labels = [view.labels[device] for device in order.tolist() if counts[device]]
     return tuple(sorted(labels[1:] if is_tower else labels))
 
 
 def _device_text(devices: Sequence[str], usual: Sequence[str], is_tower: bool) -> str:
-    """Where a copy is and the others are not; of a tower, what is elsewhere."""
+    """Return in words the devices on which a copy differs from the others."""
     here, others = ", ".join(devices), ", ".join(usual)
     if not is_tower:
         return words("differs_devices", devices=here, others=others)

@@ -33,25 +33,25 @@ from gpuplace.web.rules import RULES
 _KEY = "outline"
 _FOLDING = RULES["folding"]
 _LETTERS, _MOST_LINES = 20, 6
-"""Letters of a line that lists layers, and lines."""
+"""Most letters of a line of layer names, and most lines."""
 _NAME_LETTERS = 23
-"""Letters of a name that has a line of its own."""
+"""Most letters of a name on its own line."""
 _FEW_LINES = 2
-"""Lines that list what a group of layers consists of."""
+"""Most lines of layer names in a group's box."""
 _FEW_TOWERS = 4
-"""Towers that have room for the names of their layers beside each other."""
+"""Most towers side by side whose boxes list layer names."""
 STRUCTURED_FROM: int = _FOLDING["structured_from"]
-"""Nodes from which a picture shows the model rather than its nodes."""
+"""Number of nodes from which a picture shows the model instead of single nodes."""
 _FEW: int = _FOLDING["few"]
-"""Boxes that are little to see."""
+"""A view with fewer boxes shows little."""
 _OPS = 0.01
-"""What a part counts for that consists of ops."""
+"""Weight factor of parts that consist of ops."""
 STRIPS = ("forward", "backward", "update")
-"""What the strips of a box show, by the number that `Outline.strip` gives."""
+"""Contents of a box's strips, in the order of `Outline.strip`."""
 
 
 class Outline(ScopeTree):
-    """Scopes as a picture folds them.
+    """The scopes that a picture can fold.
 
     Attributes:
         model: what the scopes are parts of; None where they are name scopes alone.
@@ -71,7 +71,7 @@ class Outline(ScopeTree):
 
     @classmethod
     def of_names(cls, view: PlacementView) -> Self:
-        """The name scopes of a view, with bookkeeping on shelves where there are many nodes.
+        """Return the name scopes of a view; with many nodes, bookkeeping is on shelves.
 
         Args:
             view: the nodes.
@@ -99,7 +99,7 @@ class Outline(ScopeTree):
 
     @classmethod
     def of_structure(cls, view: PlacementView, structure: Structure) -> Self:
-        """The parts of a model as scopes.
+        """Return the parts of a model as scopes.
 
         Args:
             view: the graph.
@@ -129,12 +129,12 @@ class Outline(ScopeTree):
         return tree
 
     def name(self, scope: int) -> str:
-        """Name of a scope."""
+        """Return the name of a scope."""
         return self.labels[scope]
 
     @cached_property
     def named_scope(self) -> list[int]:
-        """[scopes] the scope itself, or of one that is no name scope the nearest around it that is."""
+        """[scopes] the nearest name scope: the scope itself or one around it."""
         named = list(range(len(self)))
         for scope in range(1, len(self)):
             if not self.scope_names[scope]:
@@ -147,7 +147,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def shelf_of(self) -> np.ndarray:
-        """[scopes] the shelf that a scope is or lies on, `ROOT` for the model's."""
+        """[scopes] the shelf that contains or is a scope, `ROOT` for scopes of the model."""
         shelf_of = np.zeros(len(self), dtype=np.int64)
         shelf_of[list(self.shelves)] = self.shelves
         for scope in range(1, len(self)):
@@ -156,7 +156,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
-        """Full names of name scopes, to the scopes that show them."""
+        """Full name of each name scope -> the scope that shows it."""
         scope_of_name = {} if self.model is None else dict(self.model.transparent)
         for scope in range(len(self) - 1, 0, -1):
             if self.scope_names[scope]:
@@ -164,29 +164,29 @@ class Outline(ScopeTree):
         return scope_of_name
 
     def position(self, path: str) -> int | None:
-        """Position of a scope by its path or by its full name; None where there is none."""
+        """Return the position of a scope by its path or full name; None for an unknown scope."""
         scope = self.index.get(path)
         return self._by_name.get(path) if scope is None else scope
 
     def is_outside(self, scope: int) -> bool:
-        """Whether a scope lies in no layer, as the whole does and what averages the gradients of all."""
+        """Whether a scope is outside of layers, such as the root and gradient averaging."""
         while scope != ROOT and not self.is_layer[scope]:
             scope = int(self.parent[scope])
         return scope == ROOT
 
     def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Scopes together whose paths differ in numbers alone: towers, blocks."""
+        """Group scopes whose paths differ only in numbers, such as towers and blocks."""
         groups: dict[str, list[int]] = {}
         for scope in scopes:
             groups.setdefault(stem(self.paths[scope]), []).append(scope)
         return list(map(tuple, groups.values()))
 
     def first_view(self, most: int) -> frozenset[int]:
-        """The scopes that are open in a first view of no more than `most` boxes."""
+        """Return the open scopes of a first view of at most `most` boxes."""
         return frozenset({ROOT}.union(*self.steps(most)))
 
     def steps(self, most: int) -> list[tuple[int, ...]]:
-        """The scopes to open one after the other for a first view, the largest first.
+        """Return the scopes to open for a first view in order, largest first.
 
         Each step opens scopes that are alike, where all steps before it were taken to no more than `most` boxes; one
         that would lead to more is left out. Shelves and what serves layers stay closed.
@@ -215,7 +215,7 @@ class Outline(ScopeTree):
         return steps
 
     def _weights(self) -> list[float]:
-        """[scopes] how much there is to see: nodes, less the deeper they lie; 0 for what stays closed."""
+        """Return [scopes] weights: nodes, discounted by depth; 0 for scopes that stay closed."""
         weights = (self.sizes * 0.6 ** np.minimum(self.depth, 60)).tolist()
         for scope in range(1, len(self)):
             if self.shelf_of[scope] or (self.has_layers and not self._may_open_first(scope)):
@@ -235,7 +235,7 @@ class Outline(ScopeTree):
         )
 
     def _says_more(self, scope: int) -> bool:
-        """Whether a scope says more when it is open: names of layers do, those of their ops and of the loss do not."""
+        """Whether opening a scope is informative: it shows layers rather than ops."""
         if self.model is None:
             return True
         parts = self.model.parts
@@ -254,7 +254,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def _model_size(self) -> int:
-        """Nodes that are not set aside."""
+        """Number of nodes outside of shelves."""
         return self.size(ROOT) - sum(map(self.size, self.shelves))
 
     @property
@@ -270,13 +270,13 @@ class Outline(ScopeTree):
 
     @property
     def has_room(self) -> bool:
-        """Whether few towers stand beside each other, so that boxes may be wider than what they say."""
+        """Whether few towers stand side by side, so that boxes can be wider than their texts."""
         beside = Counter(int(self.parent[tower]) for tower in self.towers)
         return max(beside.values(), default=0) <= _FEW_TOWERS
 
     @cached_property
     def contents(self) -> dict[int, tuple[str, ...]]:
-        """Towers (if they are many, the part with their variables) and groups, to lines of layer names."""
+        """Scope -> lines of layer names, for groups and towers (for many towers, the part with their variables)."""
         if self.model is None:
             return {}
         towers = self.towers
@@ -294,7 +294,7 @@ class Outline(ScopeTree):
         return contents
 
     def _layer_names(self, scope: int, lines: int) -> list[str]:
-        """Names of the layers of a scope; where they take more than some lines, of those alone that have variables."""
+        """Return the layer names of a scope; if they need too many lines, only layers with variables."""
         assert self.model is not None
         layers = [self.model.parts[child] for child in self.children[scope] if self.is_layer[child]]
         if len(_lines([part.label for part in layers], 99)) > lines:
@@ -304,7 +304,7 @@ class Outline(ScopeTree):
 
     @cached_property
     def is_layer(self) -> list[bool]:
-        """[scopes] whether a scope is a part of the model, and neither set aside nor what serves a layer."""
+        """[scopes] whether a scope is a layer or group of the model, not a shelf or a role part."""
         if self.model is None:
             return [False] * len(self)
         return [
@@ -314,7 +314,7 @@ class Outline(ScopeTree):
 
 
 def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
-    """Names in a few lines, the middle left out where there are many.
+    """Return names in a few lines, without the middle if there are many.
 
     >>> _lines(["conv1", "conv2", "local3", "softmax"], 6)
     ('conv1 → conv2 →', 'local3 → softmax')
@@ -334,7 +334,7 @@ def _lines(names: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def outline(view: PlacementView) -> Outline:
-    """The scopes of a view as pictures fold them; made once, also for other placements of the same graph."""
+    """Return the scopes of a view that pictures fold; all placements of the graph share them."""
     if _KEY not in view.attached:
         view.attached[_KEY] = _outline(view)
     tree: Outline = view.attached[_KEY]

@@ -1,4 +1,4 @@
-"""A drawing with everything that is written and coloured on it, ready for whatever draws it.
+"""A drawing with all its texts and colours, ready for a renderer.
 
 ::
 
@@ -47,12 +47,12 @@ __all__ = [
 
 _TEXT, _BOX = RULES["text"], RULES["box"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
-"""Characters of a name in a box."""
+"""Most characters of a name in a box."""
 FOLDED_WIDTH = 128.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 _STEP = 8.0
-"""Widths are multiples of this, so that a letter more or less changes no layout."""
+"""Widths are multiples of this number, so that a small change of text does not change the layout."""
 _PAD_X: float = _BOX["pad_x"]
 _PAD_Y: float = _BOX["pad_y"]
 _LEADING: float = _TEXT["leading"]
@@ -74,23 +74,23 @@ class Line:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(text for text, _ in self.spans)
 
     @property
     def width(self) -> float:
-        """In points."""
+        """Width in points."""
         return sum(text_width(text, self.size, self.is_bold) for text, _ in self.spans)
 
     @property
     def height(self) -> float:
-        """In points."""
+        """Height in points."""
         return self.size + _LEADING
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What is seen of a box."""
+    """The look of a box."""
 
     box: Box
     lines: tuple[Line, ...]
@@ -108,15 +108,15 @@ class Face:
     classes: tuple[str, ...]
     tip: str
     width: float
-    """In points."""
+    """Width in points."""
     height: float
     is_dim: bool = False
-    """Whether nothing of it is in the trace that is shown."""
+    """Whether it is outside of the shown trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Everything that a picture says."""
+    """The contents of a picture."""
 
     drawing: Drawing
     colouring: Colouring
@@ -125,7 +125,7 @@ class Sheet:
     wires: tuple[Wire, ...]
     """[links]"""
     title: str
-    """What the colours show."""
+    """Title of the legend."""
     legend: tuple[Category, ...]
     notes: tuple[tuple[str, str], ...]
     """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"``,
@@ -134,14 +134,14 @@ class Sheet:
 
     @property
     def backward(self) -> str:
-        """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` where nothing is trained."""
+        """``"on"`` or ``"off"``: whether lines of gradients and updates are drawn; ``""`` without training."""
         if not outline(self.drawing.view).strip.any():
             return ""
         return "on" if self.drawing.backward else "off"
 
 
 def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
-    """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
+    """Return the colour of a role; text with the role ``"fill"`` is on a category's colour."""
     if role == "fill":
         return look.ink if look is not None and look.fill != PAPER else theme.ink
     colour: str = getattr(theme, role)
@@ -149,7 +149,7 @@ def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
 
 
 def fill_colour(look: Look | None, theme: Theme) -> str:
-    """Fill of a box or of a part of its bar; what belongs to no category has the background's, and so recedes."""
+    """Return the fill of a box or of a part of its bar; without a category it is the background."""
     return theme.background if look is None or look.fill == PAPER else look.fill
 
 
@@ -159,7 +159,7 @@ def sheet_of(
     marks: Marks = NO_MARKS,
     costs: NodeCosts | None = None,
 ) -> Sheet:
-    """What a picture of a drawing says.
+    """Return the contents of a drawing's picture.
 
     Args:
         drawing: what to show.
@@ -185,7 +185,7 @@ def sheet_of(
 
 
 def legend_text(sheet: Sheet) -> str:
-    """What the colours and marks say, as two lines or more.
+    """Return the legend as text.
 
     >>> from gpuplace.picture.drawing import draw
     >>> from gpuplace.tables.placement_view import PlacementView
@@ -418,7 +418,7 @@ def _folded(
 
 
 def _facts_tip(facts: BoxFacts) -> list[str]:
-    """What a box says of copies and of a predicted step, in sentences."""
+    """Return the tooltip lines of a box about copies and the predicted step."""
     lines = []
     if facts.cost_text:
         lines.append(
@@ -438,7 +438,7 @@ def _facts_tip(facts: BoxFacts) -> list[str]:
 
 
 def _ordered(colour: Colouring, share: np.ndarray) -> list[tuple[Category, int]]:
-    """Categories with their nodes, the most frequent first."""
+    """Return categories with numbers of nodes, most frequent first."""
     order = np.argsort(-share, kind="stable")
     return [(colour.categories[k], int(share[k])) for k in order.tolist() if share[k]]
 
@@ -450,7 +450,7 @@ def _share_text(box: Box) -> str:
 
 
 def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
-    """``GPU:0 (120) · CPU:0 (3)``; what does not fit is counted."""
+    """Return ``GPU:0 (120) · CPU:0 (3)``; categories that do not fit are counted."""
     texts = [f"{category.label} ({number:,})" for category, number in shares]
     if math.isinf(width):
         return " · ".join(texts[:99])
@@ -473,7 +473,7 @@ def _rounded(width: float, step: float = _STEP) -> float:
 def _traced(
     drawing: Drawing, trace: Trace, faces: Sequence[Face], wires: Sequence[Wire]
 ) -> tuple[list[Face], tuple[Wire, ...]]:
-    """Boxes say how many of their nodes are in a trace; what is not in it is dimmed."""
+    """Add the number of traced nodes to boxes, and dim the boxes outside of the trace."""
     inside = _per_box(drawing, trace.nodes)
     starts = set(drawing.box_of[trace.starts].tolist())
     lit = []
@@ -499,7 +499,7 @@ def _traced(
 
 
 def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
-    """Ids of the boxes between which any of some edges ([edges] bool) goes."""
+    """Return the pairs of box ids that any of some edges ([edges] bool) connects."""
     chosen = np.flatnonzero(edges)
     src, dst = (drawing.box_of[ends[chosen]] for ends in (drawing.view.src, drawing.view.dst))
     count = len(drawing.boxes)

@@ -1,4 +1,4 @@
-"""The lines of a picture: how wide and of what kind each is, what its label and its tip say."""
+"""The lines of a picture: width, style, label and tooltip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINE = RULES["line"]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What is seen of a link."""
+    """The look of a link."""
 
     link: Link
     kind: str
@@ -29,11 +29,11 @@ class Wire:
     pen: float
     on_path: bool = False
     is_dim: bool = False
-    """Whether the trace that is shown goes elsewhere."""
+    """Whether it is outside of the shown trace."""
 
 
 def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
-    """Return what is seen of the lines of a drawing.
+    """Return the looks of a drawing's links.
 
     Folded boxes say what is copied, and lines between ops; of lines by which the same is copied one has a label.
 
@@ -57,7 +57,7 @@ def wires_of(drawing: Drawing, marks: Marks) -> tuple[Wire, ...]:
 
 
 def wire_of(link: Link, on_path: bool = False) -> Wire:
-    """What is seen of a link."""
+    """The look of a link."""
     label: tuple[str, ...] = ()
     if link.copies:
         is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
@@ -78,12 +78,12 @@ def wire_of(link: Link, on_path: bool = False) -> Wire:
 
 
 def _wider(pen: float, number: int) -> float:
-    """The pen of a line that stands for some tensors."""
+    """Return the line width for a number of tensors."""
     return pen + min(float(_LINE["most_wider"]), math.log10(number))
 
 
 def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
-    """Boxes between which the critical path goes."""
+    """Return the pairs of box ids along the critical path."""
     if marks.path is None:
         return set()
     boxes = drawing.box_of[np.array(marks.path.nodes, dtype=np.int64)].tolist()

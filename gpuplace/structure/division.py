@@ -359,7 +359,7 @@ def _common_beginning(tokens: Sequence[Sequence[str]]) -> int:
 def _beginnings(
     tokens: Sequence[Sequence[str]], chosen: Sequence[int], depth: int
 ) -> list[tuple[list[int], int]]:
-    """Return groups by the next piece of the names, and the number of shared pieces; dominant groups are divided again."""
+    """Return groups by the next piece of the names and the number of shared pieces; dominant groups are redivided."""
     by_piece: dict[str, list[int]] = {}
     for position in chosen:
         if len(tokens[position]) > depth:

@@ -16,7 +16,7 @@ from gpuplace.views.tables.text import summary_text
 
 MIME_TYPE = "application/vnd.gpuplace.explorer+json"
 MOST_NODES = 5_000
-"""Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 30 bytes a node."""
+"""Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 40 bytes a node."""
 
 
 def saved_views(

@@ -19,11 +19,11 @@ from gpuplace.model.structure.scopes import ROOT, ForwardScopes, stem
 from gpuplace.model.structure.visits import circles, visits
 
 _UNNAMED = re.compile(r"(variable|kernel|weights?|bias(es)?|w|b|const)(_\d+)?", re.IGNORECASE)
-"""Names of variables that say nothing of their layer."""
+"""Variable names that do not identify a layer."""
 _FUNCTION = re.compile(r"(embedding_lookup(_sparse)?|xw_plus_b|Tensordot)(_\d+)?")
-"""Scopes named after the function that made them, which say less than the names of their variables."""
+"""Scopes named after a TensorFlow function; the names of their variables say more."""
 _WHOLE = 0.2
-"""The part of the variables around it that a tower reads, at the least."""
+"""Least share of the surrounding variables that a tower reads."""
 _LOOP_PARTS = ("condition", "body", "loop variables")
 _BRANCHES = ("false branch", "true branch")
 """Labels of the branches of a `Switch`, by its output."""
@@ -31,11 +31,11 @@ _BRANCH_ENDS = "switches and merges"
 _REDUCTIONS = frozenset({"Max", "Mean", "Min", "Prod", "Sum", "L2Loss"})
 """Op types at which a term of a loss ends."""
 _FEW_INPUTS = 3
-"""Inputs that are boxes of their own."""
+"""Up to this number, inputs are separate boxes."""
 
 
 class ForwardParts:
-    """Divides the forward nodes into parts of a tree.
+    """Build the parts of the forward nodes.
 
     Attributes:
         of_scope: scope to the part that shows it.
@@ -56,7 +56,7 @@ class ForwardParts:
         self._fill(ROOT, ROOT)
 
     def _links(self) -> dict[int, set[tuple[int, int]]]:
-        """Scope -> pairs of keys of what lies directly in it between which data flows; see `Item.key`."""
+        """Return for each scope the pairs of `Item.key` directly inside between which data flows."""
         roles, scopes = self.roles, self.scopes
         self.pairs: list[tuple[int, int]] = []
         through: list[Sequence[int]] = [()] * len(self.view)
@@ -97,7 +97,7 @@ class ForwardParts:
         return links
 
     def _results(self) -> dict[int, dict[int, str]]:
-        """Scope -> key of what lies directly in it -> the name that a program gives its result by an identity."""
+        """Return for each scope the names that identities give to results: `Item.key` -> name."""
         roles, scopes, view = self.roles, self.scopes, self.view
         is_identity = [name in IDENTITY_OPS for name in view.op_types]
         results: dict[int, dict[int, str]] = {}
@@ -119,7 +119,7 @@ class ForwardParts:
         return results
 
     def _measure_items(self) -> None:
-        """Gives scopes the place of their first node, a number for their ops, and what lies directly in them."""
+        """Compute for each scope the place of its first node, a signature of its ops, and its direct nodes."""
         roles, scopes = self.roles, self.scopes
         self.op_type = self.view.op_type.tolist()
         self.direct: list[list[int]] = [[] for _ in range(len(scopes))]
@@ -211,7 +211,7 @@ class ForwardParts:
         self._add(sorted(entries, key=lambda item: item.first), part, towers)
 
     def _terms(self, items: list[Item], losses: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Items with the terms of a loss, scopes and reductions, in place of all ops that lead to one term alone."""
+        """Merge the ops of a loss into its terms: each scope and reduction with the ops that lead to it only."""
         view = self.view
         is_loss = {id(item) for item in losses}
         afters: dict[int, set[int]] = {}
@@ -238,13 +238,13 @@ class ForwardParts:
         }
 
     def _divided_loss(self, items: list[Item], losses: list[Item], links: Links) -> list[Item]:
-        """The items of a loss, divided as those of a layer are."""
+        """Return the items of a loss, divided like a layer."""
         is_loss = {id(item) for item in losses}
         positions = [position for position, item in enumerate(items) if id(item) in is_loss]
         return divided(losses, _links_among(positions, links))
 
     def _names_of_functions(self, scope: int) -> dict[int, str]:
-        """Scopes named after functions, to what the variables that each reads alone have in common in their names."""
+        """Return names for scopes named after functions: the common prefix of the variables that only they read."""
         scopes, names = self.scopes, self.view.names
         name_of: dict[int, str] = {}
         children = scopes.children[scope]
@@ -262,7 +262,7 @@ class ForwardParts:
         return {child: name for child, name in name_of.items() if taken[name] == 1}
 
     def _towers_without_scope(self, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Towers in place of the layers that they consist of."""
+        """Replace layers by the towers that they form."""
         roles, scopes = self.roles, self.scopes
         read = [
             frozenset(
@@ -295,7 +295,7 @@ class ForwardParts:
         }
 
     def _loop_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
-        """Condition and body of a loop, and what passes values from turn to turn; empty for other scopes."""
+        """Return condition, body and loop variables of a loop; empty for other scopes."""
         types = self.view.op_types
         kinds = [types[self.op_type[-1 - item.key]] if item.key < 0 else "" for item in items]
         if scope not in self.scopes.loops or "LoopCond" not in kinds:
@@ -320,7 +320,7 @@ class ForwardParts:
         ]
 
     def _branch_parts(self, scope: int, items: list[Item], links: Links) -> list[Item]:
-        """Branches of a conditional, and what leads into and out of them; empty for other scopes."""
+        """Return the branches of a conditional, and its switches and merges; empty for other scopes."""
         if scope not in self.scopes.conditionals:
             return []
         inside = sorted(self._nodes_in(scope), key=self.place.__getitem__)
@@ -339,7 +339,7 @@ class ForwardParts:
         return []
 
     def _branches(self, predicate: int) -> dict[int, set[str]]:
-        """Nodes behind the switches of a predicate, to the labels of the branches that they run in."""
+        """Return for each node after the switches of a predicate the labels of the branches that need it."""
         view = self.view
         own = {node for node in self._switches if self._predicate(node) == predicate}
         branches: dict[int, set[str]] = {}
@@ -365,7 +365,7 @@ class ForwardParts:
         return branches
 
     def _branch_label(self, item: Item, branches: dict[int, set[str]]) -> str:
-        """The branch that an item runs in; `_BRANCH_ENDS` for one that is in none, or behind several."""
+        """Return the branch of an item; `_BRANCH_ENDS` for an item outside of branches or after several."""
         nodes = [-1 - item.key] if item.key < 0 else self._nodes_in(item.key) if item.key else []
         for member in item.members:
             nodes += [-1 - member.key] if member.key < 0 else self._nodes_in(member.key)
@@ -373,14 +373,14 @@ class ForwardParts:
         return labels.pop() if len(labels) == 1 else _BRANCH_ENDS
 
     def _nodes_in(self, scope: int) -> list[int]:
-        """The nodes of the model in a scope, at any depth."""
+        """Return the model nodes in a scope, at any depth."""
         nodes = list(self.direct[scope])
         for child in self.scopes.children[scope]:
             nodes += self._nodes_in(child)
         return nodes
 
     def _predicate(self, switch: int) -> int:
-        """The node that decides which output of a switch is used."""
+        """Return the node that decides which output of a switch is live."""
         node = self.roles.inputs[switch][-1]
         while self.roles.is_passing[node] and self.roles.inputs[node]:
             node = self.roles.inputs[node][0]
@@ -388,7 +388,7 @@ class ForwardParts:
 
     @cached_property
     def _switches(self) -> list[int]:
-        """Switches of conditionals and of loops, with a predicate."""
+        """Switches with a predicate, of conditionals and loops."""
         return [
             node
             for node, kind in enumerate(self.op_type)
@@ -397,7 +397,7 @@ class ForwardParts:
 
     @cached_property
     def _awaiting(self) -> dict[int, list[int]]:
-        """Nodes that only pass a value on, to the nodes with a control edge from them."""
+        """Passing node -> the nodes that wait for it by a control edge."""
         view = self.view
         awaiting: dict[int, list[int]] = {}
         for edge in np.flatnonzero(view.src_output < 0).tolist():
@@ -412,7 +412,7 @@ class ForwardParts:
         return item
 
     def _passed_once(self, scope: int, items: list[Item], links: Links) -> tuple[list[Item], Links]:
-        """Parts that the flow passes once in place of scopes that it enters again and again."""
+        """Replace scopes that the flow enters repeatedly by parts that it passes once."""
         groups = circles(len(items), links) if any(source > target for source, target in links) else []
         if not groups:
             return items, links
@@ -446,7 +446,7 @@ class ForwardParts:
         return parts, {(source, target) for source, target in ends if source != target}
 
     def _visit(self, label: str, nodes: list[int], edges: Sequence[tuple[int, int]]) -> Item:
-        """A part of the ops that the flow passes in one visit of a scope."""
+        """Return an item for the ops of one visit of a scope."""
         ops = [self._op_item(node) for node in nodes]
         if len(ops) == 1:
             return ops[0]
@@ -457,7 +457,7 @@ class ForwardParts:
         return Item(label, 0, ops[0].first, signature, heavy, divided(ops, links))
 
     def _op_label(self, node: int) -> str:
-        """The name of an op; if it says no more than the op type does, that of the variable that it reads."""
+        """Return the name of an op, or of its variable if the op's name only repeats its type."""
         view, roles = self.view, self.roles
         label = view.names[node].rpartition("/")[2]
         is_function = _FUNCTION.fullmatch(label) is not None
@@ -512,11 +512,11 @@ class ForwardParts:
         return {scope, *self.scopes.children[scope]}
 
     def _towers(self, scope: int) -> frozenset[int]:
-        """Scopes that are copies of the model: alike by name, and reading the same variables."""
+        """Return the scopes that are copies of the model: alike by name, with the same variables."""
         scopes = self.scopes
         alike: dict[str, list[int]] = {}
         for child in scopes.children[scope]:
-            if scopes.variables[child]:
+            if scopes.variables[child] and child not in scopes.conditionals:
                 alike.setdefault(stem(scopes.labels[child]), []).append(child)
         towers: set[int] = set()
         for members in alike.values():
@@ -531,7 +531,7 @@ class ForwardParts:
         return frozenset(towers)
 
     def _leads_on(self, scope: int, members: Sequence[int]) -> bool:
-        """Whether data flows from one of some scopes to another of them, as from one turn of a loop to the next."""
+        """Whether data flows between some scopes, as between the steps of an unrolled loop."""
         afters: dict[int, list[int]] = {}
         for source, target in self.links.get(scope, ()):
             afters.setdefault(source, []).append(target)
@@ -545,7 +545,7 @@ class ForwardParts:
         return not reached.isdisjoint(members)
 
     def layers(self) -> tuple[tuple[str, ...], np.ndarray]:
-        """Scopes and ops directly in the whole, or in towers: what the model consists of before it is grouped."""
+        """Return the layers of the model before they are grouped, and [nodes] the layer of each node."""
         scopes = self.scopes
         top = [-1] * len(scopes)
         names: list[str] = []
@@ -568,6 +568,6 @@ class ForwardParts:
 
 
 def _links_among(positions: Sequence[int], links: Links) -> Links:
-    """Links between some positions, which are numbered anew."""
+    """Return the links between some positions, renumbered by their order."""
     place = {position: number for number, position in enumerate(positions)}
     return {(place[source], place[target]) for source, target in links if source in place and target in place}

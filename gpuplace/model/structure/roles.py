@@ -45,7 +45,7 @@ ROLES = ("input", "forward", "loss", "backward", "averaging", "update", "variabl
 INPUT, FORWARD, LOSS, BACKWARD, AVERAGING, UPDATE, VARIABLE, BOOKKEEPING = range(len(ROLES))
 
 READS = IDENTITY_OPS | {"ReadVariableOp"}
-"""Op types that give out a variable's value."""
+"""Op types that return the value of a variable."""
 _ALIASES = READS | ENTERS | SWITCHES
 _INPUTS = re.compile(
     r"Placeholder(V2|WithDefault)?|_Arg|\w*Queue\w*Dequeue\w*|\w*Iterator\w*GetNext\w*|ReaderRead(UpTo)?(V2)?"
@@ -67,7 +67,7 @@ _INITIALISERS = SHELVES.index("initialisers")
 _MANY = -2
 """Stands for the gradients of several nodes."""
 _READ_BY_RESULTS = 0.9
-"""The part of the updated variables that results must read for what leads to no result to be backward."""
+"""Least share of the updated variables that results read, for deciding backward by structure."""
 
 
 class Columns(NodeColumns, Protocol):
@@ -79,11 +79,11 @@ class Columns(NodeColumns, Protocol):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """What is known of the graph already, by the keys of those who know it."""
+        """Results that modules keep with the graph, each under its own key."""
 
 
 class Roles:
-    """The role of every node, and what was learnt on the way.
+    """The role of every node, and other facts about nodes.
 
     Attributes:
         role: [nodes] int8 index into `ROLES`.
@@ -126,7 +126,7 @@ class Roles:
         return passed
 
     def _find_frozen_weights(self) -> None:
-        """Counts the constants that layers take as weights as variables: a frozen graph has no other."""
+        """Count constants that layers use as weights as variables, because a frozen graph has no others."""
         view, inputs = self.view, self.inputs
         is_read = self._of_types(READS.__contains__).tolist()
         for node in np.flatnonzero(self._of_types(WEIGHTS_OF.__contains__)).tolist():
@@ -152,7 +152,7 @@ class Roles:
         return is_size
 
     def _pivots(self) -> list[bool]:
-        """[nodes] whether a node only tells what branch of a conditional runs, by control edges."""
+        """[nodes] whether a node only selects the branch of a conditional through control edges."""
         is_switch = self._of_types(SWITCHES.__contains__).tolist()
         is_pivot = [
             self.is_passing[node] and not after and any(is_switch[before] for before in self.inputs[node])
@@ -179,7 +179,7 @@ class Roles:
         return variable_of
 
     def _decide(self) -> None:
-        """Sets all roles, each rule where the ones before left a node forward."""
+        """Set all roles; each rule applies to nodes that the rules before left as forward."""
         roles, view = self._roles, self.view
         shelf = self.shelf.tolist()
         is_input = self._of_types(_INPUTS.fullmatch).tolist()
@@ -211,7 +211,7 @@ class Roles:
         self._groups()
 
     def _groups(self) -> None:
-        """Gives ops that only wait for others the role of what they wait for."""
+        """Give ops that only wait for other ops the role of those."""
         view, roles = self.view, self._roles
         is_group = self._of_types("NoOp".__eq__)
         control = (view.src_output < 0) & is_group[view.dst]
@@ -222,7 +222,7 @@ class Roles:
                 roles[node] = UPDATE if UPDATE in taken else BOOKKEEPING
 
     def _named_gradients(self) -> list[bool]:
-        """[nodes] whether op type or name say that a node is a gradient."""
+        """[nodes] whether the op type or the name marks a gradient."""
         by_type = self._of_types(_GRADIENT_TYPE.fullmatch).tolist()
         roles = self._roles
         return [
@@ -232,7 +232,7 @@ class Roles:
         ]
 
     def _leading_to(self, ends: Sequence[bool]) -> list[bool]:
-        """[nodes] whether data of a node reaches one of some nodes, or it is one."""
+        """[nodes] whether data flows from a node to an end, or the node is one."""
         leads = list(ends)
         for node in reversed(self.order):
             if not leads[node]:
@@ -243,7 +243,7 @@ class Roles:
         return leads
 
     def _backward(self, named: list[bool]) -> list[bool] | None:
-        """[nodes] whether a node works for the update of a trained variable and for no result; None if none does."""
+        """[nodes] whether a node leads to updates of trained variables and to no result; None without training."""
         roles, consumers = self._roles, self.consumers
         nodes = range(len(roles))
         depends = list(named)
@@ -298,7 +298,7 @@ class Roles:
         ]
 
     def _after_gradients(self, backward: list[bool], named: list[bool]) -> None:
-        """Tells gradients, what combines and clips them, and what updates do with them apart."""
+        """Separate gradients, averaging or clipping, and updates."""
         roles, inputs = self._roles, self.inputs
         has_names = any(
             map(_GRADIENT_NAME.search, (self.view.names[node] for node in np.flatnonzero(named).tolist()))
@@ -356,7 +356,7 @@ class Roles:
         self._gradient_penalties(behind, named)
 
     def _gradient_penalties(self, behind: Sequence[bool], named: Sequence[bool]) -> None:
-        """Marks what is computed of gradients and is differentiated again, such as the penalty of a critic, as loss."""
+        """Mark nodes that depend on gradients and are differentiated again as loss, such as the penalty of a critic."""
         roles = self._roles
         penalties = [False] * len(roles)
         for node in self.differentiated_by_name(named).values():
@@ -372,7 +372,7 @@ class Roles:
         return any(self.variable_of[before] >= 0 or reads[before] for before in self.inputs[node])
 
     def _what_updates_need(self) -> None:
-        """Gives nodes whose data only updates, gradients or bookkeeping take the role of what takes them."""
+        """Give nodes that only updates, gradients or bookkeeping use the role of their consumers."""
         roles = self._roles
         of_training = {BACKWARD, AVERAGING, UPDATE}
         for node in reversed(self.order):
@@ -390,7 +390,7 @@ class Roles:
                 roles[node] = min(taken)
 
     def _losses(self, named: list[bool]) -> None:
-        """Marks the loss, behind the last layer that reads a variable, and the metrics beside it."""
+        """Mark the loss, after the last layer with a variable, and the metrics beside it."""
         roles, inputs, consumers = self._roles, self.inputs, self.consumers
         is_norm = self._of_types("L2Loss".__eq__).tolist()
         penalty = [False] * len(roles)
@@ -471,7 +471,7 @@ class Roles:
                 roles[node] = LOSS if name.rpartition("/")[0] in loss_scopes - {""} else FORWARD
 
     def _side_results(self) -> None:
-        """Marks what is computed of variables alone and is not trained, such as the value of a metric."""
+        """Mark untrained nodes that depend on variables only, such as the value of a metric."""
         roles, inputs = self._roles, self.inputs
         if INPUT not in roles:
             return
@@ -499,7 +499,7 @@ class Roles:
                 roles[node] = BOOKKEEPING
 
     def differentiated_by_name(self, named: Sequence[bool]) -> dict[int, int]:
-        """Node of a gradient -> the op that it differentiates, by their names."""
+        """Return the differentiated op of each gradient node, by their names."""
         index = {name: node for node, name in enumerate(self.view.names)}
         op_of_scope: dict[str, int] = {}
         op_of: dict[int, int] = {}

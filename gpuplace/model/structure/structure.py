@@ -45,11 +45,11 @@ __all__ = ["ROOT", "GraphModel", "Part", "Structure", "structure_of"]
 
 _KEY = "structure"
 _ASIDE = (*SHELVES, "metrics", "optimizer", "unused")
-"""What is set aside on shelves."""
+"""Labels of the shelves."""
 _METRICS, _OPTIMIZER, _UNUSED = _ASIDE[-3:]
 _CLIPPING = re.compile(r"clip|norm", re.IGNORECASE)
 _FEW_READERS = 64
-"""Readers of a variable that are looked at."""
+"""Most readers of a variable that are considered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class GraphModel(GraphColumns):
-    """A `PlacementGraph` as `structure_of` reads it; views of the graph share what is found."""
+    """Adapter of a `PlacementGraph` for `structure_of`; views of the graph share its results."""
 
     @cached_property
     def op_types(self) -> Sequence[str]:
@@ -103,13 +103,13 @@ class GraphModel(GraphColumns):
 
     @property
     def attached(self) -> dict[str, Any]:
-        """What is known of the graph already."""
+        """Results that modules keep with the graph."""
         attached: dict[str, Any] = self.graph.__dict__.setdefault("_attached", {})
         return attached
 
 
 def structure_of(view: Columns) -> Structure:
-    """Return the structure of a graph; it is found once, also for other placements of the graph.
+    """Return the structure of a graph; all placements of the graph share it.
 
     Args:
         view: the graph, with its edges.
@@ -121,7 +121,7 @@ def structure_of(view: Columns) -> Structure:
 
 
 class _Builder:
-    """Builds the tree of parts from the forward nodes outwards."""
+    """Build the tree of parts, starting from the forward nodes."""
 
     def __init__(self, view: Columns) -> None:
         self.view = view
@@ -160,13 +160,13 @@ class _Builder:
         )
 
     def _shown_by(self, scope: int) -> int:
-        """The part that shows a scope; of one that the flow enters again and again, the part around it."""
+        """Return the part that shows a scope, or the part around it if the flow enters the scope repeatedly."""
         while scope not in self.forward.of_scope:
             scope = self.scopes.parent[scope]
         return self.forward.of_scope[scope]
 
     def _variables(self) -> None:
-        """Variables and their reads: with the layer that reads them, with all others where towers share them."""
+        """Assign variables and their reads to the layer that reads them; variables of several towers are shared."""
         roles = self.roles
         readers: dict[int, list[int]] = {}
         for node, scope in enumerate(self.scopes.scope_of):
@@ -181,7 +181,7 @@ class _Builder:
                 self.tree.part_of[node] = self.home[variable]
 
     def _common(self, variable: int, parts: Sequence[int]) -> int:
-        """The part of all readers of a variable, the first reader's where they are several layers."""
+        """Return the common part of a variable's readers, or the first reader's part if they are several layers."""
         ways = [self.tree.way(part) for part in parts]
         depth = 0
         while all(len(way) > depth for way in ways) and len({way[depth] for way in ways}) == 1:
@@ -194,7 +194,7 @@ class _Builder:
         return next((part for part, way in zip(parts, ways, strict=True) if len(way) > depth), around)
 
     def _gradients(self) -> None:
-        """Gradients: with the layer of the op that they differentiate."""
+        """Assign gradients to the layer of the differentiated op."""
         roles, view = self.roles, self.view
         index = {name: node for node, name in enumerate(view.names)}
         layer_of_scope: dict[str, tuple[int, int]] = {}
@@ -220,7 +220,7 @@ class _Builder:
             self.tree.part_of[node] = self.tree.serving(max(layer, ROOT), "backward")
 
     def _differentiated_layer(self, name: str, op: int) -> int:
-        """The layer of a gradient by its name and by the op that it differentiates; -1 if these do not tell."""
+        """Return the layer of a gradient by its name and its differentiated op; -1 if unknown."""
         if op >= 0 and self.tree.part_of[op] >= 0:
             return self.tree.layer_of_part(self.tree.part_of[op])
         scope = name.partition("gradient_tape/")[2].rpartition("/")[0]
@@ -231,14 +231,14 @@ class _Builder:
         return -1
 
     def _layer_near(self, nodes: Iterable[int]) -> int:
-        """The layer of the first node that lies in one, forward nodes first; -1 for none."""
+        """Return the first layer of some nodes, forward nodes first; -1 for none."""
         parts = [self.tree.part_of[node] for node in nodes if self.scopes.is_model[node]] + [
             self.tree.part_of[node] for node in nodes if self.roles.role[node] == BACKWARD
         ]
         return next((self.tree.layer_of_part(part) for part in parts if part >= 0), -1)
 
     def _updates(self) -> None:
-        """Updates: with their variable; slots with the variable that they are updated with."""
+        """Assign updates to the part of their variable, and slots to the part of the variable updated with them."""
         roles, view = self.roles, self.view
         averaging = [node for node in range(len(view)) if roles.role[node] == AVERAGING]
         if averaging:
@@ -280,7 +280,7 @@ class _Builder:
                 self.tree.part_of[node] = min(taken)
 
     def _slot_home(self, variable: int) -> int:
-        """The part of a variable that no layer reads: that of the variable that it goes with, -1 for none.
+        """Return the part of a variable that no layer reads, by its related variable; -1 for none.
 
         Moments extend the name of their variable, moving averages lie beside the variables of their layer.
         """
@@ -300,7 +300,7 @@ class _Builder:
         return -1
 
     def _shelves(self) -> None:
-        """What is set aside, in order, each shelf with the name scopes of its nodes."""
+        """Build the shelves in order, each with the name scopes of its nodes."""
         roles, shelf = self.roles, self.shelf
         purpose: dict[str, list[int]] = {}
         for node in range(len(self.view)):
@@ -315,7 +315,7 @@ class _Builder:
             self._shelve(label, purpose.get(label, ()))
 
     def _shelve(self, label: str, nodes: Sequence[int]) -> None:
-        """Puts nodes on a shelf, inside the name scopes that they lie in."""
+        """Put nodes on a shelf, inside their name scopes."""
         part_of_scope: dict[str, int] = {}
         for node in nodes:
             scope = self.view.names[node].rpartition("/")[0]
@@ -324,7 +324,7 @@ class _Builder:
             self.tree.part_of[node] = part_of_scope[scope]
 
     def _shelve_scope(self, label: str, scope: str, part_of_scope: dict[str, int]) -> None:
-        """Makes the parts of a name scope, and of those around it, on a shelf."""
+        """Create the parts of a name scope and its parents on a shelf."""
         if not part_of_scope:
             part_of_scope[""] = self._shelf(label)
         waiting = []
@@ -342,7 +342,7 @@ class _Builder:
         return self.tree.served[ROOT, f"({label})"]
 
     def _rest(self) -> None:
-        """Constants, sizes, plumbing and unread variables: with what takes or makes their data, or their name scope."""
+        """Assign constants, sizes, plumbing and unread variables to consumers, producers or name scopes."""
         roles, view, part_of = self.roles, self.view, self.tree.part_of
         left = [node for node in roles.order if part_of[node] < 0]
         for node in reversed(left):  # what works for a layer, wherever it is named
@@ -386,7 +386,7 @@ class _Builder:
         self._shelve(_UNUSED, [node for node in left if part_of[node] < 0])
 
     def _inner_layers(self, part: int) -> list[int]:
-        """The layers directly inside a part."""
+        """Return the layers directly inside a part."""
         if self.inner_layers is None:
             self.inner_layers = {}
             for position, inner in enumerate(self.tree.parts[1:], 1):

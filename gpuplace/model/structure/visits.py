@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 _LEAST_VISITS = 3
-"""Times that the flow enters a scope, at the least, for the scope to be divided."""
+"""Least number of visits for dividing a scope."""
 _LEAST_NODES = 2
-"""Nodes of a visit, on average at the least: flow that goes to and fro op by op visits nothing."""
+"""Least average number of nodes in a visit; alternating single ops are not visits."""
 
 
 def circles(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:

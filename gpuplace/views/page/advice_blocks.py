@@ -21,11 +21,11 @@ _WORDS = {
     "memory": ("the fullest device", "needs"),
 }
 WORDS = dict(zip(OBJECTIVES, ("time of a step", "steps in a pipeline", "memory"), strict=True))
-"""Objective -> how it is called where it is chosen."""
+"""Objective -> its label in the list of objectives."""
 
 
 def value_text(objective: str, value: float) -> str:
-    """A value of an objective in its unit.
+    """Return a value of an objective with its unit.
 
     >>> value_text("memory", 2048), value_text("step_time", 0.002)
     ('2 KiB', '2 ms')
@@ -34,7 +34,7 @@ def value_text(objective: str, value: float) -> str:
 
 
 def gap_text(advice: Advice) -> str:
-    """How far from the best possible the advice may be, in words.
+    """Return in words how far from the optimum the recommendation may be.
 
     Args:
         advice: the advice.
@@ -49,7 +49,7 @@ def gap_text(advice: Advice) -> str:
 
 
 def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
-    """How far a search is, and a button that stops it.
+    """Return the progress of a search, with a button that stops it.
 
     Args:
         objective: of the search.
@@ -70,7 +70,7 @@ def progress_blocks(objective: str, done: SearchProgress | None) -> list[Block]:
 def advice_blocks(
     advice: Advice, chosen: Collection[str], applied: str = "", why_not: str = ""
 ) -> list[Block]:
-    """What is advised: before and after side by side, the regions that move, the program text.
+    """Return a recommendation as blocks: the step before and after, the regions that move, and the program text.
 
     Args:
         advice: the advice.

@@ -14,15 +14,15 @@ from gpuplace.views.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
 MOST_BODIES = 64
-"""Functions that a page holds."""
+"""Most function bodies in a page."""
 MOST_NODES = 10_000
-"""Nodes of all of them."""
+"""Most nodes of all bodies together."""
 
 
 def bodies_of(
     placement: Any, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
 ) -> dict[str, Placement]:
-    """Function -> its body, placed as the first node that calls it needs it; those that the graph calls come first.
+    """Return the placed body of each called function, those called by the graph itself first.
 
     One that cannot be placed alone, since only a call gives it its attributes, and one for which there is no room are
     left out.
@@ -54,7 +54,7 @@ def bodies_of(
 
 
 def _called(placement: Placement) -> dict[str, str]:
-    """Function -> the first node that calls it."""
+    """Return the first calling node of each function."""
     call_of: dict[str, str] = {}
     for node, calls in all_calls(placement).items():
         for call in calls:

@@ -33,14 +33,14 @@ from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
 
 LOG_LINES = 100_000
-"""Lines of the log that a page holds."""
+"""Most log lines in a page."""
 MOST_OPENED = AUTO_CAP
-"""Boxes that a first view has at most; fewer where the canvas has no room for so many."""
+"""Most boxes of a first view; a small canvas has fewer."""
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
 _UNPARSED = 2_000
-"""Pieces of text that a log's page holds, the first ones; each at most `_WIDEST` characters."""
+"""Most pieces of unparsed text in a log's page, each at most `_WIDEST` characters."""
 _WIDEST = 500
 
 
@@ -54,7 +54,7 @@ def page_data(
     run_metadata: Any = None,
     estimate: StepEstimate | None = None,
 ) -> dict[str, Any]:
-    """Everything that the page of a placement shows.
+    """Return the data of a placement's page.
 
     Args:
         placement: a `Placement`, a `LoggedPlacement` or a `PlacementView`.
@@ -118,7 +118,7 @@ def page_data(
 
 
 def _safe(value: Any) -> Any:
-    """The value with every text in it printable, but for the marks of `gpuplace.views.page.reasons`."""
+    """Return the value with printable texts; the marks of `gpuplace.views.page.reasons` stay."""
     if isinstance(value, str):
         if value.replace(SCOPE, "").replace(NODE, "").isprintable():
             return value
@@ -149,7 +149,7 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
 
 
 def _verdicts(view: PlacementView) -> dict[str, Any] | None:
-    """For every node the rule that settled its device, and the culprit."""
+    """Return for each node the rule that settled its device, and the culprit."""
     if view.verdicts is None:
         return None
     verdicts = view.verdicts()
@@ -184,7 +184,7 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
 
 
 def _scopes(view: PlacementView) -> dict[str, Any]:
-    """Names, parents, and which scopes of one parent are copies of each other (-1: of none)."""
+    """Return the scopes as columns; `alike` has the first of a run of copies, -1 for a scope without copies."""
     tree = outline(view)
     alike = [-1] * len(tree)
     for scope in range(len(tree)):
@@ -210,7 +210,7 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
 
 
 def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
-    """Keys without those of their parents, which come first; one that does not begin so, whole behind a slash."""
+    """Return each key without the prefix of its parent's key, or with a leading slash if it has no such prefix."""
     relative_keys = []
     for key, parent in zip(keys, parents, strict=True):
         before = keys[parent] + "/" if keys[parent] else ""
@@ -221,7 +221,7 @@ def _below_parents(keys: list[str], parents: list[int]) -> list[str]:
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:
-    """Columns; ``fact`` says what is known of the tensor, as a number into ``facts``, -1 for a control edge."""
+    """Return the edges as columns; ``fact`` is the tensor's index into ``facts``, -1 for a control edge."""
     facts = Interner()
     fact = []
     tensors = list(zip(view.src.tolist(), view.src_output.tolist(), strict=True))
@@ -238,13 +238,13 @@ def _edges(view: PlacementView) -> dict[str, Any]:
 
 
 def _fact(view: PlacementView, node: int, output: int) -> tuple[str, int | None, int | None]:
-    """Type and shape of a tensor in words, its bytes, and its bytes per example."""
+    """Return dtype and shape of a tensor in words, its bytes, and its bytes per example."""
     tensor = view.tensor_of(node, output)
     return printable(str(tensor)), tensor.nbytes, tensor.example_bytes
 
 
 def _copies(view: PlacementView) -> dict[str, list[Any]]:
-    """Edges whose tensor a step copies, the copy of each, and for each copy node, output, devices, runs and fact."""
+    """Return the edges along copies, the copy of each, and rows of node, output, devices, runs and fact."""
     edges = np.flatnonzero(view.is_copy)
     rows = [
         [copy.node, copy.output, copy.source, copy.target, copy.runs, *_fact(view, copy.node, copy.output)]
@@ -254,7 +254,7 @@ def _copies(view: PlacementView) -> dict[str, list[Any]]:
 
 
 def _costs(placement: Any, estimate: StepEstimate) -> dict[str, Any]:
-    """Predicted seconds of each node, and ``[node, bytes]`` of variables."""
+    """Return the predicted seconds of each node, and ``[node, bytes]`` of variables."""
     costs = node_costs(placement, estimate)
     held = np.flatnonzero(costs.variables)
     return {
@@ -271,7 +271,7 @@ def _sources(view: PlacementView) -> dict[str, Any]:
 
 
 def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
-    """``[members, how many, who decides, what they ask for]``, groups of many first."""
+    """Return the colocation groups, largest first: ``[members, count, deciding node, request]``."""
     if not isinstance(placement, Placement):
         return []
     groups = sorted(placement.groups(), key=lambda group: -len(group.nodes))
@@ -288,7 +288,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
 
 
 def _blame(placement: Any) -> list[list[Any]]:
-    """``[nodes, bytes, rule, cause, ops, example, remedy]`` for what is not on a GPU."""
+    """Return ``[nodes, bytes, rule, cause, ops, example, remedy]`` for nodes that are not on a GPU."""
     if not isinstance(placement, Placement):
         return []
     return [
@@ -320,7 +320,7 @@ def _moves(placement: Any, against: Any) -> dict[str, Any] | None:
 
 
 def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
-    """Lines of the log: the number of a node whose line says no more than its record, else the text."""
+    """Return the log lines: the index of a node whose line follows from its record, otherwise the text."""
     if not hasattr(placement, "log"):
         return {"lines": [], "devices": [], "typed": False, "more": 0}
     devices = [device_name(device, view.release) for device in view.devices]

@@ -14,7 +14,7 @@ HEADING = "What stands out"
 
 
 def finding_blocks(findings: Findings) -> list[Block]:
-    """The findings as a table, with what is harmless and what was assumed below it.
+    """Return the findings as a table, followed by the harmless nodes and the assumptions.
 
     Args:
         findings: the findings.

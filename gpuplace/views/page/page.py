@@ -52,7 +52,7 @@ _POLICY = (
 )
 """The page may fetch nothing; its modules are ``data:`` URLs of its import map."""
 _PLAIN_ROWS = 200
-"""Rows that a browser without scripts shows."""
+"""Most table rows for browsers without scripts."""
 
 
 @without_garbage_collection()
@@ -67,7 +67,7 @@ def page_html(
     fixes: Sequence[Fix] = (),
     **options: Any,
 ) -> str:
-    """The page as text.
+    """Return the page as HTML.
 
     Args:
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
@@ -126,7 +126,7 @@ def page_html(
 def timeline_page_html(
     timeline: StepTimeline, *, title: str = "Timeline", settings: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """A page of a measured step alone.
+    """Return the page of a measured step.
 
     Args:
         timeline: the step.
@@ -139,7 +139,7 @@ def timeline_page_html(
 
 
 def _refused_section(errors: Sequence[BaseException], fixes: Sequence[Fix]) -> str:
-    """TensorFlow's error of a graph that it refuses, with its facts and fixes; the other errors are in the tables."""
+    """Return the first error of a refused graph with its facts and fixes; the other errors are in the tables."""
     if not errors:
         return ""
     more = f"<p>{counted(len(errors) - 1, 'more error')} in the tables below.</p>" if len(errors) > 1 else ""
@@ -152,7 +152,7 @@ def _refused_section(errors: Sequence[BaseException], fixes: Sequence[Fix]) -> s
 
 
 def _findings_section(findings: Findings | None) -> str:
-    """Where findings go; their text where there are no scripts."""
+    """Return the section for findings; without scripts it shows their text."""
     if findings is None:
         return ""
     return f"""<section id="findings" aria-labelledby="findings-title">
@@ -164,7 +164,7 @@ def _findings_section(findings: Findings | None) -> str:
 
 
 def _ops_section(placement: Any) -> str:
-    """The ops of a log by device."""
+    """Return the ops of a log by device."""
     if not isinstance(placement, LoggedPlacement):
         return ""
     return f"""<section id="ops" aria-labelledby="ops-title">
@@ -175,7 +175,7 @@ def _ops_section(placement: Any) -> str:
 
 
 def _cost_section(estimate: StepEstimate | None) -> str:
-    """Where the cost of a step goes; its sentences where there are no scripts."""
+    """Return the section for the cost of a step; without scripts it shows sentences."""
     if estimate is None:
         return ""
     return f"""<section id="cost" aria-labelledby="cost-title">
@@ -187,7 +187,7 @@ def _cost_section(estimate: StepEstimate | None) -> str:
 
 
 def _timeline_section(timeline: StepTimeline | None, heading: str = "Measured step") -> str:
-    """Where the timeline goes, and its tables."""
+    """Return the section for the timeline, with its tables."""
     if timeline is None:
         return ""
     return f"""<section id="step" aria-labelledby="step-title">
@@ -207,7 +207,7 @@ def _document(
     script: str,
     bodies: Mapping[str, dict[str, Any]] | None = None,
 ) -> str:
-    """What all pages have: the policy that forbids requests, sheets, a heading, data and their first module."""
+    """Return a whole page: the policy that forbids requests, style sheets, heading, data and first module."""
     more = "".join(
         f'\n<script type="application/json" class="body" data-function="{escape(name)}">{_json(body)}</script>'
         for name, body in (bodies or {}).items()
@@ -251,7 +251,7 @@ def _json(data: Any) -> str:
 
 
 def _without_scripts(placement: Any) -> str:
-    """What can be read where scripts are switched off."""
+    """Return the content for browsers without scripts."""
     view = view_of(placement)
     rows = (
         (row.node, row.type, ("≠ " if row.is_met is False else "") + row.requested, row.assigned)

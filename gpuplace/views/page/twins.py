@@ -28,9 +28,9 @@ Text = str | tuple[str | int, ...]
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 """What TensorFlow takes as the name of a node."""
 _MOST_FOLLOWED = 16
-"""Components that a component may follow without being explained for itself."""
+"""Most components that a component may follow and still have twins."""
 _DEEPEST = 50
-"""Components that follow one another without being explained each for itself."""
+"""Longest chain of components that follow each other and still have twins."""
 
 
 class Twins:
@@ -107,7 +107,7 @@ class Twins:
         return (*pieces, text[end:]) if pieces else text
 
     def _class(self, component: int, depth: int) -> int:
-        """The number of a component's class; -1 for a twin of none."""
+        """Return the class number of a component; -1 for a component without twins."""
         if component not in self._classes:
             self._classes[
                 component
@@ -118,7 +118,7 @@ class Twins:
         return self._classes[component]
 
     def _key(self, component: int, depth: int) -> tuple[object, ...] | None:
-        """All that explanations of a component's nodes follow from, without names."""
+        """Return everything that determines the explanations in a component, without names."""
         graph, bindings, members = self.graph, self.bindings, self.members[component]
         partition, decisions = self.placement.partition, self.placement.decisions
         assert partition is not None and decisions is not None
@@ -155,7 +155,7 @@ class Twins:
         )
 
     def _labels(self, members: Sequence[int], place: dict[int, int]) -> tuple[tuple[int | str, ...], ...]:
-        """The `_class` entries of members: a member by its place, anything else by its name."""
+        """Return the `_class` entries of members: places of members, names of other nodes."""
         index = self.graph.index
         return tuple(
             tuple(place.get(index.get(name, -1), name) for name in self.graph.colocation(member))
@@ -165,7 +165,7 @@ class Twins:
     def _followed(
         self, decider: int, place: dict[int, int], depth: int
     ) -> tuple[tuple[object, ...], list[int]] | None:
-        """What a group's decider might follow: as a key, and the nodes outside; None if that is too much."""
+        """Return what the deciding node might follow, as a key and as nodes outside; None for too many nodes."""
         graph, decisions = self.graph, self.placement.decisions
         assert decisions is not None
         late, fact = decisions.outline.is_generator, self.placement.facts_of(decider)
@@ -197,7 +197,7 @@ class Twins:
 
 
 def _facts(placement: Placement) -> list[int]:
-    """[nodes] a number that is equal where all is that a node brings to its component."""
+    """Return [nodes] a number that is equal for nodes with equal facts about the node itself."""
     graph, partition, decisions = placement.graph, placement.partition, placement.decisions
     assert partition is not None and decisions is not None
     given = np.zeros(len(graph), dtype=np.int64)

@@ -12,7 +12,12 @@ export function showTrail(graph) {
       ? element("button", { type: "button", onclick: () => open(trail.slice(0, i)) }, name)
       : element("b", { "aria-current": "page" }, name),
   ]);
-  graph.before(element("nav", { class: "gp-trail", "aria-label": DATA.isFix ? "What was changed" : "Where this function is called" }, ...steps));
+  graph.before(
+    element("nav", {
+      class: "gp-trail",
+      "aria-label": DATA.isFix ? "What was changed" : "Where this function is called",
+    }, ...steps),
+  );
   if (DATA.isFix) document.getElementById("refused").hidden = true;
   const header = document.querySelector("header");
   header.querySelector("p").textContent = DATA.summary;

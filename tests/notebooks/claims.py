@@ -1,8 +1,8 @@
 """What the lessons say about TensorFlow, and what holds each sentence.
 
 A claim is a piece of a lesson's text, and its evidence: an answer of TensorFlow's placers to a small graph, what a
-program printed when TensorFlow ran it, or a test by name. `test_claims.py` looks for the text, compares the answers, and
-finds sentences without a claim. If you write a sentence about TensorFlow, add it here.
+program printed when TensorFlow ran it, or a test by name. `test_claims.py` looks for the text, compares the answers,
+and finds sentences without a claim. If you write a sentence about TensorFlow, add it here.
 """
 
 from dataclasses import dataclass
@@ -185,7 +185,7 @@ _TABLE: dict[str, list[tuple]] = {
             PROCESS + "test_later_changes_of_visible_devices_have_no_effect_and_are_told",
         ),
         (
-            "the best-known trap of TensorFlow 1: the second session that fails",
+            "without the best-known trap of TensorFlow 1",
             PROCESS + "test_a_gpu_device_stays_on_its_gpu",
         ),
         (
@@ -628,7 +628,6 @@ NO_CLAIMS = {
         "keeps TensorFlow's lines out",
     ),
     "20": (
-        "Where does each operation of a TensorFlow graph run",
         "the log that TensorFlow would print",
         "all follow TensorFlow's rules",
         "a fraction of 1.5",

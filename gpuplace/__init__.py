@@ -236,7 +236,6 @@ if TYPE_CHECKING:
     from gpuplace.api.testing import test
     from gpuplace.api.tools import (
         capture_log,
-        compare,
         explore,
         load_ipython_extension,
         parse_log,
@@ -271,6 +270,7 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
+    from gpuplace.logs.run_comparison import compare
     from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
     from gpuplace.ops.data.optional import OptionalSpec
@@ -337,7 +337,7 @@ else:
             "gpuplace.api.nets": "image layers metrics nn",
             "gpuplace.api.testing": "test",
             "gpuplace.api.tools": """
-                capture_log compare explore load_ipython_extension parse_log timeline unload_ipython_extension
+                capture_log explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
             "gpuplace.api.training": "data estimator lookup queue summary train",
             "gpuplace.clusters.dask_client": "cluster",
@@ -346,6 +346,7 @@ else:
             "gpuplace.cost.estimate": "estimate",
             "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
+            "gpuplace.logs.run_comparison": "compare",
             "gpuplace.memory.process_state": "reset_runtime use_machine",
             "gpuplace.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",

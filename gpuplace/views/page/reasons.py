@@ -1,8 +1,8 @@
 """Explanations of all nodes in little space: what many explanations share is kept once.
 
 In a training graph most nodes have a twin in another layer or tower, with the same explanation but for names
-(`gpuplace.views.page.twins`): only one of them is explained. A text is kept with a mark where the node's own name stands and
-another where its scope's does, so that twins share most texts:
+(`gpuplace.views.page.twins`): only one of them is explained. A text is kept with a mark where the node's own name
+stands and another where its scope's does, so that twins share most texts:
 
 >>> template("a/b/c follows a/b/d", "a/b/c") == "\\x02 follows \\x01d"
 True

@@ -1,8 +1,8 @@
-"""A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
+"""Properties of the nodes of a step, as arrays, for the detectors.
 
-What belongs to what is read from the graph: a node that depends on a variable is of the model, a node that depends on
-the model of several GPUs combines towers, and the gradient of an op is in the scope that ``tf.gradients`` names after
-the op. In a graph without variables, as a frozen one, the model begins at its products and convolutions.
+They are derived from the graph: a node that depends on a variable belongs to the model, a node that depends on the
+model's kernels on several GPUs combines towers, and the gradient of an op is in the scope that ``tf.gradients`` names
+after the op. In a graph without variables, such as a frozen one, the model begins at its products and convolutions.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ Bools = NDArray[np.bool_]
 Reals = NDArray[np.float64]
 
 WORTH_TRYING = 0.01
-"""The part of the step that a cause takes, at least, for a change to be tried."""
+"""Minimal share of the step time of a cause for which a change is tried."""
 _GRADIENT = "_grad"
 _TAPE = "gradient_tape"
 """Scope of gradients that TensorFlow 2 records."""
 _SOURCE = re.compile(
     r".*(Dequeue|IteratorGetNext|ReaderRead|Unstage|DecodeJpeg|DecodePng|ParseExample).*|_Arg"
 )
-"""Op types that bring input into a step, beside placeholders."""
+"""Op types that bring input into a step, besides placeholders."""
 _PRODUCTS = ("product", "convolution")
-"""Models of the work of kernels that take weights."""
+"""Work models of kernels that use weights."""
 
 
 class CopyRow(NamedTuple):
-    """A tensor that a step copies."""
+    """Tensor that a step copies to another device."""
 
     node: int
-    """The node that makes it."""
+    """Node that produces the tensor."""
     sender: int
-    """Device that it comes from."""
+    """Device that sends the tensor."""
     receiver: int
-    """Device that it goes to."""
+    """Device that receives the tensor."""
     seconds: float
-    """Seconds of all its copies."""
+    """Time of all its copies."""
     nbytes: float
     """Bytes of all its copies."""
 
 
 class Copied(NamedTuple):
-    """What some copies of a step come to."""
+    """Sums over some copies of a step."""
 
     tensors: int
-    """Number of tensors; one that goes to two devices counts twice."""
+    """Number of tensors; a tensor that is copied to two devices counts twice."""
     nbytes: float
     """Bytes."""
     seconds: float
-    """Seconds of the copies, those at the same time counted each."""
+    """Total time of the copies; concurrent copies are added up."""
 
 
 class StepFacts:
-    """Arrays of one step; `[nodes]` are the nodes of the step, by their positions in ``step.part.graph``.
+    """Properties of a step; `[nodes]` marks arrays over its nodes, in the order of ``step.part.graph``.
 
     Args:
         step: an estimate of the step.
@@ -92,52 +92,52 @@ class StepFacts:
 
     @cached_property
     def is_cluster(self) -> bool:
-        """Whether the devices are of several tasks."""
+        """Whether the devices belong to several tasks."""
         return len(set(self.step.machinery.hosts)) > 1
 
     # Nodes
 
     def of_types(self, test: Callable[[str], bool]) -> Bools:
-        """[nodes] whose op type passes a test.
+        """[nodes] Whether the op type passes a test.
 
         Args:
-            test: tells whether an op type is meant.
+            test: predicate on op types.
         """
         return self.graph.of_types(test)
 
     @cached_property
     def runs(self) -> Bools:
-        """[nodes] what is computed: neither folded, nor dead, nor removed."""
+        """[nodes] Whether the node is computed: neither folded, nor dead, nor removed."""
         unplaced = self.step.flow.step
-        found: Bools = np.isfinite(self.step.node_times["start"]) & ~unplaced.folded & ~unplaced.dead
-        return found
+        runs: Bools = np.isfinite(self.step.node_times["start"]) & ~unplaced.folded & ~unplaced.dead
+        return runs
 
     @cached_property
     def on_gpu(self) -> Bools:
-        """[nodes] whose results are in the memory of a GPU: kernels that work in host memory are not."""
-        found: Bools = self.is_gpu[self.device] & ~self.step.flow.on_host
-        return found
+        """[nodes] Whether the results are in GPU memory; those of kernels that work in host memory are not."""
+        on_gpu: Bools = self.is_gpu[self.device] & ~self.step.flow.on_host
+        return on_gpu
 
     @cached_property
     def kernel_seconds(self) -> Reals:
-        """[nodes] seconds of kernels on GPUs."""
+        """[nodes] Time of the kernels on GPUs, in seconds."""
         flow, count = self.step.flow, len(self.graph)
         chosen = (flow.item_node < count) & (flow.kind == ON_GPU)
         return np.bincount(flow.item_node[chosen], flow.kernel[chosen], count).astype(np.float64)
 
     @cached_property
     def busy(self) -> Reals:
-        """[devices] seconds of the kernels of each GPU; 0 for a CPU."""
+        """[devices] Time of the kernels of each GPU, in seconds; 0 for a CPU."""
         return np.bincount(self.device, self.kernel_seconds, len(self.labels)).astype(np.float64)
 
     @cached_property
     def rule(self) -> Ints:
-        """[nodes] the rule that settled each device, by its position in `RULES`."""
-        found: Ints = self.placement.verdicts.rule[self.step.part.nodes]
-        return found
+        """[nodes] The rule that determined the device, as a position in `RULES`."""
+        rules: Ints = self.placement.verdicts.rule[self.step.part.nodes]
+        return rules
 
     def has_rule(self, *rules: Rule) -> Bools:
-        """[nodes] whose device one of some rules settled.
+        """[nodes] Whether one of some rules determined the device.
 
         Args:
             rules: the rules.
@@ -146,47 +146,47 @@ class StepFacts:
 
     @cached_property
     def follows(self) -> Bools:
-        """[nodes] that are where a neighbour is."""
+        """[nodes] Whether the node follows a neighbor to its device."""
         return self.has_rule(*FOLLOWING)
 
     @cached_property
     def root(self) -> Ints:
-        """[nodes] number of the group of nodes that share a device."""
+        """[nodes] Number of the colocation group."""
         partition = self.placement.partition
         nodes = self.step.part.nodes
-        found: Ints = nodes if partition is None else partition.root[nodes]
-        return found
+        roots: Ints = nodes if partition is None else partition.root[nodes]
+        return roots
 
     @cached_property
     def is_variable(self) -> Bools:
-        """[nodes] variables and their handles."""
+        """[nodes] Whether the node is a variable or its handle."""
         return self.of_types(lambda name: name in VARIABLE_OPS)
 
     @cached_property
     def is_constant(self) -> Bools:
-        """[nodes] constants."""
+        """[nodes] Whether the node is a constant."""
         return self.of_types(lambda name: name in CONSTANT_OPS)
 
     @cached_property
     def is_update(self) -> Bools:
-        """[nodes] that put new values into variables."""
+        """[nodes] Whether the node assigns a new value to a variable."""
         return self.of_types(lambda name: name.startswith(UPDATES_OF_VARIABLES) or name.startswith("Assign"))
 
     @cached_property
     def is_trained(self) -> bool:
-        """Whether the step puts new values into variables."""
+        """Whether the step assigns new values to variables."""
         return bool((self.is_update & self.runs).any())
 
     @cached_property
     def keeps_variable(self) -> Bools:
-        """[nodes] whose group holds a variable."""
+        """[nodes] Whether the colocation group contains a variable."""
         return np.isin(self.root, np.unique(self.root[self.is_variable]))
 
     # Edges
 
     @cached_property
     def data(self) -> tuple[Ints, Ints, Ints]:
-        """Edges that carry tensors: [edges] producing node, its output, consuming node."""
+        """Edges that carry tensors: [edges] producer, output number, consumer."""
         graph = self.graph
         chosen = graph.src_output != CONTROL
         return (
@@ -197,48 +197,51 @@ class StepFacts:
 
     @cached_property
     def inputs(self) -> list[list[int]]:
-        """[nodes] producing nodes of each node's data inputs."""
-        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        """[nodes] Producers of the data inputs."""
+        producers: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
-            found[target].append(source)
-        return found
+            producers[target].append(source)
+        return producers
 
     @cached_property
     def consumers(self) -> list[list[int]]:
-        """[nodes] nodes that take each node's outputs."""
-        found: list[list[int]] = [[] for _ in range(len(self.graph))]
+        """[nodes] Consumers of the outputs."""
+        consumers: list[list[int]] = [[] for _ in range(len(self.graph))]
         for source, _, target in zip(*(part.tolist() for part in self.data), strict=True):
-            found[source].append(target)
-        return found
+            consumers[source].append(target)
+        return consumers
 
     @cached_property
     def order(self) -> list[int]:
-        """Nodes after what they take, loops aside."""
-        found: list[int] = self.graph.order.tolist()
-        return found
+        """Nodes in topological order, ignoring the back edges of loops."""
+        order: list[int] = self.graph.order.tolist()
+        return order
 
     def reached(self, starts: Bools) -> Bools:
-        """[nodes] some nodes and all that takes their results; what only reads a shape does not.
+        """[nodes] Whether the node depends on the value of one of some nodes; nodes that only read its shape do not.
 
         Args:
-            starts: [nodes] the first.
+            starts: [nodes] whether the node is one of these.
         """
         seen = starts.tolist()
-        blind = self.of_types(lambda name: name in METADATA_OPS or name == "ShapeN").tolist()
-        waiting = np.flatnonzero(starts).tolist()
+        reads_shape = self.of_types(lambda name: name in METADATA_OPS or name == "ShapeN").tolist()
+        pending = np.flatnonzero(starts).tolist()
         consumers = self.consumers
-        while waiting:
-            for after in consumers[waiting.pop()]:
-                if not seen[after] and not blind[after]:
+        while pending:
+            for after in consumers[pending.pop()]:
+                if not seen[after] and not reads_shape[after]:
                     seen[after] = True
-                    waiting.append(after)
+                    pending.append(after)
         return np.array(seen, dtype=bool)
 
-    # What belongs to what
+    # Model, gradients and towers
 
     @cached_property
     def takes_weights(self) -> Bools:
-        """[nodes] that depend on a variable; in a graph without, on a product or a convolution."""
+        """[nodes] Whether the node depends on a variable.
+
+        In a graph without variables: on a product or a convolution.
+        """
         starts = self.is_variable
         if not starts.any():
             starts = np.array([work.model in _PRODUCTS for work in self.step.works] or [False], dtype=bool)
@@ -246,12 +249,12 @@ class StepFacts:
 
     @cached_property
     def is_model(self) -> Bools:
-        """[nodes] that depend on weights or gradients."""
+        """[nodes] Whether the node depends on weights or gradients."""
         return self.takes_weights | self.reached(self.is_gradient)
 
     @cached_property
     def is_input(self) -> Bools:
-        """[nodes] what comes from the client, a queue, a data set or a reader, and what is computed of that alone."""
+        """[nodes] Whether the node depends on a feed, queue, data set or reader, and not on the model."""
         sources = self.step.part.is_fed | self.of_types(
             lambda name: name in PLACEHOLDERS or _SOURCE.fullmatch(name) is not None
         )
@@ -259,203 +262,208 @@ class StepFacts:
 
     @cached_property
     def op_of(self) -> Ints:
-        """[nodes] the op whose gradient each node computes, by its position in the whole graph; -1 for others."""
+        """[nodes] The op whose gradient the node computes, as a position in the whole graph; -1 for others."""
         index, scopes = self.placement.graph.index, {}
-        found = np.full(len(self.graph), -1, dtype=np.int64)
+        op_of = np.full(len(self.graph), -1, dtype=np.int64)
         for node, name in enumerate(self.names):
             scope = _gradient_scope(name)
             if scope:
                 if scope not in scopes:
                     scopes[scope] = _forward_op(scope, index)
-                found[node] = scopes[scope]
-        self._join_sums(found)
-        return found
+                op_of[node] = scopes[scope]
+        self._join_sums(op_of)
+        return op_of
 
     @cached_property
     def is_gradient(self) -> Bools:
-        """[nodes] that compute the gradient of an op."""
-        found: Bools = self.op_of >= 0
-        return found
+        """[nodes] Whether the node computes the gradient of an op."""
+        is_gradient: Bools = self.op_of >= 0
+        return is_gradient
 
     @cached_property
     def forward(self) -> Ints:
-        """[nodes] the op whose gradient each node computes, by its position in the step; -1 for others.
+        """[nodes] The op whose gradient the node computes, as a position in the step; -1 for others.
 
-        A step that needs a gradient alone does not run the op.
+        An op is not in the step if only its gradient is needed.
         """
         position = np.full(len(self.placement.graph) + 1, -1, dtype=np.int64)
         position[self.step.part.nodes] = np.arange(len(self.graph))
-        found: Ints = position[self.op_of]
-        return found
+        forward: Ints = position[self.op_of]
+        return forward
 
     @cached_property
     def device_of_op(self) -> Ints:
-        """[nodes] device of the op whose gradient each node computes; -1 for others."""
-        found: Ints = np.append(self.placement.devices, -1)[self.op_of]
-        return found
+        """[nodes] Device of the op whose gradient the node computes; -1 for others."""
+        devices: Ints = np.append(self.placement.devices, -1)[self.op_of]
+        return devices
 
     @cached_property
     def gradients_apart(self) -> Bools:
-        """[nodes] gradients that run on another device than their op."""
+        """[nodes] Whether the node is a gradient that runs on another device than its op."""
         is_apart = (self.device_of_op >= 0) & (self.device != self.device_of_op)
-        found: Bools = is_apart & ~self.keeps_variable & self.runs
-        return found
+        apart: Bools = is_apart & ~self.keeps_variable & self.runs
+        return apart
 
-    def _join_sums(self, found: Ints) -> None:
-        """Sums of gradients that reach an op from several consumers belong to the op, as TensorFlow colocates them."""
+    def _join_sums(self, op_of: Ints) -> None:
+        """Assign each sum of the gradients of several consumers to the op, as TensorFlow colocates them."""
         inputs = self.inputs
-        is_gradient = (found >= 0).tolist()
-        for node in np.flatnonzero(self.of_types(lambda name: name == "AddN") & (found < 0)).tolist():
-            takers = {int(found[after]) for after in self.consumers[node] if is_gradient[after]}
-            if len(takers) == 1 and all(is_gradient[before] for before in inputs[node]):
-                found[node] = takers.pop()
+        is_gradient = (op_of >= 0).tolist()
+        for node in np.flatnonzero(self.of_types(lambda name: name == "AddN") & (op_of < 0)).tolist():
+            ops = {int(op_of[after]) for after in self.consumers[node] if is_gradient[after]}
+            if len(ops) == 1 and all(is_gradient[before] for before in inputs[node]):
+                op_of[node] = ops.pop()
 
     @cached_property
     def variable_of(self) -> Ints:
-        """[nodes] the variable that a node is, or only reads; -1 for others."""
-        found = np.where(self.is_variable, np.arange(len(self.graph)), -1).tolist()
+        """[nodes] The variable that the node is or only reads; -1 for others."""
+        variable_of = np.where(self.is_variable, np.arange(len(self.graph)), -1).tolist()
         passing = self.of_types(lambda name: name in IDENTITY_OPS or name == "ReadVariableOp").tolist()
         for node in self.order:
             if passing[node] and self.inputs[node]:
-                found[node] = found[self.inputs[node][0]]
-        return np.array(found, dtype=np.int64)
+                variable_of[node] = variable_of[self.inputs[node][0]]
+        return np.array(variable_of, dtype=np.int64)
 
     @cached_property
     def reads(self) -> Bools:
-        """[nodes] variables and what only reads them."""
-        found: Bools = self.variable_of >= 0
-        return found
+        """[nodes] Whether the node is a variable or only reads one."""
+        reads: Bools = self.variable_of >= 0
+        return reads
 
     @cached_property
     def gpus_of(self) -> Ints:
-        """[nodes] GPUs whose kernels of the model each node depends on, a bit each; variables depend on none."""
+        """[nodes] GPUs whose kernels of the model the node depends on, as a bit mask; 0 for variables."""
         own = np.where(self.is_model & self.on_gpu & (self.kernel_seconds > 0), self.device, -1).tolist()
-        known, stops = [0] * len(own), self.reads.tolist()
+        masks, is_read = [0] * len(own), self.reads.tolist()
         inputs = self.inputs
         for node in self.order:
-            if stops[node]:
+            if is_read[node]:
                 continue
-            bits = 0 if own[node] < 0 else 1 << own[node]
+            mask = 0 if own[node] < 0 else 1 << own[node]
             for before in inputs[node]:
-                bits |= known[before]
-            known[node] = bits
+                mask |= masks[before]
+            masks[node] = mask
         return (
-            np.array(known, dtype=np.int64) if len(self.labels) < 63 else np.zeros(len(own), dtype=np.int64)
+            np.array(masks, dtype=np.int64) if len(self.labels) < 63 else np.zeros(len(own), dtype=np.int64)
         )
 
     @cached_property
     def tower_gpus(self) -> list[int]:
-        """The GPUs, by position, whose kernels mostly depend on no other GPU; fewer than two: there are no towers."""
-        found = []
+        """GPUs whose kernels mostly depend on no other GPU; empty if there are fewer than two."""
+        gpus = []
         for device in np.flatnonzero(self.is_gpu).tolist():
-            alone = float(self.kernel_seconds[(self.device == device) & (self.gpus_of == 1 << device)].sum())
-            if self.busy[device] > 0 and alone >= 0.5 * self.busy[device]:
-                found.append(device)
-        return found if len(found) > 1 else []
+            independent = float(
+                self.kernel_seconds[(self.device == device) & (self.gpus_of == 1 << device)].sum()
+            )
+            if self.busy[device] > 0 and independent >= 0.5 * self.busy[device]:
+                gpus.append(device)
+        return gpus if len(gpus) > 1 else []
 
     @cached_property
     def combines(self) -> Bools:
-        """[nodes] that put results of several towers together, and what prepares those for it on the same device."""
+        """[nodes] Whether the node combines results of several towers.
+
+        Nodes that only prepare results for such a node on the same device count too.
+        """
         if not self.tower_gpus or not self.is_trained:
             return np.zeros(len(self.graph), dtype=bool)
         several = (self.gpus_of & (self.gpus_of - 1)) != 0
         is_open = ~self.keeps_variable & self.runs & ~self.is_gradient & self.is_model
-        found = (several & is_open).tolist()
+        combines = (several & is_open).tolist()
         may_join, device = is_open.tolist(), self.device.tolist()
         for node in reversed(self.order):
-            if may_join[node] and not found[node] and (takers := self.consumers[node]):
-                found[node] = all(found[other] and device[other] == device[node] for other in takers)
-        return np.array(found, dtype=bool)
+            if may_join[node] and not combines[node] and (consumers := self.consumers[node]):
+                combines[node] = all(combines[other] and device[other] == device[node] for other in consumers)
+        return np.array(combines, dtype=bool)
 
     # Copies
 
     @cached_property
     def path(self) -> dict[str, float]:
-        """What the step waits for -> seconds of its critical path."""
+        """Time on the critical path in seconds, by cause."""
         return waits(self.step)
 
     @cached_property
     def memory_edges(self) -> tuple[Bools, Bools]:
-        """Of the edges in `data`: whether the tensor is made in the memory of a GPU, and whether it is taken there."""
+        """For each edge in `data`, whether the tensor is produced in GPU memory, and whether it is consumed there."""
         step, data = self.step, self.graph.src_output != CONTROL
         on_gpu, count = self.is_gpu[self.device], int(data.sum())
         edges = edges_with_memories(step.part, self.placement.placer.catalogue, data, on_gpu)
-        made: Bools = on_gpu[edges.src[:count]] & ~edges.made[:count]
-        taken: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
-        return made, taken
+        produced: Bools = on_gpu[edges.src[:count]] & ~edges.writes[:count]
+        consumed: Bools = on_gpu[edges.dst[:count]] & ~edges.reads[:count]
+        return produced, consumed
 
     def copied(self, sources: Bools | None = None, targets: Bools | None = None) -> Copied:
-        """Return what the copies come to that some nodes take, out of what some nodes make.
+        """Return the sums over the copies from some nodes to some nodes.
 
         Args:
-            sources: [nodes] the producing nodes; None: any.
-            targets: [nodes] the nodes that take the copies; None: any.
+            sources: [nodes] whether the node's results count; None: all.
+            targets: [nodes] whether the copies for this node count; None: all.
         """
-        taken = None
+        consumed = None
         if targets is not None:
             src, _, dst = self.data
             crosses = targets[dst] & (self.device[src] != self.device[dst])
-            taken = set(zip(src[crosses].tolist(), self.device[dst[crosses]].tolist(), strict=True))
+            consumed = set(zip(src[crosses].tolist(), self.device[dst[crosses]].tolist(), strict=True))
         count, nbytes, seconds = 0, 0.0, 0.0
         for row in self.copy_rows:
             if sources is not None and not sources[row.node]:
                 continue
-            if taken is not None and (row.node, row.receiver) not in taken:
+            if consumed is not None and (row.node, row.receiver) not in consumed:
                 continue
             count, nbytes, seconds = count + 1, nbytes + row.nbytes, seconds + row.seconds
         return Copied(count, nbytes, seconds)
 
     @cached_property
     def copy_rows(self) -> list[CopyRow]:
-        """Copies that take time, those of all iterations together."""
+        """Copies that take time; the copies of all iterations of a loop are added up."""
         flow, times = self.step.flow, self.step.times
         table, first = flow.copies, flow.first_copy
-        found: dict[int, list[float]] = {}
+        sums_of_row: dict[int, list[float]] = {}
         for item in np.flatnonzero(flow.kind == COPY).tolist():
             row = int(flow.item_node[item]) - first
             if times.host_start[item] >= 0 and table.output[row] != CONTROL:
-                sums = found.setdefault(row, [0.0, 0.0])
+                sums = sums_of_row.setdefault(row, [0.0, 0.0])
                 sums[0] += times.end[item] - times.start[item]
                 sums[1] += float(flow.nbytes[item])
         return [
             CopyRow(table.source[row], table.sender[row], table.receiver[row], seconds, nbytes)
-            for row, (seconds, nbytes) in found.items()
+            for row, (seconds, nbytes) in sums_of_row.items()
         ]
 
     # Changes
 
     def with_company(self, homes: Mapping[int, int]) -> dict[int, int]:
-        """Return some homes with those of the nodes that go along.
+        """Return the devices of some nodes and of the nodes that have to move with them.
 
-        Gates that only wait for nodes of one device go there, and so do constants, and what is computed of neither
-        variables nor input, if only nodes of one device take them.
+        These are NoOps that only wait for nodes of one device, and constants and other nodes that depend neither on
+        variables nor on input and whose consumers are all on one device.
 
         Args:
-            homes: node to device, by their positions.
+            homes: device by node, both as positions.
         """
-        found = dict(homes)
+        device_of = dict(homes)
         graph = self.graph
         start, src = graph.in_start.tolist(), graph.src.tolist()
         stays = (self.is_model | self.is_variable | self.is_input).tolist()
         inputs, consumers = self.inputs, self.consumers
         for node in self.order:
-            if node in found or inputs[node] or start[node] == start[node + 1]:
+            if node in device_of or inputs[node] or start[node] == start[node + 1]:
                 continue
-            waits = {found.get(other, -1) for other in src[start[node] : start[node + 1]]}
+            waits = {device_of.get(other, -1) for other in src[start[node] : start[node + 1]]}
             if len(waits) == 1 and -1 not in waits:
-                found[node] = waits.pop()
+                device_of[node] = waits.pop()
         for node in reversed(self.order):
-            if node in found or stays[node] or not consumers[node]:
+            if node in device_of or stays[node] or not consumers[node]:
                 continue
-            takers = {found.get(other, -1) for other in consumers[node]}
-            if len(takers) == 1 and -1 not in takers:
-                found[node] = takers.pop()
-        return found
+            devices = {device_of.get(other, -1) for other in consumers[node]}
+            if len(devices) == 1 and -1 not in devices:
+                device_of[node] = devices.pop()
+        return device_of
 
     # Words
 
     def whole(self, nodes: Iterable[int]) -> list[int]:
-        """Positions in the whole graph.
+        """Return positions in the whole graph.
 
         Args:
             nodes: positions in the step.
@@ -463,19 +471,19 @@ class StepFacts:
         return self.step.part.nodes[np.fromiter(nodes, np.int64)].tolist()
 
     def where(self, nodes: Any) -> str:
-        """The scopes of some nodes, gradients with their ops, by the seconds that they take.
+        """Return the scopes of some nodes, weighted by their time; gradients count for the scopes of their ops.
 
         Args:
             nodes: [nodes] bool, or positions.
         """
         chosen = _positions(nodes)
         ops = np.where(self.op_of[chosen] >= 0, self.op_of[chosen], self.step.part.nodes[chosen])
-        weights = self.seconds[chosen] + 1e-9  # so that nodes that take no time count, too
+        weights = self.seconds[chosen] + 1e-9  # nodes without a time count too
         names = self.placement.graph.names
         return scopes([names[op] for op in ops.tolist()], weights.tolist())
 
     def names_of(self, nodes: Any) -> tuple[str, ...]:
-        """Names of some nodes.
+        """Return the names of some nodes.
 
         Args:
             nodes: [nodes] bool, or positions.
@@ -484,14 +492,14 @@ class StepFacts:
 
 
 def _positions(nodes: Any) -> Ints:
-    """Positions of nodes that are chosen by truth values or by positions."""
-    found = np.asarray(nodes)
-    chosen: Ints = np.flatnonzero(found) if found.dtype == bool else found.astype(np.int64)
+    """Return positions for a mask or an array of positions."""
+    array = np.asarray(nodes)
+    chosen: Ints = np.flatnonzero(array) if array.dtype == bool else array.astype(np.int64)
     return chosen
 
 
 def _gradient_scope(name: str) -> str:
-    """The scope that gradients of an op are in; ``""`` for other nodes.
+    """Return the scope that contains the gradients of an op; ``""`` for other nodes.
 
     >>> _gradient_scope("gradients/fc/MatMul_grad/tuple/group_deps"), _gradient_scope("gradients/AddN_3")
     ('gradients/fc/MatMul_grad', '')
@@ -503,7 +511,7 @@ def _gradient_scope(name: str) -> str:
 
 
 def _forward_op(scope: str, index: dict[str, int]) -> int:
-    """The op whose gradients are in a scope: the scope's name without the part that ``tf.gradients`` put before it.
+    """Return the op whose gradients are in a scope, by removing the prefix that ``tf.gradients`` adds; -1 if unknown.
 
     >>> _forward_op("tower_1/gradients/tower_1/fc/MatMul_grad", {"tower_1/fc/MatMul": 3})
     3
@@ -512,15 +520,16 @@ def _forward_op(scope: str, index: dict[str, int]) -> int:
     for length in range(1, len(path)):
         for at in range(len(path) - length):
             rest = path[:at] + path[at + length :]
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
-    if _TAPE in path:  # gradient_tape/model/dense/MatMul/MatMul_1: the op, then what its gradient is made of
+            node = index.get("/".join(rest))
+            if node is not None:
+                return node
+    # gradient_tape/model/dense/MatMul/MatMul_1: the op's name, then the name within its gradient
+    if _TAPE in path:
         rest = path[:]
         rest.remove(_TAPE)
         while rest:
-            found = index.get("/".join(rest))
-            if found is not None:
-                return found
+            node = index.get("/".join(rest))
+            if node is not None:
+                return node
             rest.pop()
     return -1

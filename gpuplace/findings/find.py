@@ -1,4 +1,4 @@
-"""What stands out in a step: detectors look for causes, and the clock predicts what the removal of each would save.
+"""Find what slows a step down: detectors look for causes, and the cost model predicts the time that each fix saves.
 
 >>> from gpuplace.cost.estimate import estimate
 >>> from gpuplace.graph.apply_op import apply_op
@@ -9,8 +9,8 @@
 ...         with graph.device("/gpu:0"):
 ...             rows = placeholder("float32", [4096, 4096], name=f"rows_{number}")
 ...             _ = apply_op("MatMul", f"product_{number}", a=rows, b=rows)
->>> found = findings(estimate(graph, ["product_0", "product_1"], machine="2x V100"))
->>> [(one.kind, one.devices) for one in found]
+>>> rows = findings(estimate(graph, ["product_0", "product_1"], machine="2x V100"))
+>>> [(finding.kind, finding.devices) for finding in rows]
 [('idle GPU', ('GPU:0', 'GPU:1'))]
 """
 
@@ -39,22 +39,22 @@ from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
 MOST = 5
-"""Findings that are reported."""
+"""Maximal number of findings reported."""
 MOST_NODES = 200_000
-"""Nodes of a step above which nothing is looked for."""
+"""Maximal number of nodes of a step or graph that is searched for findings."""
 ASSUMED_BATCH = 32
-"""Examples in a step of a graph that leaves the batch open, where nobody states it."""
-LEAST_PART = 0.01
-"""The part of a step that a change saves, at least."""
+"""Assumed batch size of a graph with an unknown batch dimension, if the caller gives none."""
+LEAST_SHARE = 0.01
+"""Minimal share of the step time that a reported change saves."""
 LEAST_SECONDS = 50e-6
-"""Seconds that it saves, at least: a few kernels more or less are not a finding."""
-UNKNOWN_PART = 0.1
-"""The part of a step by which a finding is ranked whose gain cannot be predicted."""
+"""Minimal time saved, in seconds: a few kernels more or less are not a finding."""
+UNKNOWN_SHARE = 0.1
+"""Share of the step time by which a finding without a predicted gain is ranked."""
 
 
 @without_garbage_collection()
 def findings(step: StepEstimate) -> Findings:
-    """Return what stands out in a step.
+    """Return the findings of a step, the largest gain first.
 
     Args:
         step: an estimate of the step.
@@ -66,20 +66,20 @@ def findings(step: StepEstimate) -> Findings:
     if not facts.is_gpu.any():
         return no_findings("The machine has no GPU.")
     trials = Trials(facts)
-    found = does_not_fit(facts, trials)
-    found += gradients_elsewhere(facts, trials)
-    found += averaged_gradients(facts, trials)
-    found += [one for one in overridden_requests(facts, trials) if _counts(one, step)]
-    found += [one for one in copied_variables(facts, trials, _moved(found)) if _counts(one, step)]
-    found += pinned_to_the_cpu(facts, trials, _moved(found))
+    rows = does_not_fit(facts, trials)
+    rows += gradients_elsewhere(facts, trials)
+    rows += averaged_gradients(facts, trials)
+    rows += [row for row in overridden_requests(facts, trials) if _is_worth_reporting(row, step)]
+    rows += [row for row in copied_variables(facts, trials, _moved(rows)) if _is_worth_reporting(row, step)]
+    rows += pinned_to_the_cpu(facts, trials, _moved(rows))
     for detector in (data_through_the_cpu, input_on_gpus, idle_gpus):
-        found += detector(facts, trials)
+        rows += detector(facts, trials)
     notes = _notes(step)
     if not notes:
-        found += small_kernels(facts, trials)
-    counting = [one for one in found if _counts(one, step)]
-    counting.sort(key=lambda one: _rank(one, step))
-    return Findings(tuple(counting[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
+        rows += small_kernels(facts, trials)
+    reported = [row for row in rows if _is_worth_reporting(row, step)]
+    reported.sort(key=lambda row: _rank(row, step))
+    return Findings(tuple(reported[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
 
 
 def placement_findings(
@@ -89,17 +89,17 @@ def placement_findings(
     config: Any = None,
     batch: int | None = None,
 ) -> Findings:
-    """Return what stands out in a step of a placed graph, by an estimate of it.
+    """Return the findings of a step of a placed graph, from an estimate of the step.
 
     Args:
-        placement: the graph, placed.
-        fetches: as for `gpuplace.estimate`.
-        feeds: tensor to the shape that is fed.
-        config: the ``ConfigProto``.
-        batch: examples in a step; `ASSUMED_BATCH` if None, where the graph leaves it open.
+        placement: the placed graph.
+        fetches: as in `gpuplace.estimate`.
+        feeds: shapes of the fed tensors, by tensor.
+        config: the session's ``ConfigProto``.
+        batch: batch size; None: `ASSUMED_BATCH` if the batch dimension is unknown.
 
     Raises:
-        OpError: a fetch, feed or batch that the caller states does not fit the graph.
+        OpError: a given fetch, feed or batch size does not fit the graph.
     """
     if placement.errors:
         return no_findings("The graph cannot be placed.")
@@ -107,48 +107,50 @@ def placement_findings(
         count = len(placement.graph)
         return no_findings(f"Findings cover graphs of up to {MOST_NODES:,} nodes; this graph has {count:,}.")
     try:
-        return _of_step(placement, fetches, feeds, config, batch)
+        return _step_findings(placement, fetches, feeds, config, batch)
     except OpError as error:
         if fetches is not None or feeds or batch is not None:
             raise
         return no_findings(f"There are no findings, as no step can be estimated: {error.message}")
 
 
-def _of_step(placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None) -> Findings:
+def _step_findings(
+    placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None
+) -> Findings:
     request = StepRequest(fetches=fetches, feeds=dict(feeds or {}), config=config)
     catalogue = placement.placer.catalogue
     part = step_part(placement, subject_of(placement.graph, catalogue, fetches, request.feeds))
     is_open = any(sizes and sizes[0] in (None, -1) for sizes in open_placeholders(part).values())
-    found = findings(
+    result = findings(
         estimate_request(placement, request, batch=ASSUMED_BATCH if batch is None and is_open else batch)
     )
-    if batch is None and is_open and not found.skipped:
+    if batch is None and is_open and not result.skipped:
         note = f"The graph leaves the batch open: {ASSUMED_BATCH} examples are assumed."
-        return Findings(found.rows, found.step_time, found.harmless, notes=(note,))
-    return found
+        return Findings(result.rows, result.step_time, result.harmless, notes=(note,))
+    return result
 
 
 def _notes(step: StepEstimate) -> tuple[str, ...]:
-    """What limits the findings: with a batch of 1 that nobody chose, kernels are small whatever the program does."""
+    """Return the limits of the findings: with an assumed batch size of 1, all kernels are small."""
     fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
     sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
-    if any(one and one[0] in (None, -1) for one in sizes):
+    if any(dims and dims[0] in (None, -1) for dims in sizes):
         return (
             "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
         )
     return ()
 
 
-def _moved(found: list[Finding]) -> set[str]:
-    """Names of the nodes that findings move."""
-    return {name for one in found for name, _ in one.moved}
+def _moved(rows: list[Finding]) -> set[str]:
+    """Return the names of the nodes that some findings move."""
+    return {name for row in rows for name, _ in row.moved}
 
 
-def _counts(one: Finding, step: StepEstimate) -> bool:
-    """Whether a finding saves more than what two placements may differ by anyway."""
-    return one.gain is None or one.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
+def _is_worth_reporting(finding: Finding, step: StepEstimate) -> bool:
+    """Whether the predicted gain exceeds the usual difference between two equally good placements."""
+    return finding.gain is None or finding.gain >= max(LEAST_SHARE * step.step_time, LEAST_SECONDS)
 
 
-def _rank(one: Finding, step: StepEstimate) -> tuple[bool, float, int]:
-    gain = UNKNOWN_PART * step.step_time if one.gain is None else one.gain
-    return not one.short, -gain, -len(one.nodes)
+def _rank(finding: Finding, step: StepEstimate) -> tuple[bool, float, int]:
+    gain = UNKNOWN_SHARE * step.step_time if finding.gain is None else finding.gain
+    return not finding.short, -gain, -len(finding.nodes)

@@ -1,4 +1,4 @@
-"""What stands out in a step, as records: each finding with its cause, its fix and what the fix is predicted to save."""
+"""Findings as records: a cause, the change that removes it, and the predicted gain of the change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = "small kernels"
 KINDS = {
     DOES_NOT_FIT: "a GPU has too little memory for the step",
     GRADIENTS: "gradients are computed on another device than their layer",
-    HOST_DATA: "ops without a GPU kernel take data from the GPU and give it back",
+    HOST_DATA: "ops without a GPU kernel move data from the GPU to the host and back",
     OVERRIDDEN: "a reference or resource edge overrides a device request",
     VARIABLES: "GPUs copy variables from another device in every step",
     AVERAGING: "one device averages the gradients of all towers",
@@ -31,22 +31,22 @@ KINDS = {
     INPUT: "input pipeline ops take the GPU's time",
     SMALL: "starting kernels takes longer than running them",
 }
-"""Kind of finding -> its meaning."""
+"""Meaning of each kind of finding."""
 
 
 class FindingRow(NamedTuple):
-    """A finding as a row of a table."""
+    """Finding as a table row."""
 
     kind: str
     """One of `KINDS`."""
     headline: str
-    """The finding in one line."""
+    """Summary in one line."""
     gain: float
-    """Seconds that the fix is predicted to save; NaN where that is not predicted."""
+    """Predicted time saved by the fix, in seconds; NaN if it cannot be predicted."""
     share: float
-    """The same as a part of the step."""
+    """Predicted time saved, as a fraction of the step time."""
     short: int
-    """Bytes of memory that are missing; 0 where the step fits."""
+    """Missing memory in bytes; 0 if the step fits."""
     nodes: int
     """Number of nodes concerned."""
     devices: str
@@ -54,41 +54,41 @@ class FindingRow(NamedTuple):
     cause: str
     """The cause."""
     fix: str
-    """What to change in the program."""
+    """Change to make in the program."""
     code: str
-    """The change as Python."""
+    """Change as Python code."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause that costs time, or keeps the step from running, with the change that removes it."""
+    """A cause that costs time or prevents the step from running, and the change that removes it."""
 
     kind: str
     """One of `KINDS`."""
     headline: str
-    """The finding in one line."""
+    """Summary in one line."""
     cause: str
-    """The cause in one or two sentences, with names and numbers."""
+    """Cause in one or two sentences, with names and numbers."""
     fix: str
-    """What to change in the program, in TensorFlow's terms."""
+    """Change to make in the program, in TensorFlow's terms."""
     code: str
-    """The change as Python."""
+    """Change as Python code."""
     nodes: tuple[str, ...]
-    """The nodes that the finding is about, in the order of the graph."""
+    """Names of the nodes concerned, in graph order."""
     devices: tuple[str, ...]
     """Short names of the devices concerned."""
     gain: float | None
-    """Seconds of the step that the change is predicted to save; None where the change cannot be predicted."""
+    """Predicted time saved by the change, in seconds; None if it cannot be predicted."""
     short: int = 0
-    """Bytes of memory that are missing; 0 where the step fits."""
+    """Missing memory in bytes; 0 if the step fits."""
     moved: tuple[tuple[str, str], ...] = ()
-    """Nodes that the change puts on another device, with that device's short name."""
+    """Nodes that the change moves to another device, with the short name of that device."""
 
     def row(self, step_time: float) -> FindingRow:
-        """The finding as a row of a table.
+        """Return the finding as a table row.
 
         Args:
-            step_time: seconds of the step.
+            step_time: step time in seconds.
         """
         gain = math.nan if self.gain is None else self.gain
         return FindingRow(
@@ -110,28 +110,28 @@ class Finding:
 
 
 def no_findings(reason: str) -> Findings:
-    """Findings of a step that nothing was looked for in.
+    """Return the result for a step that was not searched.
 
     Args:
-        reason: why, in a sentence.
+        reason: the reason, as a sentence.
     """
     return Findings((), 0.0, skipped=reason)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What stands out in a step: at most five findings, the largest predicted gain first."""
+    """Findings of a step: at most five, the largest predicted gain first."""
 
     rows: tuple[Finding, ...]
-    """The findings. A step that does not fit comes first, as it cannot run."""
+    """Findings; a step that does not fit in memory comes first, because it cannot run."""
     step_time: float
-    """Seconds of the step as it is."""
+    """Step time without changes, in seconds."""
     harmless: tuple[tuple[str, int], ...] = ()
-    """What the nodes are that never run on a GPU, such as ``savers``, and their number (`gpuplace.why.harmless`)."""
+    """Kinds of nodes that never run on a GPU, such as ``savers``, and their counts (`gpuplace.why.harmless`)."""
     skipped: str = ""
-    """Why nothing was looked for; ``""`` where it was."""
+    """Reason why the step was not searched; ``""`` if it was."""
     notes: tuple[str, ...] = ()
-    """Assumptions of the predictions, a sentence each."""
+    """Assumptions of the predictions, as sentences."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -151,15 +151,18 @@ class Findings:
     @with_safe_text
     def __str__(self) -> str:
         findings_text = above("gpuplace.tables.findings", "findings_text")
-        found: str = findings_text(self)
-        return found
+        text: str = findings_text(self)
+        return text
 
     def table(self) -> list[FindingRow]:
-        """A row a finding."""
-        return [one.row(self.step_time) for one in self.rows]
+        """Return the findings as table rows."""
+        return [finding.row(self.step_time) for finding in self.rows]
 
     def frame(self) -> DataFrame:
-        """A row a finding as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns."""
+        """Return the findings as a pandas ``DataFrame``.
+
+        `gpuplace.jupyter.frames.estimate_frames` lists the columns.
+        """
         findings_frame = above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")
 
         return findings_frame(self)

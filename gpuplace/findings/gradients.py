@@ -1,7 +1,7 @@
 """Gradients that run on another device than their layer.
 
-``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. A layer
-that asked for GPU:1 then has its gradients on GPU:0, and all activations that they need are copied there.
+``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's device.
+The gradients of a layer on GPU:1 then run on GPU:0, and all activations that they need are copied there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gpuplace.findings.words import counted, listed, verb
 
 
 def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return one finding for all gradients that are apart from their layers.
+    """Return one finding for all gradients that run on another device than their layer.
 
     Args:
         facts: the step.
-        trials: tries changes.
+        trials: evaluates changes.
     """
     apart, device, home = facts.gradients_apart, facts.device, facts.device_of_op
     copied = facts.copied(targets=apart)
@@ -29,16 +29,16 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     nodes = np.flatnonzero(apart)
     homes = dict(zip(nodes.tolist(), home[nodes].tolist(), strict=True))
     trial = trials.with_requests(homes)
-    rest = _left_behind(facts)
-    with_rest = trials.with_requests(homes | rest) if rest else None
-    moves_rest = with_rest is not None and (
-        trial is None or with_rest.gain >= trial.gain + WORTH_TRYING * facts.step.step_time
+    unrequested = _unrequested_nodes(facts)
+    with_unrequested = trials.with_requests(homes | unrequested) if unrequested else None
+    moves_unrequested = with_unrequested is not None and (
+        trial is None or with_unrequested.gain >= trial.gain + WORTH_TRYING * facts.step.step_time
     )
-    trial = with_rest if moves_rest else trial
+    trial = with_unrequested if moves_unrequested else trial
     if trial is None:
         return []
-    here = [facts.labels[one] for one in np.unique(device[nodes]).tolist()]
-    there = [facts.labels[one] for one in np.unique(home[nodes]).tolist()]
+    here = [facts.labels[number] for number in np.unique(device[nodes]).tolist()]
+    there = [facts.labels[number] for number in np.unique(home[nodes]).tolist()]
     cause = (
         f"{counted(len(nodes), 'gradient node')} {verb(len(nodes), 'run')} on {listed(here)}, but the layers that they "
         f"belong to ({facts.where(nodes)}) are on {listed(there)}."
@@ -47,9 +47,9 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
         cause += (
             f" Each step copies {counted(copied.tensors, 'tensor')} ({size_text(copied.nbytes)}) for them."
         )
-    asked = {facts.graph.requested_device(node) for node in nodes.tolist()} - {""}
-    if len(asked) == 1:
-        cause += f" They ask for '{asked.pop()}', the device of the block around minimize()."
+    requests = {facts.graph.requested_device(node) for node in nodes.tolist()} - {""}
+    if len(requests) == 1:
+        cause += f" They ask for '{requests.pop()}', the device of the block around minimize()."
     return [
         Finding(
             GRADIENTS,
@@ -57,8 +57,8 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
             cause,
             "Pass colocate_gradients_with_ops=True, so that each gradient runs on the device of its op"
             + (
-                f", and compute {facts.where(sorted(rest))} in the block of the last layer."
-                if moves_rest
+                f", and compute {facts.where(sorted(unrequested))} in the block of the last layer."
+                if moves_unrequested
                 else "."
             ),
             "train_op = optimizer.minimize(loss, colocate_gradients_with_ops=True)",
@@ -70,13 +70,14 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     ]
 
 
-def _left_behind(facts: StepFacts) -> dict[int, int]:
-    """What asks for no device and takes the results of one other GPU alone, as a loss outside of all blocks does.
+def _unrequested_nodes(facts: StepFacts) -> dict[int, int]:
+    """Return the nodes without a request whose inputs all come from one other GPU, such as a loss outside of all device
+    blocks.
 
     Returns:
-        Node to that GPU, gradients included, by their positions.
+        That GPU by node, both as positions; includes gradients.
     """
-    found: dict[int, int] = {}
+    gpu_of: dict[int, int] = {}
     device, takes_weights = facts.device.tolist(), facts.takes_weights.tolist()
     stays = (facts.keeps_variable | facts.is_constant | ~facts.runs).tolist()
     requested, forward = facts.graph.device.tolist(), facts.forward.tolist()
@@ -84,12 +85,12 @@ def _left_behind(facts: StepFacts) -> dict[int, int]:
         if stays[node] or requested[node] or not takes_weights[node]:
             continue
         if forward[node] >= 0:  # a gradient is with its op
-            if forward[node] in found:
-                found[node] = found[forward[node]]
+            if forward[node] in gpu_of:
+                gpu_of[node] = gpu_of[forward[node]]
             continue
         sources = {
-            found.get(before, device[before]) for before in facts.inputs[node] if takes_weights[before]
+            gpu_of.get(before, device[before]) for before in facts.inputs[node] if takes_weights[before]
         }
         if len(sources) == 1 and sources != {device[node]} and facts.is_gpu[next(iter(sources))]:
-            found[node] = sources.pop()
-    return found
+            gpu_of[node] = sources.pop()
+    return gpu_of

@@ -1,7 +1,7 @@
-"""GPUs that have nothing to do, or little, and GPUs that wait for work that the program pinned to the CPU.
+"""GPUs that are idle or nearly so, and GPUs that wait for work that the program pinned to the CPU.
 
-An idle GPU can take over a part of the step that does not depend on the rest, as a tower does; otherwise the batch can
-be split among several towers.
+An idle GPU can run a part of the step that does not depend on the rest, such as a tower; otherwise the batch can be
+split among several towers.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from gpuplace.findings.words import counted, listed, request, verb
 from gpuplace.why.rules import Rule
 
 _APART = 0.05
-"""The part of the step that parts on GPUs of their own save, at least."""
+"""Minimal share of the step time that moving parts to idle GPUs saves."""
 _LEAST = 100e-6
-"""Seconds that they save, at least."""
+"""Minimal time that this saves, in seconds."""
 _IDLE = 0.02
-"""The part of the busiest GPU's time below which a GPU is idle."""
+"""A GPU is idle if its kernels take less than this share of the busiest GPU's time."""
 _LITTLE = 0.5
-"""The part of it below which a GPU could take over a part of the step."""
+"""A GPU can take over parts of the step if its kernels take less than this share of the busiest GPU's time."""
 
 
-def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) -> list[Finding]:
-    """Return a finding if work that a GPU could do was pinned to the CPU by requests.
+def pinned_to_the_cpu(facts: StepFacts, trials: Trials, already_moved: Iterable[str]) -> list[Finding]:
+    """Return a finding if requests pin work to the CPU that a GPU could do.
 
     Args:
         facts: the step.
-        trials: tries changes.
-        known: names of nodes that other findings move already.
+        trials: evaluates changes.
+        already_moved: names of nodes that other findings move.
     """
     if not facts.is_gpu.any() or facts.is_cluster:
         return []
     step = facts.step
     is_pinned = facts.has_rule(Rule.REQUEST, Rule.ASSIGNED) & ~facts.is_gpu[facts.device] & facts.runs
     is_pinned &= facts.is_model & ~facts.is_constant & ~facts.gradients_apart & ~facts.combines
-    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in known]])
+    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in already_moved]])
     seconds = float(facts.seconds[is_pinned].sum())
     if seconds < WORTH_TRYING * step.step_time:
         return []
@@ -55,7 +55,9 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
         return []
     ops = np.where(facts.is_gradient[nodes], facts.op_of[nodes], step.part.nodes[nodes])
     where, count = facts.where(is_pinned), len(nodes)
-    asked = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
+    most_requested = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][
+        0
+    ]
     shares = [
         f"{label} computes in {facts.busy[facts.labels.index(label)] / step.step_time:.0%} of the step"
         for label in gpus
@@ -64,7 +66,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
         Finding(
             IDLE,
             f"{listed(gpus)} {verb(len(gpus), 'wait')} while {where} {verb(len(set(ops.tolist())), 'run')} on the CPU",
-            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{asked}' and {verb(count, 'take')} "
+            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{most_requested}' and {verb(count, 'take')} "
             f"{seconds_text(seconds)} of the CPU, while {listed(shares)}.",
             "Take these lines out of the block for the CPU: TensorFlow then places them on the GPU.",
             f"with tf.device('{request(gpus[0])}'):\n    ...  # {where}",
@@ -77,41 +79,41 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, known: Iterable[str]) ->
 
 
 def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """The GPU of each node: that of most of its neighbours, otherwise the one that computes most."""
+    """Return the GPU of each node: that of most of its neighbors, otherwise the busiest GPU."""
     default = int(np.where(facts.is_gpu, facts.busy + 1e-12, 0.0).argmax())
-    found = {}
+    gpu_of = {}
     for node in nodes:
         votes = Counter(
             int(facts.device[other])
             for other in (*facts.inputs[node], *facts.consumers[node])
             if facts.on_gpu[other] and facts.kernel_seconds[other] > 0
         )
-        found[node] = votes.most_common(1)[0][0] if votes else default
-    return found
+        gpu_of[node] = votes.most_common(1)[0][0] if votes else default
+    return gpu_of
 
 
 def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if GPUs have nothing to do, or little, while another one computes.
+    """Return a finding if GPUs are idle, or nearly so, while another one computes.
 
     Args:
         facts: the step.
-        trials: tries changes.
+        trials: evaluates changes.
     """
-    # Gradients that are apart from their layers are a finding of their own: here they count where their layers are.
+    # Gradients away from their layers are a finding of their own: here they count for their layers' device.
     device = np.where(facts.gradients_apart, facts.device_of_op, facts.device)
     busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
     most = float(busy.max(initial=0.0))
     if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
-        return []  # of a cluster, each session uses its own task's GPUs
+        return []  # in a cluster, each session uses the GPUs of its own task
     gpus = np.flatnonzero(facts.is_gpu).tolist()
     idle = [gpu for gpu in gpus if busy[gpu] < _IDLE * most]
     little = [gpu for gpu in gpus if busy[gpu] < _LITTLE * most]
-    found = _parts(facts, trials, little, device) if little else []
-    return found or (_split_batch(facts, trials, idle) if idle else [])
+    rows = _parts(facts, trials, little, device) if little else []
+    return rows or (_split_batch(facts, trials, idle) if idle else [])
 
 
 def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -> list[Finding]:
-    """A finding if parts of the step that do not depend on each other could be on other GPUs."""
+    """Return a finding if independent parts of the step could run on other GPUs."""
     part = independent_parts(facts)
     homes = _homes(facts, part, targets, device)
     trial = trials.with_requests(homes) if homes else None
@@ -141,7 +143,7 @@ def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -
 
 
 def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> dict[int, int]:
-    """The nodes of parts that go to other GPUs, the heaviest parts first, so that no GPU has more than before."""
+    """Return the nodes of parts that move to other GPUs; no GPU gets more work than the part's GPU had before."""
     if part.max(initial=-1) < 1:
         return {}
     weights = np.bincount(part[part >= 0], facts.kernel_seconds[part >= 0])
@@ -160,7 +162,7 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
 
 
 def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Finding]:
-    """A finding for GPUs without work: what the step would take with a part of the batch on each of them."""
+    """Return a finding for idle GPUs: the step time with a part of the batch on each of them."""
     step = facts.step
     busy = [gpu for gpu in np.flatnonzero(facts.is_gpu).tolist() if gpu not in idle]
     busiest = int(facts.busy.argmax())
@@ -169,16 +171,17 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
     batch = batch_of(fed_shapes(step.request.feeds))
     gain, outlook = None, ""
     if batch is not None and count > 1:
-        each = batch * (len(busy) // gpus_of_model) // count
-        part = trials.with_batch(each) if each else None
-        if part is not None:
-            exchanged = _exchange(facts, busiest, idle[0]) if facts.is_trained else 0.0
-            gain = step.step_time - part.step_time - exchanged
-            if gain <= 0:  # the step is too short to be shared
+        tower_batch = batch * (len(busy) // gpus_of_model) // count
+        tower_step = trials.with_batch(tower_batch) if tower_batch else None
+        if tower_step is not None:
+            exchange = _exchange(facts, busiest, idle[0]) if facts.is_trained else 0.0
+            gain = step.step_time - tower_step.step_time - exchange
+            if gain <= 0:  # the step is too short to be worth splitting
                 return []
             outlook = (
-                f" With a batch of {each} in each of {count} towers, a step would take {seconds_text(part.step_time)}"
-                + (f", and the exchange of gradients {seconds_text(exchanged)}." if exchanged else ".")
+                f" With a batch of {tower_batch} in each of {count} towers, a step would take "
+                f"{seconds_text(tower_step.step_time)}"
+                + (f", and the exchange of gradients {seconds_text(exchange)}." if exchange else ".")
             )
     labels, used = [facts.labels[gpu] for gpu in idle], [facts.labels[gpu] for gpu in busy]
     towers = max(count, 2)
@@ -213,19 +216,19 @@ def _towers_code(towers: int, is_trained: bool) -> str:
     )
 
 
-def _exchange(facts: StepFacts, one: int, other: int) -> float:
-    """Seconds in which the gradients of a step go to another GPU, and the new variables come back."""
+def _exchange(facts: StepFacts, gpu: int, other_gpu: int) -> float:
+    """Return the time in seconds to copy all gradients to another GPU and the new variables back."""
     shapes, nbytes = facts.step.shapes, 0
     for node in np.flatnonzero(facts.is_update & facts.runs).tolist():
-        for before in facts.inputs[node]:
-            if facts.is_model[before] and not facts.keeps_variable[before]:
-                sizes = [shapes.nbytes(before, output) for output in range(len(shapes.sizes[before]))]
+        for source in facts.inputs[node]:
+            if facts.is_model[source] and not facts.keeps_variable[source]:
+                sizes = [shapes.nbytes(source, output) for output in range(len(shapes.sizes[source]))]
                 nbytes += max(sizes, default=0)
     machinery = facts.step.machinery
-    ways, _ = machinery.ways([(one, other), (other, one)], False)
+    routes, _ = machinery.ways([(gpu, other_gpu), (other_gpu, gpu)], False)
     memories, physical = machinery.memories, machinery.physical
-    found = 0.0
-    for begin, end in ((one, other), (other, one)):
-        way = ways.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
-        found += ways.latency[way] + nbytes / ways.bandwidth[way]
-    return found
+    seconds = 0.0
+    for begin, end in ((gpu, other_gpu), (other_gpu, gpu)):
+        route = routes.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
+        seconds += routes.latency[route] + nbytes / routes.bandwidth[route]
+    return seconds

@@ -1,8 +1,8 @@
-"""Input pipeline ops that take the GPU's time.
+"""Input pipeline ops that use the GPU.
 
-What a step computes from its input before any variable is involved, such as crops, flips and colours, can be computed
-for the next batch while the GPU trains on this one, in a queue or a data set on the CPU. What that saves is predicted
-with the results fed.
+The operations that preprocess the input, such as crops, flips and color changes, do not depend on variables: a queue or
+a data set on the CPU can run them for the next batch while the GPU trains on this one. The gain is predicted with their
+results fed.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, verb
 
 _WORTH = 0.03
-"""The part of the step that the kernels take, at least: a cast or a scaling belongs to the model."""
+"""Minimal share of the step time of the input kernels: a cast or a scaling belongs to the model."""
 _LEAST = 100e-6
-"""Seconds that they take, at least, to be worth a pipeline."""
+"""Minimal time of the input kernels in seconds that is worth a pipeline."""
 
 
 def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if kernels of the input pipeline take the GPU's time.
+    """Return a finding if kernels of the input pipeline use a GPU.
 
     Args:
         facts: the step.
-        trials: tries changes.
+        trials: evaluates changes.
     """
     step, inside = facts.step, facts.is_input
     kernels = inside & facts.on_gpu & (facts.kernel_seconds > 0)
@@ -44,7 +44,7 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
     cores = max(math.ceil(sum(step.cost_model.kernel_times(works, None)) / after.step_time), 1)
     keeps_up = cores <= step_threads(step)
     if not keeps_up and not facts.is_trained:
-        return []  # input that is seen once cannot be prepared and stored beforehand
+        return []  # without training, each example is used only once, so preparing it beforehand saves nothing
     if keeps_up:
         fix = "Prepare the input on the CPU ahead of the step, in a tf.data pipeline with prefetch() or before a queue."
         code = (
@@ -73,28 +73,28 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _most(facts: StepFacts, inside: Bools) -> float:
-    """Seconds that the input takes in all: its kernels, their launches, and the copies to it and from it."""
+    """Return the total time of the input in seconds: its kernels, their launches, and the copies to and from them."""
     nodes = inside & facts.runs
     own = float(facts.seconds[nodes].sum() + facts.step.node_times["host"][nodes].sum())
     return own + facts.copied(nodes).seconds + facts.copied(None, nodes).seconds
 
 
 def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
-    """The tensors that leave the input's kernels on GPUs for the model, with their shapes; empty if one is unknown."""
+    """Return the shapes of the tensors that the input's GPU kernels pass to the model; empty if a shape is unknown."""
     src, output, dst = facts.data
     computed = inside & facts.runs & ~facts.step.part.is_fed
     from_kernels = np.zeros(len(inside), dtype=bool)
-    waiting = np.flatnonzero(computed & facts.on_gpu & (facts.kernel_seconds > 0)).tolist()
-    while waiting:
-        node = waiting.pop()
+    pending = np.flatnonzero(computed & facts.on_gpu & (facts.kernel_seconds > 0)).tolist()
+    while pending:
+        node = pending.pop()
         if not from_kernels[node]:
             from_kernels[node] = True
-            waiting += [after for after in facts.consumers[node] if computed[after]]
+            pending += [after for after in facts.consumers[node] if computed[after]]
     leaves = from_kernels[src] & ~inside[dst] & facts.runs[dst]
-    found = {}
+    shapes_of = {}
     for node, port in sorted(set(zip(src[leaves].tolist(), output[leaves].tolist(), strict=True))):
         sizes = facts.step.shapes.sizes[node][port]
         if sizes is None or None in sizes:
             return {}
-        found[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
-    return found
+        shapes_of[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
+    return shapes_of

@@ -1,10 +1,10 @@
-"""Parts of a step that do not depend on each other, as towers and models that are trained side by side.
+"""Independent parts of a step, such as towers and models that are trained side by side.
 
-Nodes are joined along the edges as long as only small parts meet. Where large ones do, as where gradients of towers are
-averaged, they stay apart, and what takes results of both is of neither::
+Nodes are joined along the edges as long as at most one of the joined parts is large. Where large parts meet, as where
+the gradients of towers are averaged, they stay separate, and the nodes that depend on several belong to none::
 
     tower_0 ──> loss_0 ──> gradients_0 ──┐
-                                         ├──> average ──> update      two parts; what is behind them joins them
+                                         ├──> average ──> update      two parts; "average" depends on both
     tower_1 ──> loss_1 ──> gradients_1 ──┘
 """
 
@@ -15,30 +15,35 @@ import numpy as np
 from gpuplace.findings.facts import Bools, Ints, StepFacts
 
 _HEAVY = 0.15
-"""The part of all kernels' seconds that a part has, at least."""
+"""Minimal share of the time of all kernels of a large part."""
 
 
 def independent_parts(facts: StepFacts) -> Ints:
-    """Return [nodes] the number of the part that each is of; -1 for shared nodes, and for those that join parts.
+    """Return the independent part of each node.
 
-    Variables, constants and input are shared. Gradients are of the part of their op, and a loop is of one part.
+    Variables, constants and input are shared. A gradient belongs to the part of its op, and a loop to one part.
 
     Args:
         facts: the step.
+
+    Returns:
+        [nodes] number of the part; -1 for shared nodes and for nodes that depend on several parts.
     """
     parts = _Parts(facts)
     joins = parts.joins()
     inside: Bools = ~parts.shared & ~joins
     roots = np.array([parts.root(node) for node in range(len(joins))], dtype=np.int64)
-    found = np.full(len(joins), -1, dtype=np.int64)
-    heavy = [one for one in np.unique(roots[inside]).tolist() if parts.weight[one] >= parts.least]
-    for number, one in enumerate(heavy):
-        found[inside & (roots == one)] = number
-    return found
+    part_of = np.full(len(joins), -1, dtype=np.int64)
+    heavy = [
+        part_root for part_root in np.unique(roots[inside]).tolist() if parts.weight[part_root] >= parts.least
+    ]
+    for number, part_root in enumerate(heavy):
+        part_of[inside & (roots == part_root)] = number
+    return part_of
 
 
 class _Parts:
-    """Nodes joined into parts, by a forest of parents."""
+    """Partition of the nodes into parts, as a union-find forest."""
 
     def __init__(self, facts: StepFacts) -> None:
         self.facts = facts
@@ -52,22 +57,22 @@ class _Parts:
                 self.join(node, first.setdefault(frame, node))
 
     def root(self, node: int) -> int:
-        """The node that stands for a part."""
+        """Return the representative node of a part."""
         parent = self.parent
         while parent[node] != node:
             parent[node] = parent[parent[node]]
             node = parent[node]
         return node
 
-    def join(self, one: int, other: int) -> None:
-        """Makes two parts one."""
-        one, other = self.root(one), self.root(other)
-        if one != other:
-            self.parent[one] = other
-            self.weight[other] += self.weight[one]
+    def join(self, first: int, second: int) -> None:
+        """Merge two parts."""
+        first, second = self.root(first), self.root(second)
+        if first != second:
+            self.parent[first] = second
+            self.weight[second] += self.weight[first]
 
     def joins(self) -> Bools:
-        """[nodes] what takes results of several large parts, or of a node that does."""
+        """[nodes] Whether the node depends on several large parts."""
         inputs, forward, shared = self.facts.inputs, self.facts.forward.tolist(), self.shared.tolist()
         joins = [False] * len(shared)
         for node in self.facts.order:
@@ -77,12 +82,14 @@ class _Parts:
             if op >= 0 and not shared[op] and not joins[op]:
                 self.join(op, node)
                 continue
-            before = {self.root(other) for other in inputs[node] if not shared[other] and not joins[other]}
+            input_parts = {
+                self.root(other) for other in inputs[node] if not shared[other] and not joins[other]
+            }
             joins[node] = (
                 any(joins[other] for other in inputs[node])
-                or sum(self.weight[one] >= self.least for one in before) > 1
+                or sum(self.weight[part] >= self.least for part in input_parts) > 1
             )
             if not joins[node]:
-                for one in before:
-                    self.join(one, node)
+                for part in input_parts:
+                    self.join(part, node)
         return np.array(joins, dtype=bool)

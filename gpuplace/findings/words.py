@@ -1,4 +1,4 @@
-"""Numbers, names and scopes in the sentences of findings."""
+"""Phrases for the sentences of findings: counts, lists of names, scopes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 _SHOWN = 3
-"""Names that a list shows."""
+"""Maximal number of names shown in a list."""
 _NUMBER = re.compile(r"(\d+)")
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?/")
 _COVERED = 0.9
-"""The part of the nodes that the named scopes hold together."""
+"""Minimal share of the total weight that the named scopes cover together."""
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     >>> counted(1, "copy"), counted(1200, "node")
     ('1 copy', '1,200 nodes')
@@ -25,7 +25,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def verb(number: int, plural: str) -> str:
-    """A verb for a number of things.
+    """Return the form of a verb for a number of things.
 
     >>> verb(1, "are"), verb(2, "are"), verb(1, "ask"), verb(1, "have")
     ('is', 'are', 'asks', 'has')
@@ -34,7 +34,7 @@ def verb(number: int, plural: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:
-    """Names with commas, and how many more there are.
+    """Join names with commas, and say how many are left out.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')
@@ -45,7 +45,7 @@ def listed(names: Sequence[str], most: int = _SHOWN) -> str:
 
 
 def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
-    """The name scopes that hold most of some nodes, at the depth where their names begin to differ.
+    """Return the name scopes that contain most of some nodes, at the depth where the names begin to differ.
 
     >>> scopes(["net/layer_0/a", "net/layer_1/a", "net/layer_1/b"]), scopes(["tower_0/fc/MatMul"])
     ('net/layer_0 and net/layer_1', 'tower_0/fc/MatMul')
@@ -53,8 +53,8 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
     'tower_0, tower_1, tower_2 and 5 more'
 
     Args:
-        names: of nodes.
-        weights: [names] how much each counts; None: all the same.
+        names: node names.
+        weights: [names] weight of each node; None: equal weights.
     """
     paths = [_without_calls(name).split("/") for name in names]
     if not paths:
@@ -62,36 +62,36 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
     depth = 0
     while len({path[depth] for path in paths}) == 1 and all(len(path) > depth + 1 for path in paths):
         depth += 1
-    held: dict[str, float] = defaultdict(float)
+    weight_of: dict[str, float] = defaultdict(float)
     for path, weight in zip(paths, weights or [1.0] * len(paths), strict=True):
-        held["/".join(path[: depth + 1])] += weight
+        weight_of["/".join(path[: depth + 1])] += weight
     chosen, total = [], 0.0
-    for scope, weight in sorted(held.items(), key=lambda item: -item[1]):
+    for scope, weight in sorted(weight_of.items(), key=lambda item: -item[1]):
         chosen.append(scope)
         total += weight
-        if total >= _COVERED * sum(held.values()):
+        if total >= _COVERED * sum(weight_of.values()):
             break
     return listed(sorted(chosen, key=_natural))
 
 
 def _without_calls(name: str) -> str:
-    """A name without the calls around it.
+    """Return a name without its enclosing function calls.
 
     >>> _without_calls("StatefulPartitionedCall_1/StatefulPartitionedCall/net/fc/MatMul")
     'net/fc/MatMul'
     """
-    while (found := _CALL.match(name)) and found.end() < len(name):
-        name = name[found.end() :]
+    while (match := _CALL.match(name)) and match.end() < len(name):
+        name = name[match.end() :]
     return name
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A name as it is sorted: ``layer_2`` before ``layer_10``."""
+    """Return a sort key that puts ``layer_2`` before ``layer_10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBER.split(name)]
 
 
 def request(device: str) -> str:
-    """The device of a short name as a program asks for it; a full name stays as it is.
+    """Return the device string that a program passes to ``tf.device`` for a short name; full names are unchanged.
 
     >>> request("GPU:1")
     '/gpu:1'

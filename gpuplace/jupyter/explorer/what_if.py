@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
-from gpuplace.advisor.steps.judge import placed_with
+from gpuplace.advisor.steps.placed_choice import placed_with
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
@@ -33,7 +33,7 @@ from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
-from gpuplace.session.called import pins_of_call, place_called
+from gpuplace.session.function_placement import pins_of_call, place_called
 from gpuplace.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.typing import VisibleDevices

@@ -8,7 +8,7 @@ import pytest
 
 import gpuplace
 from gpuplace.errors import NotFoundError
-from gpuplace.session.called import pins_of_call, place_function
+from gpuplace.session.function_placement import pins_of_call, place_function
 from tests.graphdef.function_libraries import graph_def
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "called.json").read_text())

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ from gpuplace.cost.estimate import estimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.findings.find import placement_findings
-from gpuplace.logs.graph_or_log import log_in_file
-from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.page.page import page_html
-from gpuplace.tables.text import counted
+from gpuplace.views.logs.graph_or_log import log_in_file
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.page.fixes import Fix
+from gpuplace.views.page.page import page_html
+from gpuplace.views.tables.text import counted
 from gpuplace.why.placement import Placement
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
@@ -121,6 +122,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         run_metadata=step,
         estimate=predicted,
         findings=findings,
+        fixes=_fixes(placement),
         title=_title(arguments),
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ, release=release),
@@ -128,6 +130,15 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         against_text=against_text,
     )
     return placement, text
+
+
+def _fixes(placement: Placement) -> Sequence[Fix]:
+    """What lets TensorFlow place the graph, if it refuses it."""
+    if not placement.errors:
+        return ()
+    from gpuplace.cli.fixes import fixes_of  # the explorer's settings, which other pages do without
+
+    return fixes_of(placement)
 
 
 def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:

@@ -1,4 +1,4 @@
-"""Find what slows a step down: detectors look for causes, and the cost model predicts the time that each fix saves.
+"""What stands out in a step: detectors look for causes, and the clock predicts what the removal of each would save.
 
 >>> from gpuplace.cost.estimate import estimate
 >>> from gpuplace.graph.apply_op import apply_op
@@ -9,8 +9,8 @@
 ...         with graph.device("/gpu:0"):
 ...             rows = placeholder("float32", [4096, 4096], name=f"rows_{number}")
 ...             _ = apply_op("MatMul", f"product_{number}", a=rows, b=rows)
->>> rows = findings(estimate(graph, ["product_0", "product_1"], machine="2x V100"))
->>> [(finding.kind, finding.devices) for finding in rows]
+>>> found = findings(estimate(graph, ["product_0", "product_1"], machine="2x V100"))
+>>> [(one.kind, one.devices) for one in found]
 [('idle GPU', ('GPU:0', 'GPU:1'))]
 """
 
@@ -33,28 +33,28 @@ from gpuplace.findings.properties import does_not_fit, small_kernels
 from gpuplace.findings.towers import averaged_gradients, copied_variables
 from gpuplace.findings.trials import Trials
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.subject.step_part import step_part
-from gpuplace.subject.subject import feed_name, subject_of
+from gpuplace.model.subject.step_part import step_part
+from gpuplace.model.subject.subject import feed_name, subject_of
 from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 
 MOST = 5
-"""Maximal number of findings reported."""
+"""Findings that are reported."""
 MOST_NODES = 200_000
-"""Maximal number of nodes of a step or graph that is searched for findings."""
+"""Nodes of a step above which nothing is looked for."""
 ASSUMED_BATCH = 32
-"""Assumed batch size of a graph with an unknown batch dimension, if the caller gives none."""
-LEAST_SHARE = 0.01
-"""Minimal share of the step time that a reported change saves."""
+"""Examples in a step of a graph that leaves the batch open, where nobody states it."""
+LEAST_PART = 0.01
+"""The part of a step that a change saves, at least."""
 LEAST_SECONDS = 50e-6
-"""Minimal time saved, in seconds: a few kernels more or less are not a finding."""
-UNKNOWN_SHARE = 0.1
-"""Share of the step time by which a finding without a predicted gain is ranked."""
+"""Least gain of a finding in seconds: a few kernels more or less are not a finding."""
+UNKNOWN_PART = 0.1
+"""Assumed gain, as a fraction of the step, for ranking a finding whose gain cannot be predicted."""
 
 
 @without_garbage_collection()
 def findings(step: StepEstimate) -> Findings:
-    """Return the findings of a step, the largest gain first.
+    """Return what stands out in a step.
 
     Args:
         step: an estimate of the step.
@@ -66,22 +66,25 @@ def findings(step: StepEstimate) -> Findings:
     if not facts.is_gpu.any():
         return no_findings("The machine has no GPU.")
     trials = Trials(facts)
-    rows = does_not_fit(facts, trials)
-    rows += gradients_elsewhere(facts, trials)
-    rows += averaged_gradients(facts, trials)
-    rows += [row for row in overridden_requests(facts, trials) if _is_worth_reporting(row, step)]
-    rows += [row for row in copied_variables(facts, trials, _moved(rows)) if _is_worth_reporting(row, step)]
-    rows += pinned_to_the_cpu(facts, trials, _moved(rows))
+    candidates = does_not_fit(facts, trials)
+    candidates += gradients_elsewhere(facts, trials)
+    candidates += averaged_gradients(facts, trials)
+    candidates += [finding for finding in overridden_requests(facts, trials) if _counts(finding, step)]
+    candidates += [
+        finding for finding in copied_variables(facts, trials, _moved(candidates)) if _counts(finding, step)
+    ]
+    candidates += pinned_to_the_cpu(facts, trials, _moved(candidates))
     for detector in (data_through_the_cpu, input_on_gpus, idle_gpus):
-        rows += detector(facts, trials)
+        candidates += detector(facts, trials)
     notes = _notes(step)
     if not notes:
-        rows += small_kernels(facts, trials)
-    reported = [row for row in rows if _is_worth_reporting(row, step)]
-    reported.sort(key=lambda row: _rank(row, step))
-    return Findings(tuple(reported[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
+        candidates += small_kernels(facts, trials)
+    counting = [finding for finding in candidates if _counts(finding, step)]
+    counting.sort(key=lambda finding: _rank(finding, step))
+    return Findings(tuple(counting[:MOST]), step.step_time, harmless_counts(step.placement), notes=notes)
 
 
+@without_garbage_collection()
 def placement_findings(
     placement: Placement,
     fetches: Any = None,
@@ -89,17 +92,17 @@ def placement_findings(
     config: Any = None,
     batch: int | None = None,
 ) -> Findings:
-    """Return the findings of a step of a placed graph, from an estimate of the step.
+    """Return what stands out in a step of a placed graph, by an estimate of it.
 
     Args:
-        placement: the placed graph.
-        fetches: as in `gpuplace.estimate`.
-        feeds: shapes of the fed tensors, by tensor.
-        config: the session's ``ConfigProto``.
-        batch: batch size; None: `ASSUMED_BATCH` if the batch dimension is unknown.
+        placement: the graph, placed.
+        fetches: as for `gpuplace.estimate`.
+        feeds: tensor to the shape that is fed.
+        config: the ``ConfigProto``.
+        batch: examples in a step; `ASSUMED_BATCH` if None, where the graph leaves it open.
 
     Raises:
-        OpError: a given fetch, feed or batch size does not fit the graph.
+        OpError: a fetch, feed or batch that the caller states does not fit the graph.
     """
     if placement.errors:
         return no_findings("The graph cannot be placed.")
@@ -107,16 +110,14 @@ def placement_findings(
         count = len(placement.graph)
         return no_findings(f"Findings cover graphs of up to {MOST_NODES:,} nodes; this graph has {count:,}.")
     try:
-        return _step_findings(placement, fetches, feeds, config, batch)
+        return _of_step(placement, fetches, feeds, config, batch)
     except OpError as error:
         if fetches is not None or feeds or batch is not None:
             raise
         return no_findings(f"There are no findings, as no step can be estimated: {error.message}")
 
 
-def _step_findings(
-    placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None
-) -> Findings:
+def _of_step(placement: Placement, fetches: Any, feeds: Any, config: Any, batch: int | None) -> Findings:
     request = StepRequest(fetches=fetches, feeds=dict(feeds or {}), config=config)
     catalogue = placement.placer.catalogue
     part = step_part(placement, subject_of(placement.graph, catalogue, fetches, request.feeds))
@@ -131,26 +132,26 @@ def _step_findings(
 
 
 def _notes(step: StepEstimate) -> tuple[str, ...]:
-    """Return the limits of the findings: with an assumed batch size of 1, all kernels are small."""
+    """Limits of the findings. With an assumed batch of 1, kernels are small whatever the program does."""
     fed = {feed_name(key).partition(":")[0] for key in step.request.feeds}
     sizes = [sizes for name, sizes in open_placeholders(step.part).items() if name not in fed]
-    if any(dims and dims[0] in (None, -1) for dims in sizes):
+    if any(shape and shape[0] in (None, -1) for shape in sizes):
         return (
             "The batch is open, and 1 example is assumed: with a batch size, findings also cover small kernels.",
         )
     return ()
 
 
-def _moved(rows: list[Finding]) -> set[str]:
-    """Return the names of the nodes that some findings move."""
-    return {name for row in rows for name, _ in row.moved}
+def _moved(findings: list[Finding]) -> set[str]:
+    """Names of the nodes that findings move."""
+    return {name for finding in findings for name, _ in finding.moved}
 
 
-def _is_worth_reporting(finding: Finding, step: StepEstimate) -> bool:
-    """Whether the predicted gain exceeds the usual difference between two equally good placements."""
-    return finding.gain is None or finding.gain >= max(LEAST_SHARE * step.step_time, LEAST_SECONDS)
+def _counts(finding: Finding, step: StepEstimate) -> bool:
+    """Whether a finding saves more than the noise between two placements."""
+    return finding.gain is None or finding.gain >= max(LEAST_PART * step.step_time, LEAST_SECONDS)
 
 
 def _rank(finding: Finding, step: StepEstimate) -> tuple[bool, float, int]:
-    gain = UNKNOWN_SHARE * step.step_time if finding.gain is None else finding.gain
+    gain = UNKNOWN_PART * step.step_time if finding.gain is None else finding.gain
     return not finding.short, -gain, -len(finding.nodes)

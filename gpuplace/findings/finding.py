@@ -1,4 +1,4 @@
-"""Findings as records: a cause, the change that removes it, and the predicted gain of the change."""
+"""What stands out in a step, as records: each finding with its cause, its fix and what the fix is predicted to save."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = "small kernels"
 KINDS = {
     DOES_NOT_FIT: "a GPU has too little memory for the step",
     GRADIENTS: "gradients are computed on another device than their layer",
-    HOST_DATA: "ops without a GPU kernel move data from the GPU to the host and back",
+    HOST_DATA: "ops without a GPU kernel take data from the GPU and give it back",
     OVERRIDDEN: "a reference or resource edge overrides a device request",
     VARIABLES: "GPUs copy variables from another device in every step",
     AVERAGING: "one device averages the gradients of all towers",
@@ -31,22 +31,22 @@ KINDS = {
     INPUT: "input pipeline ops take the GPU's time",
     SMALL: "starting kernels takes longer than running them",
 }
-"""Meaning of each kind of finding."""
+"""Kind of finding -> its meaning."""
 
 
 class FindingRow(NamedTuple):
-    """Finding as a table row."""
+    """A finding as a row of a table."""
 
     kind: str
     """One of `KINDS`."""
     headline: str
-    """Summary in one line."""
+    """The finding in one line."""
     gain: float
-    """Predicted time saved by the fix, in seconds; NaN if it cannot be predicted."""
+    """Seconds that the fix is predicted to save; NaN where that is not predicted."""
     share: float
-    """Predicted time saved, as a fraction of the step time."""
+    """The same as a part of the step."""
     short: int
-    """Missing memory in bytes; 0 if the step fits."""
+    """Bytes of memory that are missing; 0 where the step fits."""
     nodes: int
     """Number of nodes concerned."""
     devices: str
@@ -54,41 +54,41 @@ class FindingRow(NamedTuple):
     cause: str
     """The cause."""
     fix: str
-    """Change to make in the program."""
+    """What to change in the program."""
     code: str
-    """Change as Python code."""
+    """The change as Python."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A cause that costs time or prevents the step from running, and the change that removes it."""
+    """One cause that costs time, or keeps the step from running, with the change that removes it."""
 
     kind: str
     """One of `KINDS`."""
     headline: str
-    """Summary in one line."""
+    """The finding in one line."""
     cause: str
-    """Cause in one or two sentences, with names and numbers."""
+    """The cause in one or two sentences, with names and numbers."""
     fix: str
-    """Change to make in the program, in TensorFlow's terms."""
+    """What to change in the program, in TensorFlow's terms."""
     code: str
-    """Change as Python code."""
+    """The change as Python."""
     nodes: tuple[str, ...]
-    """Names of the nodes concerned, in graph order."""
+    """The nodes that the finding is about, in the order of the graph."""
     devices: tuple[str, ...]
     """Short names of the devices concerned."""
     gain: float | None
-    """Predicted time saved by the change, in seconds; None if it cannot be predicted."""
+    """Seconds of the step that the change is predicted to save; None where the change cannot be predicted."""
     short: int = 0
-    """Missing memory in bytes; 0 if the step fits."""
+    """Bytes of memory that are missing; 0 where the step fits."""
     moved: tuple[tuple[str, str], ...] = ()
-    """Nodes that the change moves to another device, with the short name of that device."""
+    """Nodes that the change puts on another device, with that device's short name."""
 
     def row(self, step_time: float) -> FindingRow:
-        """Return the finding as a table row.
+        """The finding as a row of a table.
 
         Args:
-            step_time: step time in seconds.
+            step_time: seconds of the step.
         """
         gain = math.nan if self.gain is None else self.gain
         return FindingRow(
@@ -110,28 +110,28 @@ class Finding:
 
 
 def no_findings(reason: str) -> Findings:
-    """Return the result for a step that was not searched.
+    """Findings of a step that nothing was looked for in.
 
     Args:
-        reason: the reason, as a sentence.
+        reason: why, in a sentence.
     """
     return Findings((), 0.0, skipped=reason)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings of a step: at most five, the largest predicted gain first."""
+    """What stands out in a step: at most five findings, the largest predicted gain first."""
 
     rows: tuple[Finding, ...]
-    """Findings; a step that does not fit in memory comes first, because it cannot run."""
+    """The findings. A step that does not fit comes first, as it cannot run."""
     step_time: float
-    """Step time without changes, in seconds."""
+    """Seconds of the step as it is."""
     harmless: tuple[tuple[str, int], ...] = ()
-    """Kinds of nodes that never run on a GPU, such as ``savers``, and their counts (`gpuplace.why.harmless`)."""
+    """What the nodes are that never run on a GPU, such as ``savers``, and their number (`gpuplace.why.harmless`)."""
     skipped: str = ""
-    """Reason why the step was not searched; ``""`` if it was."""
+    """Why nothing was looked for; ``""`` where it was."""
     notes: tuple[str, ...] = ()
-    """Assumptions of the predictions, as sentences."""
+    """Assumptions of the predictions, a sentence each."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -150,19 +150,16 @@ class Findings:
 
     @with_safe_text
     def __str__(self) -> str:
-        findings_text = above("gpuplace.tables.findings", "findings_text")
-        text: str = findings_text(self)
-        return text
+        findings_text = above("gpuplace.views.tables.findings", "findings_text")
+        found: str = findings_text(self)
+        return found
 
     def table(self) -> list[FindingRow]:
-        """Return the findings as table rows."""
-        return [finding.row(self.step_time) for finding in self.rows]
+        """A row a finding."""
+        return [one.row(self.step_time) for one in self.rows]
 
     def frame(self) -> DataFrame:
-        """Return the findings as a pandas ``DataFrame``.
-
-        `gpuplace.jupyter.frames.estimate_frames` lists the columns.
-        """
+        """A row a finding as a pandas ``DataFrame``; see `gpuplace.jupyter.frames.estimate_frames` for the columns."""
         findings_frame = above("gpuplace.jupyter.frames.estimate_frames", "findings_frame")
 
         return findings_frame(self)

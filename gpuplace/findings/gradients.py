@@ -1,7 +1,7 @@
-"""Gradients that run on another device than their layer.
+"""Detect gradients that run on another device than their layer.
 
-``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's device.
-The gradients of a layer on GPU:1 then run on GPU:0, and all activations that they need are copied there.
+``tf.gradients`` puts the gradient of an op on the device of the block around ``tf.gradients``, not on the op's. A layer
+that asked for GPU:1 then has its gradients on GPU:0, and all activations that they need are copied there.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gpuplace.findings.words import counted, listed, verb
 
 
 def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return one finding for all gradients that run on another device than their layer.
+    """Return a finding if gradients run on other devices than their layers.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     apart, device, home = facts.gradients_apart, facts.device, facts.device_of_op
     copied = facts.copied(targets=apart)
@@ -29,12 +29,12 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     nodes = np.flatnonzero(apart)
     homes = dict(zip(nodes.tolist(), home[nodes].tolist(), strict=True))
     trial = trials.with_requests(homes)
-    unrequested = _unrequested_nodes(facts)
-    with_unrequested = trials.with_requests(homes | unrequested) if unrequested else None
-    moves_unrequested = with_unrequested is not None and (
-        trial is None or with_unrequested.gain >= trial.gain + WORTH_TRYING * facts.step.step_time
+    rest = _left_behind(facts)
+    with_rest = trials.with_requests(homes | rest) if rest else None
+    moves_rest = with_rest is not None and (
+        trial is None or with_rest.gain >= trial.gain + WORTH_TRYING * facts.step.step_time
     )
-    trial = with_unrequested if moves_unrequested else trial
+    trial = with_rest if moves_rest else trial
     if trial is None:
         return []
     here = [facts.labels[number] for number in np.unique(device[nodes]).tolist()]
@@ -57,8 +57,8 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
             cause,
             "Pass colocate_gradients_with_ops=True, so that each gradient runs on the device of its op"
             + (
-                f", and compute {facts.where(sorted(unrequested))} in the block of the last layer."
-                if moves_unrequested
+                f", and compute {facts.where(sorted(rest))} in the block of the last layer."
+                if moves_rest
                 else "."
             ),
             "train_op = optimizer.minimize(loss, colocate_gradients_with_ops=True)",
@@ -70,12 +70,11 @@ def gradients_elsewhere(facts: StepFacts, trials: Trials) -> list[Finding]:
     ]
 
 
-def _unrequested_nodes(facts: StepFacts) -> dict[int, int]:
-    """Return the nodes without a request whose inputs all come from one other GPU, such as a loss outside of all device
-    blocks.
+def _left_behind(facts: StepFacts) -> dict[int, int]:
+    """Return nodes without a device request that use results of one other GPU only, such as a loss outside all blocks.
 
     Returns:
-        That GPU by node, both as positions; includes gradients.
+        Node to that GPU, gradients included, by their positions.
     """
     gpu_of: dict[int, int] = {}
     device, takes_weights = facts.device.tolist(), facts.takes_weights.tolist()

@@ -1,11 +1,11 @@
-"""Data that leaves the GPU for ops without a GPU kernel, and comes back.
+"""Data that leaves the GPU for ops without a kernel there, and comes back.
 
-Such an op runs on the CPU, or its GPU kernel works in host memory, as those of int32 do. Adjacent nodes of both kinds
-form a region; it costs time if it reads data from GPU memory and writes results to GPU memory::
+Such an op is on the CPU, or its GPU kernel works in host memory, as those of int32 do. Nodes of both kinds next to each
+other are one region; it costs time if it takes data from a GPU's memory and gives data back to one::
 
     hidden (GPU) ──copy──> Cast ──> FloorMod int32 ──> Cast ──copy──> MatMul (GPU)
 
-The gain of a change is predicted with the region in GPU memory, as if it had kernels there.
+What a change saves is predicted with the region in the memory of the GPU, as if it had kernels there.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from gpuplace.why.kernel_text import missing_kernel
 from gpuplace.why.rules import Rule
 
 _MOST = 2
-"""Maximal number of causes tried, the most expensive first."""
+"""Causes that are tried, the most costly first."""
 _COUNTS = 0.05
-"""Minimal share of a region's time, or of its copied bytes, of an op that is named as a cause."""
+"""The part of a region's seconds, or of its copied bytes, from which on an op is named as a cause."""
 _TYPES = (float32, int64)
-"""Types that are proposed instead of int32."""
+"""Types that are proposed in the place of int32."""
 _OPTIONAL = {"OptionalFromValue", "OptionalGetValue"}
-"""Ops by which a functional conditional passes tensors to its gradient."""
+"""Ops by which a functional conditional hands tensors to its gradient."""
 _WITHOUT_KERNEL = (Rule.KERNEL, Rule.KERNEL_PRIORITY, Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE, Rule.HOST_DATA)
 
 
 @dataclass(frozen=True, eq=False)
 class _Region:
-    """Adjacent nodes that compute in host memory."""
+    """Nodes next to each other that compute in host memory."""
 
     nodes: Ints
     culprits: Ints
-    """Nodes of the region that cause the time or the copies."""
+    """The nodes of them that take the time, or the copies."""
     copies: list[CopyRow]
     seconds: float
-    """Time of its kernels and of the copies to it and from it, in seconds."""
+    """Seconds of its kernels and of the copies to it and from it."""
 
 
 def data_through_the_cpu(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each set of op types that moves data from GPUs to the host and back.
+    """Return a finding for each set of op types that takes data from GPUs and gives it back.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     if not facts.is_gpu.any():
         return []
@@ -63,27 +63,27 @@ def data_through_the_cpu(facts: StepFacts, trials: Trials) -> list[Finding]:
     for region in _regions(facts):
         causes[tuple(sorted({facts.graph.op_type(node) for node in region.culprits.tolist()}))].append(region)
     ranked = sorted(causes.items(), key=lambda item: (-sum(region.seconds for region in item[1]), item[0]))
-    rows = []
+    findings = []
     for _, regions in ranked[:_MOST]:
         if sum(region.seconds for region in regions) >= WORTH_TRYING * facts.step.step_time:
-            rows += _finding(facts, trials, regions)
-    return rows
+            findings += _finding(facts, trials, regions)
+    return findings
 
 
 def _lacking(facts: StepFacts) -> Bools:
-    """[nodes] Whether the node computes on the host because there is no kernel that works in GPU memory."""
+    """[nodes] that compute on the host because there is no kernel for the memory of a GPU."""
     on_cpu = ~facts.is_gpu[facts.device] & facts.has_rule(*_WITHOUT_KERNEL)
     on_host = facts.is_gpu[facts.device] & facts.step.flow.on_host
-    lacking: Bools = (on_cpu | on_host) & facts.runs & ~facts.is_constant & ~facts.step.part.is_fed
-    return lacking & ~facts.of_types(lambda name: name in CONTROL_FLOW_PASSING or name in METADATA_OPS)
+    computes: Bools = (on_cpu | on_host) & facts.runs & ~facts.is_constant & ~facts.step.part.is_fed
+    return computes & ~facts.of_types(lambda name: name in CONTROL_FLOW_PASSING or name in METADATA_OPS)
 
 
 def _regions(facts: StepFacts) -> Iterator[_Region]:
-    """Yield the regions that read data from GPU memory and write data to GPU memory."""
-    lacking = _lacking(facts)
-    if not lacking.any():
+    """The regions that take data from a GPU's memory and give data to one."""
+    lacks = _lacking(facts)
+    if not lacks.any():
         return
-    inside = lacking | (facts.follows & facts.runs & ~facts.is_gpu[facts.device] & ~facts.is_constant)
+    inside = lacks | (facts.follows & facts.runs & ~facts.is_gpu[facts.device] & ~facts.is_constant)
     inside |= _passed_through(facts, inside)
     src, _, dst = facts.data
     parent = list(range(len(inside)))
@@ -95,57 +95,56 @@ def _regions(facts: StepFacts) -> Iterator[_Region]:
         return node
 
     both = inside[src] & inside[dst]
-    for source, target in zip(src[both].tolist(), dst[both].tolist(), strict=True):
-        parent[root(source)] = root(target)
+    for first_end, other_end in zip(src[both].tolist(), dst[both].tolist(), strict=True):
+        parent[root(first_end)] = root(other_end)
     first: dict[int, int] = {}
-    for node in np.flatnonzero(inside).tolist():  # join a variable with the nodes that read or update it
-        parent[root(node)] = root(first.setdefault(int(facts.root[node]), node))
+    for node in np.flatnonzero(inside).tolist():  # a variable joins what reads it and what updates it
+        other_end = first.setdefault(int(facts.root[node]), node)
+        parent[root(node)] = root(other_end)
     number = np.array([root(node) for node in range(len(inside))], dtype=np.int64)
-    produced_on_gpu, consumed_on_gpu = facts.memory_edges
+    leaves_gpu, enters_gpu = facts.memory_edges
     runs = facts.runs[src] & facts.runs[dst]
-    reading = np.unique(number[dst[runs & produced_on_gpu & ~consumed_on_gpu & inside[dst] & ~inside[src]]])
-    writing = np.unique(number[src[runs & ~produced_on_gpu & consumed_on_gpu & inside[src] & ~inside[dst]]])
-    for region in np.intersect1d(reading, writing).tolist():
-        nodes = np.flatnonzero(inside & (number == region))
-        if lacking[nodes].any():
-            yield _region(facts, nodes, lacking)
+    takes = np.unique(number[dst[runs & leaves_gpu & ~enters_gpu & inside[dst] & ~inside[src]]])
+    gives = np.unique(number[src[runs & ~leaves_gpu & enters_gpu & inside[src] & ~inside[dst]]])
+    for first_end in np.intersect1d(takes, gives).tolist():
+        nodes = np.flatnonzero(inside & (number == first_end))
+        if lacks[nodes].any():
+            yield _region(facts, nodes, lacks)
 
 
 def _passed_through(facts: StepFacts, inside: Bools) -> Bools:
-    """[nodes] Whether the node only passes on a value between nodes of regions, on any device."""
+    """[nodes] what only passes a value on between nodes of regions, wherever it is."""
     passing = facts.of_types(CONTROL_FLOW_PASSING.__contains__).tolist()
-    reached, reaching = inside.tolist(), inside.tolist()
+    before, after = inside.tolist(), inside.tolist()
     for node in facts.order:
-        if passing[node] and any(reached[other] for other in facts.inputs[node]):
-            reached[node] = True
+        if passing[node] and any(before[other] for other in facts.inputs[node]):
+            before[node] = True
     for node in reversed(facts.order):
-        if passing[node] and any(reaching[other] for other in facts.consumers[node]):
-            reaching[node] = True
-    return np.array(reached, dtype=bool) & np.array(reaching, dtype=bool)
+        if passing[node] and any(after[other] for other in facts.consumers[node]):
+            after[node] = True
+    return np.array(before, dtype=bool) & np.array(after, dtype=bool)
 
 
-def _region(facts: StepFacts, nodes: Ints, lacking: Bools) -> _Region:
+def _region(facts: StepFacts, nodes: Ints, lacks: Bools) -> _Region:
     inside = np.zeros(len(facts.graph), dtype=bool)
     inside[nodes] = True
     src, _, dst = facts.data
-    produced_on_gpu, consumed_on_gpu = facts.memory_edges
-    crosses = (produced_on_gpu != consumed_on_gpu) & (inside[src] | inside[dst])
+    made, taken = facts.memory_edges
+    crosses = (made != taken) & (inside[src] | inside[dst])
     ends: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for source, target in zip(src[crosses].tolist(), dst[crosses].tolist(), strict=True):
-        ends[source, int(facts.device[target])] |= {node for node in (source, target) if inside[node]}
-    copies, copied_bytes = [], np.zeros(len(facts.graph))
+    for one, other in zip(src[crosses].tolist(), dst[crosses].tolist(), strict=True):
+        ends[one, int(facts.device[other])] |= {node for node in (one, other) if inside[node]}
+    copies, moved = [], np.zeros(len(facts.graph))
     for row in facts.copy_rows:
-        if endpoints := ends.get((row.node, row.receiver)):
+        if touched := ends.get((row.node, row.receiver)):
             copies.append(row)
-            copied_bytes[list(endpoints)] += row.nbytes
+            moved[list(touched)] += row.nbytes
     seconds = facts.seconds[nodes]
     total = sum(row.nbytes for row in copies)
-    counts = (seconds >= _COUNTS * (seconds.sum() or np.inf)) | (
-        copied_bytes[nodes] >= _COUNTS * (total or np.inf)
-    )
-    culprits = nodes[counts & lacking[nodes]]
+    counts = (seconds >= _COUNTS * (seconds.sum() or np.inf)) | (moved[nodes] >= _COUNTS * (total or np.inf))
+    culprits = nodes[counts & lacks[nodes]]
     if not len(culprits):
-        culprits = nodes[lacking[nodes]]
+        culprits = nodes[lacks[nodes]]
     return _Region(nodes, culprits, copies, float(seconds.sum()) + sum(row.seconds for row in copies))
 
 
@@ -183,7 +182,7 @@ def _finding(facts: StepFacts, trials: Trials, regions: list[_Region]) -> list[F
 
 
 def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU of each node after the change: its own, otherwise the most frequent GPU among all neighbors."""
+    """The GPU that each node would be on: its own, else that of most neighbours of all nodes."""
     votes = Counter(
         int(facts.device[other])
         for node in nodes
@@ -195,7 +194,7 @@ def _gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
 
 
 def _why(facts: StepFacts, node: int) -> str:
-    """Return the reason why a node computes in host memory, without a period."""
+    """Why a node computes in host memory, without a period."""
     whole, op_type = int(facts.step.part.nodes[node]), facts.graph.op_type(node)
     missing = missing_kernel(facts.placement, facts.placement.facts_of(whole), "GPU")
     if missing is not None:
@@ -211,29 +210,30 @@ def _why(facts: StepFacts, node: int) -> str:
 
 
 def _types_of(facts: StepFacts, node: int) -> list[DType]:
-    """Return the types in a node's signature."""
+    """The types in a node's signature."""
     values = [value for _, value in facts.graph.signatures[facts.graph.signature[node]].attrs]
     flat = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return [value.base_dtype for value in flat if isinstance(value, DType)]
 
 
 def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
-    """Return the change in words and as code: another type if that has GPU kernels, otherwise other ops."""
+    """What to change, in words and as code: the type where another one has kernels, else the place in the program."""
     types = {dtype for node in culprits.tolist() for dtype in _types_of(facts, node)}
     types |= {dtype.base_dtype for node in culprits.tolist() for dtype in facts.step.shapes.dtypes(node)}
     signatures = np.unique(facts.graph.signature[culprits]).tolist()
     ops = sorted({facts.types[number] for number in signatures})
-    usable = {
+    types_with_kernel = {
         number: [dtype for dtype in _TYPES if _has_kernel(facts, number, dtype)] for number in signatures
     }
-    shared = [dtype for dtype in _TYPES if all(dtype in row for row in usable.values() if row)]
-    if int32 in types and shared and any(usable.values()):
-        without_kernel = sorted({facts.types[number] for number, row in usable.items() if not row})
-        need = "needs another op" if len(without_kernel) == 1 else "need other ops"
-        exception = f", except of {listed(without_kernel)}, which {need}" if without_kernel else ""
+    shared = [
+        dtype for dtype in _TYPES if all(dtype in dtypes for dtypes in types_with_kernel.values() if dtypes)
+    ]
+    if int32 in types and shared and any(types_with_kernel.values()):
+        without = sorted({facts.types[number] for number, dtypes in types_with_kernel.items() if not dtypes})
+        need = "needs another op" if len(without) == 1 else "need other ops"
         return (
             f"Compute in {' or '.join(f'tf.{dtype.name}' for dtype in shared)} instead of tf.int32: GPUs have kernels "
-            f"for that in their own memory{exception}.",
+            f"for that in their own memory{f', except of {listed(without)}, which {need}' if without else ''}.",
             f"x = tf.cast(x, tf.{shared[0].name})",
         )
     if _OPTIONAL.intersection(ops):
@@ -254,7 +254,7 @@ def _fix(facts: StepFacts, culprits: Ints) -> tuple[str, str]:
 
 
 def _has_kernel(facts: StepFacts, signature: int, dtype: DType) -> bool:
-    """Whether an op has a kernel that works in GPU memory if int32 in its signature is replaced by another type."""
+    """Whether a GPU has a kernel in its own memory for a signature with another type in the place of int32."""
     catalogue = facts.placement.placer.catalogue
     row = facts.graph.signatures[signature]
     op_def = catalogue.ops.get(row.op_type)

@@ -1,7 +1,7 @@
-"""GPUs that are idle or nearly so, and GPUs that wait for work that the program pinned to the CPU.
+"""GPUs that have nothing to do, or little, and GPUs that wait for work that the program pinned to the CPU.
 
-An idle GPU can run a part of the step that does not depend on the rest, such as a tower; otherwise the batch can be
-split among several towers.
+An idle GPU can take over a part of the step that does not depend on the rest, as a tower does; otherwise the batch can
+be split among several towers.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from gpuplace.findings.words import counted, listed, request, verb
 from gpuplace.why.rules import Rule
 
 _APART = 0.05
-"""Minimal share of the step time that moving parts to idle GPUs saves."""
+"""Least gain of moving independent parts, as a fraction of the step."""
 _LEAST = 100e-6
-"""Minimal time that this saves, in seconds."""
+"""Least gain of moving independent parts in seconds."""
 _IDLE = 0.02
-"""A GPU is idle if its kernels take less than this share of the busiest GPU's time."""
+"""A GPU is idle below this fraction of the busiest GPU's time."""
 _LITTLE = 0.5
-"""A GPU can take over parts of the step if its kernels take less than this share of the busiest GPU's time."""
+"""A GPU can take over work below this fraction of the busiest GPU's time."""
 
 
-def pinned_to_the_cpu(facts: StepFacts, trials: Trials, already_moved: Iterable[str]) -> list[Finding]:
-    """Return a finding if requests pin work to the CPU that a GPU could do.
+def pinned_to_the_cpu(facts: StepFacts, trials: Trials, moved: Iterable[str]) -> list[Finding]:
+    """Return a finding if work that a GPU could do was pinned to the CPU by requests.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
-        already_moved: names of nodes that other findings move.
+        trials: tries changes.
+        moved: names of nodes that other findings already move.
     """
     if not facts.is_gpu.any() or facts.is_cluster:
         return []
     step = facts.step
     is_pinned = facts.has_rule(Rule.REQUEST, Rule.ASSIGNED) & ~facts.is_gpu[facts.device] & facts.runs
     is_pinned &= facts.is_model & ~facts.is_constant & ~facts.gradients_apart & ~facts.combines
-    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in already_moved]])
+    is_pinned &= ~np.isin(facts.root, facts.root[[facts.graph.index[name] for name in moved]])
     seconds = float(facts.seconds[is_pinned].sum())
     if seconds < WORTH_TRYING * step.step_time:
         return []
@@ -55,9 +55,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, already_moved: Iterable[
         return []
     ops = np.where(facts.is_gradient[nodes], facts.op_of[nodes], step.part.nodes[nodes])
     where, count = facts.where(is_pinned), len(nodes)
-    most_requested = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][
-        0
-    ]
+    device = Counter(facts.graph.requested_device(node) for node in nodes.tolist()).most_common(1)[0][0]
     shares = [
         f"{label} computes in {facts.busy[facts.labels.index(label)] / step.step_time:.0%} of the step"
         for label in gpus
@@ -66,7 +64,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, already_moved: Iterable[
         Finding(
             IDLE,
             f"{listed(gpus)} {verb(len(gpus), 'wait')} while {where} {verb(len(set(ops.tolist())), 'run')} on the CPU",
-            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{most_requested}' and {verb(count, 'take')} "
+            f"{counted(count, 'node')} ({where}) {verb(count, 'ask')} for '{device}' and {verb(count, 'take')} "
             f"{seconds_text(seconds)} of the CPU, while {listed(shares)}.",
             "Take these lines out of the block for the CPU: TensorFlow then places them on the GPU.",
             f"with tf.device('{request(gpus[0])}'):\n    ...  # {where}",
@@ -79,7 +77,7 @@ def pinned_to_the_cpu(facts: StepFacts, trials: Trials, already_moved: Iterable[
 
 
 def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
-    """Return the GPU of each node: that of most of its neighbors, otherwise the busiest GPU."""
+    """Return the GPU for each node: the GPU of most neighbours, otherwise the busiest GPU."""
     default = int(np.where(facts.is_gpu, facts.busy + 1e-12, 0.0).argmax())
     gpu_of = {}
     for node in nodes:
@@ -93,23 +91,23 @@ def _nearest_gpus(facts: StepFacts, nodes: list[int]) -> dict[int, int]:
 
 
 def idle_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if GPUs are idle, or nearly so, while another one computes.
+    """Return a finding if GPUs have no work, or little, while another GPU computes.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
-    # Gradients away from their layers are a finding of their own: here they count for their layers' device.
+    # Gradients that are apart from their layers are a finding of their own: here they count where their layers are.
     device = np.where(facts.gradients_apart, facts.device_of_op, facts.device)
     busy = np.bincount(device, facts.kernel_seconds, len(facts.labels))
     most = float(busy.max(initial=0.0))
     if most < WORTH_TRYING * facts.step.step_time or facts.is_cluster:
-        return []  # in a cluster, each session uses the GPUs of its own task
+        return []  # of a cluster, each session uses its own task's GPUs
     gpus = np.flatnonzero(facts.is_gpu).tolist()
     idle = [gpu for gpu in gpus if busy[gpu] < _IDLE * most]
     little = [gpu for gpu in gpus if busy[gpu] < _LITTLE * most]
-    rows = _parts(facts, trials, little, device) if little else []
-    return rows or (_split_batch(facts, trials, idle) if idle else [])
+    findings = _parts(facts, trials, little, device) if little else []
+    return findings or (_split_batch(facts, trials, idle) if idle else [])
 
 
 def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -> list[Finding]:
@@ -143,7 +141,7 @@ def _parts(facts: StepFacts, trials: Trials, targets: list[int], device: Ints) -
 
 
 def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> dict[int, int]:
-    """Return the nodes of parts that move to other GPUs; no GPU gets more work than the part's GPU had before."""
+    """Distribute parts to other GPUs, heaviest first, so that no GPU gets more work than the busiest had."""
     if part.max(initial=-1) < 1:
         return {}
     weights = np.bincount(part[part >= 0], facts.kernel_seconds[part >= 0])
@@ -153,7 +151,8 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
         members = np.flatnonzero(part == number)
         here = int(np.bincount(device[members], facts.kernel_seconds[members]).argmax())
         target = min(targets, key=lambda gpu: (loads[gpu], gpu))
-        if facts.is_gpu[here] and loads[target] + weights[number] < loads[here]:
+        # A GPU that computes little beside the part loses nothing by keeping it.
+        if facts.is_gpu[here] and loads[target] + weights[number] < (1 - _APART) * loads[here]:
             loads[here] -= float(weights[number])
             loads[target] += float(weights[number])
             may_move = ~facts.keeps_variable[members] & facts.runs[members]
@@ -162,7 +161,7 @@ def _homes(facts: StepFacts, part: Ints, targets: list[int], device: Ints) -> di
 
 
 def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Finding]:
-    """Return a finding for idle GPUs: the step time with a part of the batch on each of them."""
+    """Return a finding for idle GPUs: the step time with a share of the batch on each of them."""
     step = facts.step
     busy = [gpu for gpu in np.flatnonzero(facts.is_gpu).tolist() if gpu not in idle]
     busiest = int(facts.busy.argmax())
@@ -171,17 +170,16 @@ def _split_batch(facts: StepFacts, trials: Trials, idle: list[int]) -> list[Find
     batch = batch_of(fed_shapes(step.request.feeds))
     gain, outlook = None, ""
     if batch is not None and count > 1:
-        tower_batch = batch * (len(busy) // gpus_of_model) // count
-        tower_step = trials.with_batch(tower_batch) if tower_batch else None
-        if tower_step is not None:
-            exchange = _exchange(facts, busiest, idle[0]) if facts.is_trained else 0.0
-            gain = step.step_time - tower_step.step_time - exchange
-            if gain <= 0:  # the step is too short to be worth splitting
+        each = batch * (len(busy) // gpus_of_model) // count
+        part = trials.with_batch(each) if each else None
+        if part is not None:
+            exchanged = _exchange(facts, busiest, idle[0]) if facts.is_trained else 0.0
+            gain = step.step_time - part.step_time - exchanged
+            if gain <= 0:  # the step is too short to be shared
                 return []
             outlook = (
-                f" With a batch of {tower_batch} in each of {count} towers, a step would take "
-                f"{seconds_text(tower_step.step_time)}"
-                + (f", and the exchange of gradients {seconds_text(exchange)}." if exchange else ".")
+                f" With a batch of {each} in each of {count} towers, a step would take {seconds_text(part.step_time)}"
+                + (f", and the exchange of gradients {seconds_text(exchanged)}." if exchanged else ".")
             )
     labels, used = [facts.labels[gpu] for gpu in idle], [facts.labels[gpu] for gpu in busy]
     towers = max(count, 2)
@@ -216,19 +214,19 @@ def _towers_code(towers: int, is_trained: bool) -> str:
     )
 
 
-def _exchange(facts: StepFacts, gpu: int, other_gpu: int) -> float:
-    """Return the time in seconds to copy all gradients to another GPU and the new variables back."""
+def _exchange(facts: StepFacts, gpu: int, other: int) -> float:
+    """Predict the seconds for sending the gradients to another GPU and the new variables back."""
     shapes, nbytes = facts.step.shapes, 0
     for node in np.flatnonzero(facts.is_update & facts.runs).tolist():
-        for source in facts.inputs[node]:
-            if facts.is_model[source] and not facts.keeps_variable[source]:
-                sizes = [shapes.nbytes(source, output) for output in range(len(shapes.sizes[source]))]
+        for before in facts.inputs[node]:
+            if facts.is_model[before] and not facts.keeps_variable[before]:
+                sizes = [shapes.nbytes(before, output) for output in range(len(shapes.sizes[before]))]
                 nbytes += max(sizes, default=0)
     machinery = facts.step.machinery
-    routes, _ = machinery.ways([(gpu, other_gpu), (other_gpu, gpu)], False)
+    ways, _ = machinery.ways([(gpu, other), (other, gpu)], False)
     memories, physical = machinery.memories, machinery.physical
     seconds = 0.0
-    for begin, end in ((gpu, other_gpu), (other_gpu, gpu)):
-        route = routes.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
-        seconds += routes.latency[route] + nbytes / routes.bandwidth[route]
+    for begin, end in ((gpu, other), (other, gpu)):
+        way = ways.number[2 * (memories[physical[begin]] * len(memories) + memories[physical[end]])]
+        seconds += ways.latency[way] + nbytes / ways.bandwidth[way]
     return seconds

@@ -1,8 +1,8 @@
-"""Input pipeline ops that use the GPU.
+"""Input pipeline ops that take the GPU's time.
 
-The operations that preprocess the input, such as crops, flips and color changes, do not depend on variables: a queue or
-a data set on the CPU can run them for the next batch while the GPU trains on this one. The gain is predicted with their
-results fed.
+What a step computes from its input before any variable is involved, such as crops, flips and colours, can be computed
+for the next batch while the GPU trains on this one, in a queue or a data set on the CPU. What that saves is predicted
+with the results fed.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, verb
 
 _WORTH = 0.03
-"""Minimal share of the step time of the input kernels: a cast or a scaling belongs to the model."""
+"""The part of the step that the kernels take, at least: a cast or a scaling belongs to the model."""
 _LEAST = 100e-6
-"""Minimal time of the input kernels in seconds that is worth a pipeline."""
+"""Seconds that they take, at least, to be worth a pipeline."""
 
 
 def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if kernels of the input pipeline use a GPU.
+    """Return a finding if kernels of the input pipeline take the GPU's time.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     step, inside = facts.step, facts.is_input
     kernels = inside & facts.on_gpu & (facts.kernel_seconds > 0)
@@ -44,7 +44,7 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
     cores = max(math.ceil(sum(step.cost_model.kernel_times(works, None)) / after.step_time), 1)
     keeps_up = cores <= step_threads(step)
     if not keeps_up and not facts.is_trained:
-        return []  # without training, each example is used only once, so preparing it beforehand saves nothing
+        return []  # input that is seen once cannot be prepared and stored beforehand
     if keeps_up:
         fix = "Prepare the input on the CPU ahead of the step, in a tf.data pipeline with prefetch() or before a queue."
         code = (
@@ -73,28 +73,28 @@ def input_on_gpus(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _most(facts: StepFacts, inside: Bools) -> float:
-    """Return the total time of the input in seconds: its kernels, their launches, and the copies to and from them."""
+    """Return the total seconds of the input: kernels, launches and copies."""
     nodes = inside & facts.runs
     own = float(facts.seconds[nodes].sum() + facts.step.node_times["host"][nodes].sum())
     return own + facts.copied(nodes).seconds + facts.copied(None, nodes).seconds
 
 
 def _ends(facts: StepFacts, inside: Bools) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the tensors that the input's GPU kernels pass to the model; empty if a shape is unknown."""
+    """Return the tensors from the input's GPU kernels to the model with their shapes; empty if a shape is unknown."""
     src, output, dst = facts.data
     computed = inside & facts.runs & ~facts.step.part.is_fed
     from_kernels = np.zeros(len(inside), dtype=bool)
-    pending = np.flatnonzero(computed & facts.on_gpu & (facts.kernel_seconds > 0)).tolist()
-    while pending:
-        node = pending.pop()
+    waiting = np.flatnonzero(computed & facts.on_gpu & (facts.kernel_seconds > 0)).tolist()
+    while waiting:
+        node = waiting.pop()
         if not from_kernels[node]:
             from_kernels[node] = True
-            pending += [after for after in facts.consumers[node] if computed[after]]
+            waiting += [after for after in facts.consumers[node] if computed[after]]
     leaves = from_kernels[src] & ~inside[dst] & facts.runs[dst]
-    shapes_of = {}
+    shapes = {}
     for node, port in sorted(set(zip(src[leaves].tolist(), output[leaves].tolist(), strict=True))):
         sizes = facts.step.shapes.sizes[node][port]
         if sizes is None or None in sizes:
             return {}
-        shapes_of[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
-    return shapes_of
+        shapes[f"{facts.names[node]}:{port}"] = tuple(int(size) for size in sizes)
+    return shapes

@@ -1,7 +1,7 @@
-"""Device requests that a reference or resource edge overrides.
+"""Requests that a reference or resource edge overrides.
 
-A node that takes a variable by reference, or by its handle, runs on the variable's device, whatever it requests. A GPU
-block around such lines has no effect if the variable is created in a CPU block::
+A node that takes a variable by reference, or by its handle, runs where the variable is, whatever it asks for. A block
+for the GPU around such lines does nothing as long as the variable is created in a block for the CPU::
 
     with tf.device("/cpu:0"): bank = tf.get_variable(...)
     with tf.device("/gpu:0"): tf.assign(bank, new)          # runs on the CPU
@@ -23,33 +23,33 @@ from gpuplace.graph.op_sets import REFERENCE_VARIABLES
 from gpuplace.why.rules import Rule
 
 _MOST = 2
-"""Maximal number of device pairs tried, those of the most nodes first."""
+"""Pairs of devices that are tried, that of most nodes first."""
 
 
 def overridden_requests(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding for each device that nodes request while their variables keep them on another one.
+    """Return a finding for each device that nodes request while their variables keep them on another device.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     overridden = (
         facts.has_rule(Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED) & facts.runs & facts.keeps_variable
     )
-    devices_requested: dict[int, set[int]] = defaultdict(set)
+    requested: dict[int, set[int]] = defaultdict(set)
     members: dict[int, list[int]] = defaultdict(list)
     for node in np.flatnonzero(overridden).tolist():
         root = int(facts.root[node])
         members[root].append(node)
-        devices_requested[root] |= _devices(facts, facts.graph.requested_device(node))
+        requested[root] |= _devices(facts, facts.graph.requested_device(node))
     causes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for root, devices in devices_requested.items():
-        if len(devices) == 1:  # a variable that several towers use is copied in any case: see `towers`
+    for root, devices in requested.items():
+        if len(devices) == 1:  # where several towers ask for it, it is copied wherever it is: see `towers`
             causes[int(facts.device[members[root][0]]), next(iter(devices))] += members[root]
-    rows = []
+    findings = []
     for (source, target), nodes in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0]))[:_MOST]:
-        rows += _finding(facts, trials, source, target, nodes)
-    return rows
+        findings += _finding(facts, trials, source, target, nodes)
+    return findings
 
 
 def _devices(facts: StepFacts, text: str) -> set[int]:
@@ -70,10 +70,10 @@ def _finding(facts: StepFacts, trials: Trials, source: int, target: int, nodes: 
     variables = np.flatnonzero(group & facts.is_variable)
     count, names = len(variables), listed(facts.names_of(variables))
     is_reference = facts.graph.op_type(int(variables[0])) in REFERENCE_VARIABLES
-    requested = facts.graph.requested_device(nodes[0])
+    device = facts.graph.requested_device(nodes[0])
     them = "them" if count > 1 else "it"
     cause = (
-        f"{counted(len(nodes), 'node')} ({listed(facts.names_of(nodes))}) {verb(len(nodes), 'ask')} for '{requested}', "
+        f"{counted(len(nodes), 'node')} ({listed(facts.names_of(nodes))}) {verb(len(nodes), 'ask')} for '{device}', "
         f"but a {'reference' if is_reference else 'resource'} edge ties {'them' if len(nodes) > 1 else 'it'} to "
         f"{names}, which {verb(count, 'are')} on {here}."
     )

@@ -1,10 +1,10 @@
-"""Independent parts of a step, such as towers and models that are trained side by side.
+"""Find independent parts of a step, such as towers and models that are trained side by side.
 
-Nodes are joined along the edges as long as at most one of the joined parts is large. Where large parts meet, as where
-the gradients of towers are averaged, they stay separate, and the nodes that depend on several belong to none::
+Towers come from the structure of the model. In other models, nodes are joined along the edges as long as small parts
+meet. Large parts stay separate, and a node that uses results of two of them belongs to neither::
 
     tower_0 ──> loss_0 ──> gradients_0 ──┐
-                                         ├──> average ──> update      two parts; "average" depends on both
+                                         ├──> average ──> update      two parts, and the nodes after them
     tower_1 ──> loss_1 ──> gradients_1 ──┘
 """
 
@@ -15,35 +15,35 @@ import numpy as np
 from gpuplace.findings.facts import Bools, Ints, StepFacts
 
 _HEAVY = 0.15
-"""Minimal share of the time of all kernels of a large part."""
+"""Least share of the GPU kernel time that a part has."""
 
 
 def independent_parts(facts: StepFacts) -> Ints:
-    """Return the independent part of each node.
+    """Return [nodes] the number of the part that each is of; -1 for shared nodes, and for those that join parts.
 
-    Variables, constants and input are shared. A gradient belongs to the part of its op, and a loop to one part.
+    The towers of the model are such parts. In a model without towers, variables, constants and input are shared,
+    gradients are of the part of their op, and a loop is of one part.
 
     Args:
         facts: the step.
-
-    Returns:
-        [nodes] number of the part; -1 for shared nodes and for nodes that depend on several parts.
     """
     parts = _Parts(facts)
+    towers = facts.tower_of
+    of_tower = (towers >= 0) & ~parts.shared
+    if of_tower.any():
+        return np.where(of_tower, np.searchsorted(np.unique(towers[of_tower]), towers), -1)
     joins = parts.joins()
     inside: Bools = ~parts.shared & ~joins
     roots = np.array([parts.root(node) for node in range(len(joins))], dtype=np.int64)
     part_of = np.full(len(joins), -1, dtype=np.int64)
-    heavy = [
-        part_root for part_root in np.unique(roots[inside]).tolist() if parts.weight[part_root] >= parts.least
-    ]
-    for number, part_root in enumerate(heavy):
-        part_of[inside & (roots == part_root)] = number
+    heavy = [root for root in np.unique(roots[inside]).tolist() if parts.weight[root] >= parts.least]
+    for number, root in enumerate(heavy):
+        part_of[inside & (roots == root)] = number
     return part_of
 
 
 class _Parts:
-    """Partition of the nodes into parts, as a union-find forest."""
+    """Union-find over the nodes of a step."""
 
     def __init__(self, facts: StepFacts) -> None:
         self.facts = facts
@@ -72,7 +72,7 @@ class _Parts:
             self.weight[second] += self.weight[first]
 
     def joins(self) -> Bools:
-        """[nodes] Whether the node depends on several large parts."""
+        """[nodes] whether a node depends on several large parts."""
         inputs, forward, shared = self.facts.inputs, self.facts.forward.tolist(), self.shared.tolist()
         joins = [False] * len(shared)
         for node in self.facts.order:
@@ -82,14 +82,12 @@ class _Parts:
             if op >= 0 and not shared[op] and not joins[op]:
                 self.join(op, node)
                 continue
-            input_parts = {
-                self.root(other) for other in inputs[node] if not shared[other] and not joins[other]
-            }
+            before = {self.root(other) for other in inputs[node] if not shared[other] and not joins[other]}
             joins[node] = (
                 any(joins[other] for other in inputs[node])
-                or sum(self.weight[part] >= self.least for part in input_parts) > 1
+                or sum(self.weight[part] >= self.least for part in before) > 1
             )
             if not joins[node]:
-                for part in input_parts:
+                for part in before:
                     self.join(part, node)
         return np.array(joins, dtype=bool)

@@ -1,4 +1,4 @@
-"""Findings that no other placement changes: a step that does not fit, and kernels that are too small for the GPU."""
+"""Detect what no other placement changes: a step that does not fit, and kernels that are too small for the GPU."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gpuplace.findings.trials import Trials
 from gpuplace.findings.words import counted, listed, request, verb
 
 _MOSTLY = 0.5
-"""Launches dominate a step if they take at least this share of the critical path."""
+"""Launches dominate a step from this fraction of the critical path on."""
 _HELPS = 0.2
-"""Minimal share of the step time that a larger batch, or no launches, saves."""
+"""Least gain of a larger batch or of fewer launches, as a fraction of the step."""
 _SURELY = 0.8
-"""A step surely fits if all its results together take at most this share of a GPU's memory."""
+"""The step fits if all its results together take at most this fraction of the GPU's memory."""
 _SHOWN = 3
-"""Maximal number of tensors named."""
+"""Tensors that are named."""
 _TRIED = (1.0, 0.9, 0.8)
-"""Tried fractions of the batch size that fits according to the sum of bytes."""
+"""Fractions of the estimated largest batch that are tried."""
 _LARGER = 4
-"""Factor of the larger batch size that is tried."""
+"""Factor of the larger batch that is tried."""
 
 
 def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
@@ -34,7 +34,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     if _surely_fits(facts) or facts.step.memory.fits is not False:
         return []
@@ -61,7 +61,7 @@ def does_not_fit(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _surely_fits(facts: StepFacts) -> bool:
-    """Whether all results of the step together, and all variables, fit on each GPU."""
+    """Whether each GPU has room for all results of the step at once, and for all variables."""
     limits, shapes = memory_limits(facts.placement), facts.step.shapes
     sizes = np.array(
         [
@@ -71,16 +71,16 @@ def _surely_fits(facts: StepFacts) -> bool:
         dtype=np.float64,
     )
     result_bytes = np.bincount(facts.device, sizes * np.maximum(facts.step.node_runs, 1), len(facts.labels))
-    bytes_of_variables = variable_bytes(facts.placement)
+    kept = variable_bytes(facts.placement)
     return all(
-        result_bytes[number] + bytes_of_variables.get(name, 0) <= _SURELY * limits[name][1]
+        result_bytes[number] + kept.get(name, 0) <= _SURELY * limits[name][1]
         for number, name in enumerate(facts.step.device_names)
         if name in limits
     )
 
 
 def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, str]:
-    """Return the change: a smaller batch if that is enough, otherwise another device for variables."""
+    """Return a smaller batch if that is enough, otherwise another device for variables."""
     batch = batch_of(fed_shapes(facts.step.request.feeds))
     others = [
         short_name(other.device)
@@ -94,14 +94,16 @@ def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, 
             f"Use a smaller batch: about {fits} examples fit instead of {batch}.{split}",
             f"batch_size = {fits}",
         )
-    variables = (tensor for tensor in use.alive if tensor.op == "variable")
-    largest = sorted(variables, key=lambda tensor: (-tensor.nbytes, tensor.name))
-    if largest and sum(tensor.nbytes for tensor in largest) > use.limit / 2:
+    kept = sorted(
+        (tensor for tensor in use.alive if tensor.op == "variable"),
+        key=lambda tensor: (-tensor.nbytes, tensor.name),
+    )
+    if kept and sum(tensor.nbytes for tensor in kept) > use.limit / 2:
         where = request(others[0]) if others else "/cpu:0"
         return (
-            f"Keep the largest variables on {'another GPU' if others else 'the CPU'}: {largest[0].name} alone takes "
-            f"{size_text(largest[0].nbytes)}.{split}",
-            f"with tf.device('{where}'):\n    variable = tf.get_variable(...)  # {largest[0].name}",
+            f"Keep the largest variables on {'another GPU' if others else 'the CPU'}: {kept[0].name} alone takes "
+            f"{size_text(kept[0].nbytes)}.{split}",
+            f"with tf.device('{where}'):\n    variable = tf.get_variable(...)  # {kept[0].name}",
         )
     return f"Use a smaller batch or smaller layers.{split}", ""
 
@@ -109,28 +111,28 @@ def _memory_fix(facts: StepFacts, trials: Trials, use: DeviceUse) -> tuple[str, 
 def _largest_batch(trials: Trials, use: DeviceUse, batch: int) -> int:
     """Return about how many examples fit; 0 if unknown.
 
-    The peaks of two batch sizes give the bytes per example. Fragmentation takes some memory too, so smaller batches are
-    tried until one fits.
+    The peaks of two batches give the bytes per example. Fragmentation takes some more, so smaller batches are tried
+    until one fits.
     """
     half = trials.with_batch(batch // 2)
     if half is None or half.memory.fits is None:
         return 0
-    per_example = (use.peak - half.memory.of(use.device).peak) / (batch - batch // 2)
-    estimated = int((use.limit - (use.peak - per_example * batch)) / per_example) if per_example > 0 else 0
-    for fraction in _TRIED:
-        examples = int(fraction * estimated)
-        step = trials.with_batch(examples) if examples > 0 else None
+    each = (use.peak - half.memory.of(use.device).peak) / (batch - batch // 2)
+    most = int((use.limit - (use.peak - each * batch)) / each) if each > 0 else 0
+    for part in _TRIED:
+        fewer = int(part * most)
+        step = trials.with_batch(fewer) if fewer > 0 else None
         if step is not None and step.memory.fits:
-            return examples
+            return fewer
     return batch // 2 if half.memory.fits else 0
 
 
 def small_kernels(facts: StepFacts, trials: Trials) -> list[Finding]:
-    """Return a finding if the step mostly waits for the host to launch kernels.
+    """Return a finding if the step mostly waits for the host to start kernels.
 
     Args:
         facts: the step.
-        trials: evaluates changes.
+        trials: tries changes.
     """
     total, launches = facts.step.step_time, facts.path.get(LAUNCHES, 0.0)
     kernels = np.flatnonzero(facts.kernel_seconds > 0)
@@ -144,7 +146,7 @@ def small_kernels(facts: StepFacts, trials: Trials) -> list[Finding]:
         outlook = (
             f" A batch of {_LARGER * batch} instead of {batch} would take {_times(larger.step_time / total)}."
         )
-    if gain < _HELPS * total:  # there are long kernels too, so more work per launch would not help
+    if gain < _HELPS * total:  # long kernels, too, so that more work at a time would not help
         return []
     runs = facts.step.node_runs[kernels]
     typical = float(np.median(facts.kernel_seconds[kernels] / np.maximum(runs, 1)))
@@ -168,7 +170,7 @@ def small_kernels(facts: StepFacts, trials: Trials) -> list[Finding]:
 
 
 def _times(ratio: float) -> str:
-    """Return a ratio of two durations in words.
+    """Return a ratio of times in words.
 
     >>> _times(1.02), _times(1.5)
     ('about as long', '1.5 times as long')

@@ -1,4 +1,4 @@
-"""Phrases for the sentences of findings: counts, lists of names, scopes."""
+"""Numbers, names and scopes in the sentences of findings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 _SHOWN = 3
-"""Maximal number of names shown in a list."""
+"""Names that a list shows."""
 _NUMBER = re.compile(r"(\d+)")
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?/")
 _COVERED = 0.9
-"""Minimal share of the total weight that the named scopes cover together."""
+"""The part of the nodes that the named scopes hold together."""
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
+    """A number with its noun.
 
     >>> counted(1, "copy"), counted(1200, "node")
     ('1 copy', '1,200 nodes')
@@ -25,7 +25,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def verb(number: int, plural: str) -> str:
-    """Return the form of a verb for a number of things.
+    """A verb for a number of things.
 
     >>> verb(1, "are"), verb(2, "are"), verb(1, "ask"), verb(1, "have")
     ('is', 'are', 'asks', 'has')
@@ -34,7 +34,7 @@ def verb(number: int, plural: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = _SHOWN) -> str:
-    """Join names with commas, and say how many are left out.
+    """Names with commas, and how many more there are.
 
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')
@@ -45,7 +45,7 @@ def listed(names: Sequence[str], most: int = _SHOWN) -> str:
 
 
 def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
-    """Return the name scopes that contain most of some nodes, at the depth where the names begin to differ.
+    """The name scopes that hold most of some nodes, at the depth where their names begin to differ.
 
     >>> scopes(["net/layer_0/a", "net/layer_1/a", "net/layer_1/b"]), scopes(["tower_0/fc/MatMul"])
     ('net/layer_0 and net/layer_1', 'tower_0/fc/MatMul')
@@ -53,8 +53,8 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
     'tower_0, tower_1, tower_2 and 5 more'
 
     Args:
-        names: node names.
-        weights: [names] weight of each node; None: equal weights.
+        names: of nodes.
+        weights: [names] how much each counts; None: all the same.
     """
     paths = [_without_calls(name).split("/") for name in names]
     if not paths:
@@ -62,36 +62,36 @@ def scopes(names: Sequence[str], weights: Sequence[float] | None = None) -> str:
     depth = 0
     while len({path[depth] for path in paths}) == 1 and all(len(path) > depth + 1 for path in paths):
         depth += 1
-    weight_of: dict[str, float] = defaultdict(float)
+    held: dict[str, float] = defaultdict(float)
     for path, weight in zip(paths, weights or [1.0] * len(paths), strict=True):
-        weight_of["/".join(path[: depth + 1])] += weight
+        held["/".join(path[: depth + 1])] += weight
     chosen, total = [], 0.0
-    for scope, weight in sorted(weight_of.items(), key=lambda item: -item[1]):
+    for scope, weight in sorted(held.items(), key=lambda item: -item[1]):
         chosen.append(scope)
         total += weight
-        if total >= _COVERED * sum(weight_of.values()):
+        if total >= _COVERED * sum(held.values()):
             break
     return listed(sorted(chosen, key=_natural))
 
 
 def _without_calls(name: str) -> str:
-    """Return a name without its enclosing function calls.
+    """A name without the calls around it.
 
     >>> _without_calls("StatefulPartitionedCall_1/StatefulPartitionedCall/net/fc/MatMul")
     'net/fc/MatMul'
     """
-    while (match := _CALL.match(name)) and match.end() < len(name):
-        name = name[match.end() :]
+    while (call := _CALL.match(name)) and call.end() < len(name):
+        name = name[call.end() :]
     return name
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that puts ``layer_2`` before ``layer_10``."""
+    """A name as it is sorted: ``layer_2`` before ``layer_10``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBER.split(name)]
 
 
 def request(device: str) -> str:
-    """Return the device string that a program passes to ``tf.device`` for a short name; full names are unchanged.
+    """The device of a short name as a program asks for it; a full name stays as it is.
 
     >>> request("GPU:1")
     '/gpu:1'

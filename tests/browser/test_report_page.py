@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.page.page import page_html, timeline_page_html
+from gpuplace.cli.fixes import fixes_of
+from gpuplace.views.page.page import page_html, timeline_page_html
 from gpuplace.web.rules import RULES
 from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.graphdef.function_libraries import saved_model
 from tests.jupyter.programs import towers
-from tests.page.test_page import HOSTILE, hostile_view
+from tests.views.page.test_page import HOSTILE, hostile_view
 
 pytestmark = [pytest.mark.browser]
 
@@ -242,7 +243,7 @@ def test_what_an_op_depends_on_is_lit(opened):
 
 
 def test_the_page_says_what_python_says(opened):
-    """The page goes along the edges itself; a hundred ops, each way, against `gpuplace.tables.dependency_trace`."""
+    """The page goes along the edges itself; a hundred ops, each way, as `gpuplace.views.tables.dependency_trace`."""
     placement = tf.place(training(2, 6), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
     page = opened(placement, "same")
     names = list(placement)[::3]
@@ -317,16 +318,6 @@ def test_colours_of_a_measured_step(opened):
     expect(legend).to_contain_text("GPU:2: 3")
 
 
-def test_reasons_by_likeness(opened):
-    from playwright.sync_api import expect
-
-    page = opened(
-        tf.place(training(2, 3), "4x Tesla K20m"), "alike", "#tower_1%2Flayer_2%2Fout", exact_nodes=5
-    )
-    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
-    expect(page.locator(".gp-why")).to_contain_text("As for tower_1/layer_0/out, which has the same op")
-
-
 @both_themes
 def test_what_failed_is_marked(opened):
     from playwright.sync_api import expect
@@ -336,6 +327,29 @@ def test_what_failed_is_marked(opened):
     expect(page.locator(".gp-error").first).to_contain_text("was explicitly assigned to /device:GPU:2")
     expect(page.locator("#graph g.node.guilty")).to_have_count(6)
     page.shoot("errors")
+
+
+@both_themes
+def test_a_fix_has_a_picture_of_its_own(opened):
+    from playwright.sync_api import expect
+
+    placement = tf.place(towers(), "1x Tesla K40c", on_error="keep")
+    page = opened(placement, "fixes", fixes=fixes_of(placement))
+    refused = page.get_by_role("region", name="This graph cannot be placed")
+    expect(refused).to_contain_text("config = tf.ConfigProto(allow_soft_placement=True)")
+    assert violations(page) == []
+    page.shoot("error")
+    with page.expect_navigation():
+        refused.get_by_role("link", name="Show the placement").click()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(page.get_by_role("navigation", name="What was changed")).to_contain_text("Turn on soft placement")
+    expect(refused).to_be_hidden()
+    expect(page.locator("#graph g.node.guilty")).to_have_count(0)
+    expect(boxes(page)).to_have_count(7)
+    assert violations(page) == []
+    page.shoot("fixed")
+    page.get_by_role("button", name="graph").click()
+    expect(page.locator("#graph g.node.guilty")).to_have_count(6)
 
 
 @both_themes

@@ -72,7 +72,7 @@ def test_a_finding_is_whole(program):
         assert set(one.nodes) <= set(step.placement.graph.names)
         assert {label for _, label in one.moved} <= set(step.machinery.labels)
         if one.gain is not None:
-            assert find.LEAST_SHARE * step.step_time <= one.gain < step.step_time
+            assert find.LEAST_PART * step.step_time <= one.gain < step.step_time
         assert (one.short > 0) == (one.kind == DOES_NOT_FIT)
 
 

@@ -10,7 +10,7 @@ happens to gradients of feeds::
 Nodes that only pass their input through, or only wait, are bypassed if that adds no copy between devices. Nodes that
 read a variable by reference, or a ``Switch``, stay.
 
-Constants are folded by the rules of a session, ``gpuplace.plan.schedule.constant_folding``; nothing is computed here.
+Constants are folded by the rules of a session (``gpuplace.runtime.plan.schedule.constant_folding``), but not computed.
 
 Source: tensorflow/core/grappler/optimizers/constant_folding.cc and dependency_optimizer.cc
 (SafeToRemoveIdentity, SafeToConvertToNoOp, BypassingNodeIsBeneficial), releases 1.15 and 2.21.
@@ -39,7 +39,7 @@ from gpuplace.graph.op_sets import (
 )
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-from gpuplace.plan.schedule.constant_folding import FoldingOptions
+from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 
 _WITH_EFFECTS = (
     CONTROL_FLOW_OPS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpuplace.cost.shapes.inference import Inference
+from gpuplace.cost.shapes.engine import Engine
 from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
@@ -14,7 +14,7 @@ _ASSUMED_ALIVE = {True: 1, False: 0}
 """Output of a switch that is assumed to be alive, by whether the switch has two: the one for True, or the first."""
 
 
-def known_branches(engine: Inference) -> dict[int, int]:
+def known_branches(engine: Engine) -> dict[int, int]:
     """Return the alive output of each switch outside of loop conditions whose predicate or index is known."""
     alive_output: dict[int, int] = {}
     for node, kind in enumerate(engine.kinds):

@@ -96,10 +96,13 @@ class Kinds:
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self._known: dict[Any, Kind] = {}
+        self._of_graph: dict[int, tuple[PlacementGraph, list[Kind]]] = {}
         self.all: list[Kind] = []
 
     def of_nodes(self, graph: PlacementGraph) -> list[Kind]:
-        """Return the kind of each node of a graph."""
+        """Return the kind of each node of a graph; cached, because shapes are inferred for several batches."""
+        if id(graph) in self._of_graph:
+            return self._of_graph[id(graph)][1]
         attrs_of = graph.attrs if graph.node_attrs is None else graph.node_attrs
         kind_by_key, kinds, op_types = self._known, [], graph.op_types
         for node, signature in enumerate(graph.signature.tolist()):
@@ -120,6 +123,7 @@ class Kinds:
             if kind is None:
                 kind = kind_by_key[key] = self._new(op_type, attrs, graph.functions)
             kinds.append(kind)
+        self._of_graph[id(graph)] = graph, kinds
         return kinds
 
     def _new(self, op_type: str, attrs: Mapping[str, Any], functions: Mapping[str, Any]) -> Kind:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.page.packed import framed_page
-from gpuplace.page.page import page_html
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.views.page.packed import framed_page
+from gpuplace.views.page.page import page_html
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.text import summary_text
 
 MIME_TYPE = "application/vnd.gpuplace.explorer+json"
 MOST_NODES = 5_000
-"""Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 30 bytes a node."""
-_EXACT_NODES = 300
-"""Nodes up to which each is explained for itself: cells have to show their explorer soon."""
+"""Nodes up to which a notebook keeps the page beside the still picture: about 100 kB, and 40 bytes a node."""
 
 
 def saved_views(
@@ -40,7 +38,6 @@ def saved_views(
         settings=settings,
         run_metadata=run_metadata,
         has_bodies=False,
-        exact_nodes=_EXACT_NODES,
     )
     label = f"Placement that can be clicked: {summary_text(placement)}"
     return {"text/html": framed_page(page, still, label=label), MIME_TYPE: {"version": 1}}

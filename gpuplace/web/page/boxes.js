@@ -1,4 +1,4 @@
-// Which boxes there are for the scopes that are open, as gpuplace/picture/drawing.py decides it, and the lines between them.
+// Which boxes there are for the scopes that are open, as gpuplace/views/picture/drawing.py decides it, and the lines between them.
 
 import {
   children,
@@ -17,7 +17,7 @@ import {
   stripOf,
   trains,
   unmet,
-} from "gpuplace/page/columns.js";
+} from "gpuplace/views/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 
 const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALIKE } = RULES.folding;

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpuplace.advisor.search import Progress, Solution, solve
+from gpuplace.advisor.solve import Progress, Solution, solve
 from gpuplace.advisor.workloads import read_workload, split_of
 from gpuplace.cli.advise_graph import FOR_GRAPHS, advise_graph
 from gpuplace.cli.output import write

@@ -12,7 +12,7 @@ from typing import Any
 from gpuplace.cli.estimate_command import feed_of, trip_of
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of
-from gpuplace.sweeps.answers import OPTIONS, Row
+from gpuplace.sweeps.evaluation import OPTIONS, Row
 from gpuplace.sweeps.sweep import sweep as swept
 
 FORMATS = ("table", "json", "csv", "jsonl")

@@ -109,4 +109,4 @@ def test_advice_is_searched_applied_and_taken_back(lab_page, screenshots):
     advice.get_by_role("textbox", name="Keep").fill("nowhere")
     advice.get_by_role("textbox", name="Keep").press("Enter")
     advice.get_by_role("button", name="Advise").press("Enter")
-    expect(advice).to_contain_text("keep: no node is chosen by 'nowhere'")
+    expect(advice).to_contain_text("keep: no node matches 'nowhere'")

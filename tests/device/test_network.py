@@ -119,7 +119,7 @@ def test_a_session_in_one_process_is_refused():
             tf.constant(1.0, name="a") + 1.0
         assert tf.place(graph)["a"] == "/job:worker/replica:0/task:0/device:GPU:0"
         with pytest.raises(
-            InvalidArgumentError, match="is a cluster's, and a session in one process has one task"
+            InvalidArgumentError, match="is a cluster, but a session in one process has only one task"
         ):
             tf.Session()
 

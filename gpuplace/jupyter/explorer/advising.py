@@ -13,7 +13,7 @@ from typing import Any
 
 from gpuplace.advisor.steps.advice import Advice
 from gpuplace.advisor.steps.advise import advise
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.grid import fed_shapes
 from gpuplace.errors import FailedPreconditionError

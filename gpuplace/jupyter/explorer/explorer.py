@@ -37,7 +37,7 @@ import ipywidgets
 import traitlets
 
 from gpuplace.advisor.steps.advice import Advice
-from gpuplace.advisor.steps.advise import check_question
+from gpuplace.advisor.steps.advise import check_request
 from gpuplace.advisor.steps.moves import Move
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.cost.step_estimate import StepEstimate
@@ -279,7 +279,7 @@ class Explorer(Switches, Looks, ipywidgets.VBox):  # type: ignore[misc]
             InvalidArgumentError: the objective or a number is wrong; if waited for, as of `gpuplace.advise`.
             FailedPreconditionError: a search goes on already, or a log is explored.
         """
-        check_question(objective, seconds, steps, seed)
+        check_request(objective, seconds, steps, seed)
         advising = self._views.advising
         advising.objective, advising.seconds = objective, float(seconds)
         self.tab = "Advice"

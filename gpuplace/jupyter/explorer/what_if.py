@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
-from gpuplace.advisor.steps.judge import placed_with
+from gpuplace.advisor.steps.placed_choice import placed_with
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
@@ -32,7 +32,7 @@ from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.runtime.memory.process_state import current_machine, process_state
-from gpuplace.runtime.session.called import pins_of_call, place_called
+from gpuplace.runtime.session.function_placement import pins_of_call, place_called
 from gpuplace.runtime.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.typing import VisibleDevices
 from gpuplace.views.logs.logged_placement import LoggedPlacement

@@ -35,7 +35,7 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.sweeps.answers import CASE, COLUMNS, OUTCOME, Row
+from gpuplace.sweeps.evaluation import CASE, COLUMNS, OUTCOME, Row
 
 _TYPES = {int: "Int64", float: "float64", bool: "boolean", str: "string"}
 

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from gpuplace.advisor.steps.advice import Advice
+from gpuplace.advisor.steps.choice_scores import OBJECTIVES
 from gpuplace.advisor.steps.moves import Move
-from gpuplace.advisor.steps.rehearsal import OBJECTIVES
 from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cost.sentences import seconds_text, size_text
 from gpuplace.views.tables.blocks import Block, button, buttons_block, heading_block, table_block, text_block

@@ -68,8 +68,8 @@ def test_a_part_of_it_is_applied(explorer):
     assert explorer.estimate.step_time == pytest.approx(part.value)
     assert f"1 of {len(advice.moves)} moves are applied" in texts(explorer)
     explorer.apply_advice([])
-    assert dict(explorer.placement) == dict(advice._case.asked)
-    with pytest.raises(InvalidArgumentError, match="Nothing is advised for 'nowhere'"):
+    assert dict(explorer.placement) == dict(advice._case.original)
+    with pytest.raises(InvalidArgumentError, match="There is no recommended move of 'nowhere'"):
         explorer.apply_advice(["nowhere"])
 
 
@@ -111,7 +111,7 @@ def test_what_goes_wrong_is_said(explorer, monkeypatch):
     heard(explorer, type="act", action="advice:start")
     explorer._views.advising.join()
     (card,) = blocks(explorer, "error")
-    assert "keep: no node is chosen by 'blokc_0'" in card["message"]
+    assert "keep: no node matches 'blokc_0'" in card["message"]
 
     def broken(*args, **options):
         raise ZeroDivisionError("a fault of ours")

@@ -56,7 +56,7 @@ from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.release import get_release, set_release
 from gpuplace.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # fmt: off
 __all__ = [
@@ -216,24 +216,12 @@ if TYPE_CHECKING:
     from gpuplace.advisor.steps.advice import Advice
     from gpuplace.advisor.steps.advise import advise
     from gpuplace.advisor.towers import tower_choices
-    from gpuplace.api import app, config, contrib, distribute, flags, profiler
-    from gpuplace.api.arithmetic import (
-        debugging,
-        distributions,
-        linalg,
-        math,
-        quantization,
-        sets,
-        signal,
-        sparse,
-        spectral,
-        strings,
-    )
+    from gpuplace.api import app, config, flags
+    from gpuplace.api.arithmetic import debugging, linalg, math, strings
     from gpuplace.api.core import *
-    from gpuplace.api.files import audio, gfile, graph_util, io, python_io, saved_model
+    from gpuplace.api.files import gfile, graph_util, io, python_io, saved_model
     from gpuplace.api.kernel_table import kernels
-    from gpuplace.api.nets import image, layers, metrics, nn
-    from gpuplace.api.testing import test
+    from gpuplace.api.nets import layers, nn
     from gpuplace.api.tools import (
         capture_log,
         compare,
@@ -243,7 +231,7 @@ if TYPE_CHECKING:
         timeline,
         unload_ipython_extension,
     )
-    from gpuplace.api.training import data, estimator, lookup, queue, summary, train
+    from gpuplace.api.training import summary, train
     from gpuplace.api.version import *
     from gpuplace.clusters.dask_client import cluster
     from gpuplace.cost.cost_model import CostModel
@@ -271,37 +259,8 @@ if TYPE_CHECKING:
         TensorProto,
         VersionDef,
     )
-    from gpuplace.memory.process_state import reset_runtime, use_machine
     from gpuplace.ops import losses
-    from gpuplace.ops.data.optional import OptionalSpec
-    from gpuplace.ops.flow.arrays.tensor_array_spec import *
-    from gpuplace.ops.flow.critical_section import CriticalSection
-    from gpuplace.ops.flow.immediate_functions import py_function
     from gpuplace.ops.gradients.slices_spec import *
-    from gpuplace.ops.image.volume_patches import extract_volume_patches
-    from gpuplace.ops.input.accumulators import (
-        ConditionalAccumulator,
-        ConditionalAccumulatorBase,
-        SparseConditionalAccumulator,
-    )
-    from gpuplace.ops.input.csv import *
-    from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
-    from gpuplace.ops.input.parsing import *
-    from gpuplace.ops.input.queues import *
-    from gpuplace.ops.input.readers import *
-    from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
-    from gpuplace.ops.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
-    from gpuplace.ops.nn.patches import extract_image_patches
-    from gpuplace.ops.quantized.fake import *
-    from gpuplace.ops.quantized.quantized import dequantize, quantize, quantize_v2, quantized_concat
-    from gpuplace.ops.random.gamma_and_poisson import random_gamma, random_poisson
-    from gpuplace.ops.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
-    from gpuplace.ops.sparse.edit_distance import *
-    from gpuplace.ops.sparse.masking import *
-    from gpuplace.ops.sparse.rearranging import *
-    from gpuplace.ops.sparse.reductions import *
-    from gpuplace.ops.sparse.segments import *
-    from gpuplace.ops.sparse.sparse_ops import *
     from gpuplace.ops.sparse.sparse_spec import (
         SparseTensorSpec,
         deserialize_many_sparse,
@@ -309,17 +268,58 @@ if TYPE_CHECKING:
         serialize_sparse,
     )
     from gpuplace.ops.sparse.sparse_tensor import *
-    from gpuplace.ops.text.raw_bytes import decode_compressed, fingerprint, timestamp
-    from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
-    from gpuplace.ops.text.splitting import *
     from gpuplace.ops.text.strings import *
     from gpuplace.ops.tracking.module import Module
     from gpuplace.ops.type_spec import *
-    from gpuplace.saving.wrapped_functions import wrap_function
-    from gpuplace.session.place import place
-    from gpuplace.session.session import InteractiveSession, Session
-    from gpuplace.stand_in.platform import resource_loader
+    from gpuplace.runtime.memory.process_state import reset_runtime, use_machine
+    from gpuplace.runtime.session.place import place
+    from gpuplace.runtime.session.session import InteractiveSession, Session
     from gpuplace.sweeps.sweep import sweep
+    from gpuplace.tf1.api import contrib, distribute, profiler
+    from gpuplace.tf1.api.arithmetic import distributions, quantization, sets, signal, sparse, spectral
+    from gpuplace.tf1.api.files import audio
+    from gpuplace.tf1.api.nets import image, metrics
+    from gpuplace.tf1.api.testing import test
+    from gpuplace.tf1.api.training import data, estimator, lookup, queue
+    from gpuplace.tf1.data.optional import OptionalSpec
+    from gpuplace.tf1.flow.critical_section import CriticalSection
+    from gpuplace.tf1.flow.immediate_functions import py_function
+    from gpuplace.tf1.flow.tensor_array_spec import *
+    from gpuplace.tf1.functions.def_function import function as function
+    from gpuplace.tf1.gradients.hessians import hessians
+    from gpuplace.tf1.gradients.tape import GradientTape
+    from gpuplace.tf1.image.volume_patches import extract_volume_patches
+    from gpuplace.tf1.input.accumulators import (
+        ConditionalAccumulator,
+        ConditionalAccumulatorBase,
+        SparseConditionalAccumulator,
+    )
+    from gpuplace.tf1.input.csv import *
+    from gpuplace.tf1.input.file_ops import matching_files, read_file, write_file
+    from gpuplace.tf1.input.parsing import *
+    from gpuplace.tf1.input.queues import *
+    from gpuplace.tf1.input.readers import *
+    from gpuplace.tf1.input.tables import initialize_all_tables, tables_initializer
+    from gpuplace.tf1.math.incomplete import betainc, igamma, igammac, polygamma, zeta
+    from gpuplace.tf1.math.matrix_functions import matrix_solve_ls, matrix_square_root
+    from gpuplace.tf1.math.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
+    from gpuplace.tf1.nn.patches import extract_image_patches
+    from gpuplace.tf1.quantized.fake import *
+    from gpuplace.tf1.quantized.quantized import dequantize, quantize, quantize_v2, quantized_concat
+    from gpuplace.tf1.random.gamma_and_poisson import random_gamma, random_poisson
+    from gpuplace.tf1.saving.wrapped_functions import wrap_function
+    from gpuplace.tf1.session_tensors import delete_session_tensor, get_session_handle, get_session_tensor
+    from gpuplace.tf1.sparse.edit_distance import *
+    from gpuplace.tf1.sparse.masking import *
+    from gpuplace.tf1.sparse.rearranging import *
+    from gpuplace.tf1.sparse.reductions import *
+    from gpuplace.tf1.sparse.segments import *
+    from gpuplace.tf1.sparse.sparse_ops import *
+    from gpuplace.tf1.stand_in.platform import resource_loader
+    from gpuplace.tf1.text.raw_bytes import decode_compressed, fingerprint, timestamp
+    from gpuplace.tf1.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
+    from gpuplace.tf1.text.splitting import *
+    from gpuplace.tf1.variables.template import make_template
 else:
     _late_name = _lazy_names(
         __name__,
@@ -328,36 +328,39 @@ else:
             "gpuplace.advisor.steps.advice": "Advice",
             "gpuplace.advisor.steps.advise": "advise",
             "gpuplace.advisor.towers": "tower_choices",
-            "gpuplace.api": "app config contrib distribute flags profiler",
-            "gpuplace.api.arithmetic": """
-                debugging distributions linalg math quantization sets signal sparse spectral strings
-            """,
+            "gpuplace.api": "app config flags",
+            "gpuplace.api.arithmetic": "debugging linalg math strings",
             "gpuplace.api.kernel_table": "kernels",
-            "gpuplace.api.files": "audio gfile graph_util io python_io saved_model",
-            "gpuplace.api.nets": "image layers metrics nn",
-            "gpuplace.api.testing": "test",
+            "gpuplace.api.files": "gfile graph_util io python_io saved_model",
+            "gpuplace.api.nets": "layers nn",
+            "gpuplace.tf1.api": "contrib distribute profiler",
+            "gpuplace.tf1.api.arithmetic": "distributions quantization sets signal sparse spectral",
+            "gpuplace.tf1.api.files": "audio",
+            "gpuplace.tf1.api.nets": "image metrics",
+            "gpuplace.tf1.api.testing": "test",
+            "gpuplace.tf1.api.training": "data estimator lookup queue",
             "gpuplace.api.tools": """
                 capture_log compare explore load_ipython_extension parse_log timeline unload_ipython_extension
             """,
-            "gpuplace.api.training": "data estimator lookup queue summary train",
+            "gpuplace.api.training": "summary train",
             "gpuplace.clusters.dask_client": "cluster",
-            "gpuplace.stand_in.platform": "resource_loader",
+            "gpuplace.tf1.stand_in.platform": "resource_loader",
             "gpuplace.cost.cost_model": "CostModel",
             "gpuplace.cost.estimate": "estimate",
             "gpuplace.cost.step_estimate": "StepEstimate",
             "gpuplace.device.machine": "Machine",
-            "gpuplace.memory.process_state": "reset_runtime use_machine",
-            "gpuplace.saving.wrapped_functions": "wrap_function",
+            "gpuplace.runtime.memory.process_state": "reset_runtime use_machine",
+            "gpuplace.tf1.saving.wrapped_functions": "wrap_function",
             "gpuplace.ops": "losses",
-            "gpuplace.ops.flow.critical_section": "CriticalSection",
+            "gpuplace.tf1.flow.critical_section": "CriticalSection",
             "gpuplace.graphdef.messages": """
                 AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef NameAttrList
                 NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo
                 TensorProto                 VersionDef
             """,
-            "gpuplace.ops.data.optional": "OptionalSpec",
-            "gpuplace.ops.flow.immediate_functions": "py_function",
-            "gpuplace.ops.flow.arrays.tensor_array_spec": "TensorArraySpec",
+            "gpuplace.tf1.data.optional": "OptionalSpec",
+            "gpuplace.tf1.flow.immediate_functions": "py_function",
+            "gpuplace.tf1.flow.tensor_array_spec": "TensorArraySpec",
             "gpuplace.ops.gradients.slices_spec": """
                 IndexedSlicesSpec
             """,
@@ -365,59 +368,65 @@ else:
             "gpuplace.ops.type_spec": """
                 TensorSpec TypeSpec
             """,
-            "gpuplace.ops.input.csv": """
+            "gpuplace.tf1.gradients.hessians": "hessians",
+            "gpuplace.tf1.gradients.tape": "GradientTape",
+            "gpuplace.tf1.math.incomplete": "betainc igamma igammac polygamma zeta",
+            "gpuplace.tf1.math.matrix_functions": "matrix_solve_ls matrix_square_root",
+            "gpuplace.tf1.variables.template": "make_template",
+            "gpuplace.tf1.functions.def_function": "function",
+            "gpuplace.tf1.input.csv": """
                 decode_csv
             """,
-            "gpuplace.ops.input.file_ops": """
+            "gpuplace.tf1.input.file_ops": """
                 matching_files read_file write_file
             """,
-            "gpuplace.ops.input.parsing": """
+            "gpuplace.tf1.input.parsing": """
                 decode_json_example FixedLenFeature FixedLenSequenceFeature parse_example
                 parse_single_example parse_single_sequence_example parse_tensor serialize_tensor
                 SparseFeature VarLenFeature
             """,
-            "gpuplace.ops.input.accumulators": """
+            "gpuplace.tf1.input.accumulators": """
                 ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator
             """,
-            "gpuplace.ops.input.queues": """
+            "gpuplace.tf1.input.queues": """
                 FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
             """,
-            "gpuplace.ops.session_tensors": "delete_session_tensor get_session_handle get_session_tensor",
-            "gpuplace.ops.input.readers": """
+            "gpuplace.tf1.session_tensors": "delete_session_tensor get_session_handle get_session_tensor",
+            "gpuplace.tf1.input.readers": """
                 FixedLengthRecordReader IdentityReader ReaderBase TextLineReader TFRecordReader
                 WholeFileReader
             """,
-            "gpuplace.ops.input.tables": """
+            "gpuplace.tf1.input.tables": """
                 initialize_all_tables tables_initializer
             """,
-            "gpuplace.ops.quantized.fake": """
+            "gpuplace.tf1.quantized.fake": """
                 fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient fake_quant_with_min_max_vars
                 fake_quant_with_min_max_vars_gradient fake_quant_with_min_max_vars_per_channel
                 fake_quant_with_min_max_vars_per_channel_gradient
             """,
-            "gpuplace.ops.math.spectral": """
+            "gpuplace.tf1.math.spectral": """
                 fft fft2d fft3d ifft ifft2d ifft3d
             """,
-            "gpuplace.ops.random.gamma_and_poisson": "random_gamma random_poisson",
-            "gpuplace.ops.quantized.quantized": "dequantize quantize quantize_v2 quantized_concat",
-            "gpuplace.ops.nn.patches": """
+            "gpuplace.tf1.random.gamma_and_poisson": "random_gamma random_poisson",
+            "gpuplace.tf1.quantized.quantized": "dequantize quantize quantize_v2 quantized_concat",
+            "gpuplace.tf1.nn.patches": """
                 extract_image_patches
             """,
-            "gpuplace.ops.image.volume_patches": "extract_volume_patches",
-            "gpuplace.ops.sparse.edit_distance": "edit_distance",
-            "gpuplace.ops.sparse.masking": "sparse_mask",
-            "gpuplace.ops.sparse.rearranging": """
+            "gpuplace.tf1.image.volume_patches": "extract_volume_patches",
+            "gpuplace.tf1.sparse.edit_distance": "edit_distance",
+            "gpuplace.tf1.sparse.masking": "sparse_mask",
+            "gpuplace.tf1.sparse.rearranging": """
                 sparse_concat sparse_reorder sparse_reshape sparse_slice sparse_split
                 sparse_transpose
             """,
-            "gpuplace.ops.sparse.reductions": """
+            "gpuplace.tf1.sparse.reductions": """
                 sparse_reduce_max sparse_reduce_max_sparse sparse_reduce_sum
                 sparse_reduce_sum_sparse
             """,
-            "gpuplace.ops.sparse.segments": """
+            "gpuplace.tf1.sparse.segments": """
                 sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum
             """,
-            "gpuplace.ops.sparse.sparse_ops": """
+            "gpuplace.tf1.sparse.sparse_ops": """
                 sparse_add sparse_fill_empty_rows sparse_maximum sparse_merge sparse_minimum
                 sparse_placeholder sparse_reset_shape sparse_retain sparse_softmax
                 sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_dense
@@ -429,11 +438,11 @@ else:
             "gpuplace.ops.sparse.sparse_tensor": """
                 SparseTensor SparseTensorValue convert_to_tensor_or_sparse_tensor
             """,
-            "gpuplace.ops.text.raw_bytes": "decode_compressed fingerprint timestamp",
-            "gpuplace.ops.text.regex_and_encoding": """
+            "gpuplace.tf1.text.raw_bytes": "decode_compressed fingerprint timestamp",
+            "gpuplace.tf1.text.regex_and_encoding": """
                 decode_base64 decode_raw encode_base64 regex_replace
             """,
-            "gpuplace.ops.text.splitting": """
+            "gpuplace.tf1.text.splitting": """
                 string_split string_to_hash_bucket string_to_hash_bucket_fast
                 string_to_hash_bucket_strong
             """,
@@ -441,9 +450,9 @@ else:
                 as_string reduce_join string_join string_length string_lower string_strip
                 string_to_number string_upper substr
             """,
-            "gpuplace.session.place": "place",
+            "gpuplace.runtime.session.place": "place",
             "gpuplace.sweeps.sweep": "sweep",
-            "gpuplace.session.session": "InteractiveSession Session",
+            "gpuplace.runtime.session.session": "InteractiveSession Session",
         },
     )
 

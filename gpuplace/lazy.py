@@ -22,6 +22,9 @@ from typing import Any
 
 __all__ = ["import_waiting", "lazy_names", "meet_waiting", "wait_for_a_miss"]
 
+LIBRARY = "gpuplace.tf1"
+"""The TensorFlow 1 library, without which all else works."""
+
 _NAME = re.compile(r"(\w+)(?: as (\w+))?")
 
 
@@ -43,9 +46,14 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in sources:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         source, attribute = sources[name]
-        names_there = vars(
-            import_module(source)
-        )  # not getattr: it may be the module itself, which would ask here
+        try:
+            # Not getattr: it may be the module itself, which would ask here.
+            names_there = vars(import_module(source))
+        except ModuleNotFoundError as error:
+            if error.name != LIBRARY:
+                raise
+            told = f"{module}.{name} is part of {LIBRARY}, which is not installed"
+            raise ModuleNotFoundError(told, name=LIBRARY) from None
         found = names_there[attribute] if attribute in names_there else import_module(f"{source}.{attribute}")
         if module in sys.modules:
             setattr(sys.modules[module], name, found)
@@ -91,5 +99,5 @@ def meet_waiting(registered: Callable[..., Any]) -> None:
     Args:
         registered: the function.
     """
-    if not getattr(registered, "__module__", "").startswith("gpuplace.ops."):
+    if not getattr(registered, "__module__", "").startswith(("gpuplace.ops.", f"{LIBRARY}.")):
         import_waiting()

@@ -30,7 +30,7 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.kernels.registry import Catalogue, default_catalogue, register_kernel, register_op
 from gpuplace.placer.graph_builder import PlacementGraphBuilder
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from gpuplace.why.placement import Placement
 
 __all__ = [

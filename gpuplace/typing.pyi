@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import gpuplace.graph.graph
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
-    import gpuplace.subject.subject
-    import gpuplace.tables.dependency_trace
-    import gpuplace.timelines.step_timeline
+    import gpuplace.model.subject.subject
+    import gpuplace.views.tables.dependency_trace
+    import gpuplace.views.timelines.step_timeline
     from gpuplace.cost.step_estimate import StepEstimate
     from gpuplace.device.device_set import DeviceSet
     from gpuplace.device.machine import Machine
@@ -132,10 +132,10 @@ DataFrame: TypeAlias = "pandas.DataFrame"
 Explorer: TypeAlias = "gpuplace.jupyter.explorer.explorer.Explorer"
 Findings: TypeAlias = "gpuplace.findings.finding.Findings"
 Picture: TypeAlias = "gpuplace.jupyter.pictures.Picture"
-StepTimeline: TypeAlias = "gpuplace.timelines.step_timeline.StepTimeline"
+StepTimeline: TypeAlias = "gpuplace.views.timelines.step_timeline.StepTimeline"
 TensorShapeFact: TypeAlias = "gpuplace.cost.shapes.graph_shapes.TensorShapeFact"
-Subject: TypeAlias = "gpuplace.subject.subject.Subject"
-Trace: TypeAlias = "gpuplace.tables.dependency_trace.Trace"
+Subject: TypeAlias = "gpuplace.model.subject.subject.Subject"
+Trace: TypeAlias = "gpuplace.views.tables.dependency_trace.Trace"
 ConfigProto: TypeAlias = "messages.ConfigProto"
 GraphDef: TypeAlias = "messages.GraphDef"
 NodeDef: TypeAlias = "messages.NodeDef"

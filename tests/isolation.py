@@ -37,17 +37,17 @@ def _fresh_process() -> Iterator[None]:
         os.environ.pop(name, None)
     os.environ.update(kept)
     logging.getLogger("tensorflow").setLevel(level)
-    names = sys.modules.get("gpuplace.stand_in.names")
+    names = sys.modules.get("gpuplace.tf1.stand_in.names")
     if names is not None and any(isinstance(finder, names.Finder) for finder in sys.meta_path):
         names.uninstall()
-    if (process := sys.modules.get("gpuplace.memory.process_state")) is not None:
+    if (process := sys.modules.get("gpuplace.runtime.memory.process_state")) is not None:
         process.use_machine(None)
         process.reset_runtime()
     if (release := sys.modules.get("gpuplace.release")) is not None:
         release.set_release(None)
     if (flow := sys.modules.get("gpuplace.ops.flow.control_flow_util")) is not None:
         flow.ENABLE_CONTROL_FLOW_V2 = False
-    if (sessions := sys.modules.get("gpuplace.session.session")) is not None:
+    if (sessions := sys.modules.get("gpuplace.runtime.session.session")) is not None:
         for session in list(sessions.InteractiveSession._active):
             session.close()
     if (stacks := sys.modules.get("gpuplace.graph.stacks")) is not None:

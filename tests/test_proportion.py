@@ -8,12 +8,12 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.graphdef.messages import StepStats
-from gpuplace.page.page import page_html, timeline_page_html
-from gpuplace.tables import text as texts
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.scopes import scope_tree
-from gpuplace.tables.text import searcher
-from gpuplace.timelines.svg import timeline_svg
+from gpuplace.views.page.page import page_html, timeline_page_html
+from gpuplace.views.tables import text as texts
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.scopes import scope_tree
+from gpuplace.views.tables.text import searcher
+from gpuplace.views.timelines.svg import timeline_svg
 
 DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"
 

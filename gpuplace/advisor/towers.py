@@ -30,7 +30,7 @@ from gpuplace.device.machine import Machine, as_machine
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
-from gpuplace.memory.process_state import current_machine
+from gpuplace.runtime.memory.process_state import current_machine
 from gpuplace.typing import ConfigLike, DataFrame
 
 Home = Callable[[str], str]
@@ -92,7 +92,7 @@ class TowerChoices:
         Raises:
             ValueError: an unknown theme.
         """
-        tower_svg = above("gpuplace.timelines.tradeoff_plot", "tower_svg")
+        tower_svg = above("gpuplace.views.timelines.tradeoff_plot", "tower_svg")
 
         return tower_svg(self, theme, width)
 

@@ -48,16 +48,13 @@ from gpuplace.ops.flow.control import *
 from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.while_loops import *
-from gpuplace.ops.functions.def_function import function as function
 from gpuplace.ops.gradients.custom_gradient import *
 from gpuplace.ops.gradients.gradients import *
-from gpuplace.ops.gradients.hessians import *
 from gpuplace.ops.gradients.indexed_slices import *
 from gpuplace.ops.gradients.registry import NoGradient as NoGradient
 from gpuplace.ops.gradients.registry import NotDifferentiable as NotDifferentiable
 from gpuplace.ops.gradients.registry import RegisterGradient as RegisterGradient
 from gpuplace.ops.gradients.registry import no_gradient as no_gradient
-from gpuplace.ops.gradients.tape import *
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -66,10 +63,8 @@ from gpuplace.ops.math.confusion_matrix import *
 from gpuplace.ops.math.contraction import *
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.factorization import *
-from gpuplace.ops.math.incomplete import *
 from gpuplace.ops.math.linalg import *
 from gpuplace.ops.math.matrix import *
-from gpuplace.ops.math.matrix_functions import *
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
@@ -82,7 +77,6 @@ from gpuplace.ops.variables.partitioned import *
 from gpuplace.ops.variables.resource_variables import *
 from gpuplace.ops.variables.scatter_nd import *
 from gpuplace.ops.variables.state import *
-from gpuplace.ops.variables.template import *
 from gpuplace.ops.variables.variable_scope import *
 from gpuplace.ops.variables.variables import *
 from gpuplace.tf_logging import get_logger as get_logger

@@ -196,14 +196,17 @@ def give_advice() -> None:
 
 
 def advise_in(name: str) -> None:
-    """Makes the errors of a namespace of gpuplace, which is loaded, and of those in it say what to do.
+    """Makes the errors of a namespace of gpuplace, which is loaded, and of those loaded in it say what to do.
 
     Args:
         name: of something in gpuplace; nothing happens where it is no namespace.
     """
     for space in SPACES:
         if space == name or space.startswith(f"{name}."):
-            advise(space, attrgetter(space)(sys.modules["gpuplace"]))
+            above, _, own = space.rpartition(".")
+            holder = attrgetter(above)(sys.modules["gpuplace"]) if above else sys.modules["gpuplace"]
+            if own in vars(holder):
+                advise(space, vars(holder)[own])
 
 
 def advise(space: str, module: ModuleType) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import OpError
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.session.base_session import BaseSession
-from gpuplace.session.place import place, signature_choice
+from gpuplace.runtime.session.base_session import BaseSession
+from gpuplace.runtime.session.place import place, signature_choice
 from gpuplace.typing import (
     ConfigLike,
     Explorer,
@@ -26,9 +26,9 @@ from gpuplace.typing import (
 from gpuplace.why.placement import Placement
 
 if TYPE_CHECKING:
-    from gpuplace.logs.capture import LogCapture
-    from gpuplace.logs.logged_placement import LoggedPlacement
-    from gpuplace.logs.run_comparison import RunComparison
+    from gpuplace.views.logs.capture import LogCapture
+    from gpuplace.views.logs.logged_placement import LoggedPlacement
+    from gpuplace.views.logs.run_comparison import RunComparison
 
 __all__ = [
     "capture_log",
@@ -51,24 +51,24 @@ def capture_log(*, quiet: bool = False) -> LogCapture:
         quiet: whether lines about placement are kept but not printed.
 
     Returns:
-        A `gpuplace.logs.capture.LogCapture`. After the block ``.placement`` is what `parse_log` reads in it, and
+        A `gpuplace.views.logs.capture.LogCapture`. After the block ``.placement`` is what `parse_log` reads in it, and
         ``.stdout`` and ``.stderr`` are the texts. A notebook shows it as tables and a picture.
 
     Raises:
         UnimplementedError: the block begins on a system that is not a POSIX one.
     """
-    from gpuplace.logs.capture import LogCapture
+    from gpuplace.views.logs.capture import LogCapture
 
     return LogCapture(quiet=quiet)
 
 
 def parse_log(log: Any) -> LoggedPlacement:
-    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
+    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see `gpuplace.views.logs.parser`.
 
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
     """
-    from gpuplace.logs.parser import parse_log as parse
+    from gpuplace.views.logs.parser import parse_log as parse
 
     return parse(log)
 
@@ -95,14 +95,14 @@ def compare(
         batch: examples in the measured step, as for `estimate`.
 
     Returns:
-        A `gpuplace.logs.run_comparison.RunComparison`: ``.differences``, ``.unexplained``, ``.step`` (predicted beside
-        measured, for ``RunMetadata``) and ``.frame()``; ``print`` shows all.
+        A `gpuplace.views.logs.run_comparison.RunComparison`: ``.differences``, ``.unexplained``, ``.step``
+        (predicted beside measured, for ``RunMetadata``) and ``.frame()``; ``print`` shows all.
 
     Raises:
         InvalidArgumentError: ``ran`` names no device, or the graph cannot be placed.
     """
     given = locals()
-    from gpuplace.logs.run_comparison import compare as compare_run
+    from gpuplace.views.logs.run_comparison import compare as compare_run
 
     return compare_run(**given)
 
@@ -155,14 +155,14 @@ def explore(
     given = locals()
     given["signature"] = signature_choice(signature, function, given.pop("whole_graph"))
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
-    from gpuplace.logs.capture import LogCapture
+    from gpuplace.views.logs.capture import LogCapture
 
     if x is None:
         given["x"] = get_default_graph()
     elif isinstance(x, LogCapture):
         given["x"] = x.placement
     elif isinstance(x, str | os.PathLike):
-        from gpuplace.logs.graph_or_log import log_in_file
+        from gpuplace.views.logs.graph_or_log import log_in_file
 
         with OwnFramesHidden(OpError):
             found = log_in_file(x)
@@ -180,8 +180,8 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
             current machine.
 
     Returns:
-        A `gpuplace.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as text;
-        ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
+        A `gpuplace.views.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as
+        text; ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
         ``.svg(theme="light")`` a still picture.
 
     Raises:
@@ -189,7 +189,7 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
         ValueError: nothing was measured.
         OpError: the file cannot be read, or holds no measured step.
     """
-    from gpuplace.timelines.reader import step_timeline
+    from gpuplace.views.timelines.reader import step_timeline
 
     if isinstance(step, str | os.PathLike):
         from gpuplace.graphdef.measured.run_metadata import load_run_metadata

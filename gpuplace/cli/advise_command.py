@@ -15,7 +15,7 @@ from gpuplace.cli.advise_graph import FOR_GRAPHS, advise_graph
 from gpuplace.cli.output import write
 from gpuplace.cli.setup import UsageError
 from gpuplace.progress import is_seen
-from gpuplace.tables.text import table_text
+from gpuplace.views.tables.text import table_text
 
 _WORDS = {"throughput": "largest load", "latency": "latency"}
 

@@ -13,7 +13,7 @@ from gpuplace.advisor.steps.step_search import SearchProgress
 from gpuplace.cli.estimate_command import feed_of
 from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.progress import is_seen
-from gpuplace.tables.findings import findings_json
+from gpuplace.views.tables.findings import findings_json
 from gpuplace.writing import write_file
 
 FOR_GRAPHS = (
@@ -27,7 +27,7 @@ def advise_graph(arguments: argparse.Namespace) -> int:
     """Prints what is advised for a graph, and writes the graph that asks for it."""
     if arguments.objective == "latency":
         raise UsageError("--objective latency: of a workload; of a graph there is step_time")
-    from gpuplace.session.place import place
+    from gpuplace.runtime.session.place import place
 
     model, part = opened(arguments, arguments.graph)
     config, release = config_of(arguments), release_of(arguments, model)

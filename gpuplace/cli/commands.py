@@ -9,9 +9,9 @@ from dataclasses import asdict, fields, replace
 
 from gpuplace.cli.output import render, terminal_width
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
-from gpuplace.tables.rows import node_rows
-from gpuplace.tables.text import counted, summary_text
 from gpuplace.typing import Findings
+from gpuplace.views.tables.rows import node_rows
+from gpuplace.views.tables.text import counted, summary_text
 from gpuplace.web.rules import RULES
 from gpuplace.why.placement import Placement
 
@@ -73,7 +73,7 @@ def blame(arguments: argparse.Namespace) -> int:
         ]
         columns = [column.name for column in fields(BlameRow)]
         if arguments.format == "json":
-            from gpuplace.tables.findings import findings_json
+            from gpuplace.views.tables.findings import findings_json
 
             told = [] if findings is None else findings_json(findings)
             print(json.dumps({"findings": told, "causes": rows}, indent=1))

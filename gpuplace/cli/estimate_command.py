@@ -17,8 +17,8 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.cost.step_tables import TABLES
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
-from gpuplace.session.place import devices_of, place
-from gpuplace.tables.findings import findings_json
+from gpuplace.runtime.session.place import devices_of, place
+from gpuplace.views.tables.findings import findings_json
 
 
 def estimate(arguments: argparse.Namespace) -> int:

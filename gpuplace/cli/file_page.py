@@ -13,7 +13,7 @@ from pathlib import Path
 from gpuplace.cli.main import main as command_line
 from gpuplace.errors import OpError
 from gpuplace.graphdef.measured.run_metadata import load_run_metadata
-from gpuplace.logs.graph_or_log import log_in_file
+from gpuplace.views.logs.graph_or_log import log_in_file
 
 __all__ = ["command_of", "main"]
 

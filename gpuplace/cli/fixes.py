@@ -1,7 +1,7 @@
 """The changes of settings that the explorer offers for a graph that TensorFlow refuses, for the report page.
 
 >>> from gpuplace.graph.graph import Graph
->>> from gpuplace.session.place import place
+>>> from gpuplace.runtime.session.place import place
 >>> with Graph().as_default() as graph:
 ...     with graph.device("/gpu:3"):
 ...         op = graph.create_op("NoOp", [], [], name="go")
@@ -18,7 +18,7 @@ from shlex import quote
 from gpuplace.jupyter.explorer.remedies import remedies
 from gpuplace.jupyter.explorer.settings import CONFIG_PATHS, Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.page.fixes import Fix
+from gpuplace.views.page.fixes import Fix
 from gpuplace.why.placement import Placement
 
 

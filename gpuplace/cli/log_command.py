@@ -11,9 +11,9 @@ from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.files import GZIP, decompressed
-from gpuplace.logs.graph_or_log import no_log
-from gpuplace.logs.log_diff import LogMove
-from gpuplace.logs.logged_placement import (
+from gpuplace.views.logs.graph_or_log import no_log
+from gpuplace.views.logs.log_diff import LogMove
+from gpuplace.views.logs.logged_placement import (
     LoggedDevice,
     LoggedEvent,
     LoggedGPU,
@@ -22,9 +22,9 @@ from gpuplace.logs.logged_placement import (
     OverriddenRequest,
     Unparsed,
 )
-from gpuplace.logs.op_rows import OpRow, op_rows
-from gpuplace.logs.parser import parse_log
-from gpuplace.logs.statements import LogNote
+from gpuplace.views.logs.op_rows import OpRow, op_rows
+from gpuplace.views.logs.parser import parse_log
+from gpuplace.views.logs.statements import LogNote
 
 _DIFFERS = 3
 """Exit code where the log and the graph's placement differ."""

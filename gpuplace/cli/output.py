@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
-from gpuplace.tables.palette import device_label
-from gpuplace.tables.text import printable, table_text
+from gpuplace.views.tables.palette import device_label
+from gpuplace.views.tables.text import printable, table_text
 from gpuplace.writing import write_file
 
 

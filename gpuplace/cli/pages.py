@@ -30,11 +30,11 @@ from gpuplace.cost.estimate import estimate
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.findings.find import placement_findings
-from gpuplace.logs.graph_or_log import log_in_file
-from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.page.fixes import Fix
-from gpuplace.page.page import page_html
-from gpuplace.tables.text import counted
+from gpuplace.views.logs.graph_or_log import log_in_file
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.page.fixes import Fix
+from gpuplace.views.page.page import page_html
+from gpuplace.views.tables.text import counted
 from gpuplace.why.placement import Placement
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}

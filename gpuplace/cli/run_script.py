@@ -19,7 +19,6 @@ from types import TracebackType
 
 from gpuplace.callers import RUNNER, hide_own_frames
 from gpuplace.errors import OpError
-from gpuplace.stand_in import names, numpy_names
 
 
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -97,6 +96,8 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
 
 def _stand_in(folder: str) -> None:
     """Lets ``tensorflow`` mean gpuplace, and modules of a folder be found."""
+    from gpuplace.tf1.stand_in import names, numpy_names  # found before the script's folder is looked into
+
     if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
         sys.path[0] = folder
     names.install()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.session.place import SOFT_OPTION, place_for, signature_choice
+from gpuplace.runtime.session.place import SOFT_OPTION, place_for, signature_choice
 from gpuplace.why.placement import Placement
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ def step_of(path: str, placement: Placement | None, graph: str) -> Any:
 
     step = load_run_metadata(path)
     if placement is not None:
-        from gpuplace.tables.placement_view import view_of
-        from gpuplace.tables.step_times import measured_us
+        from gpuplace.views.tables.placement_view import view_of
+        from gpuplace.views.tables.step_times import measured_us
 
         try:
             measured_us(view_of(placement), step)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from gpuplace.cli.output import write
 from gpuplace.cli.setup import UsageError, given_for_graphs, machine_of, placement_of, step_of
-from gpuplace.page.page import timeline_page_html
-from gpuplace.timelines.reader import step_timeline
-from gpuplace.timelines.svg import timeline_svg
-from gpuplace.timelines.text import timeline_text
-from gpuplace.tracing.chrome_timeline import Timeline
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
+from gpuplace.views.page.page import timeline_page_html
+from gpuplace.views.timelines.reader import step_timeline
+from gpuplace.views.timelines.svg import timeline_svg
+from gpuplace.views.timelines.text import timeline_text
 
 
 def timeline(arguments: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ from typing import Any
 
 from gpuplace.cli.output import save
 from gpuplace.cli.setup import UsageError
-from gpuplace.session.base_session import BaseSession
-from gpuplace.tables.text import counted
-from gpuplace.timelines.reader import step_timeline
-from gpuplace.tracing.chrome_timeline import Timeline
+from gpuplace.runtime.session.base_session import BaseSession
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
+from gpuplace.views.tables.text import counted
+from gpuplace.views.timelines.reader import step_timeline
 from gpuplace.writing import check_writable
 
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")

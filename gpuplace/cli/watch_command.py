@@ -16,7 +16,7 @@ from typing import Any
 from gpuplace.cli.output import save
 from gpuplace.cli.setup import UsageError
 from gpuplace.display import safe_text
-from gpuplace.logs import redirection
+from gpuplace.views.logs import redirection
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _OF_THE_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
@@ -62,7 +62,7 @@ def _run(words: list[str]) -> int:
     }
     try:
         process = subprocess.Popen(words)
-        for module in ("gpuplace.logs.capture", "gpuplace.logs.op_rows"):
+        for module in ("gpuplace.views.logs.capture", "gpuplace.views.logs.op_rows"):
             import_module(module)  # what `_tell` needs, while the program runs
         return process.wait()
     except OSError as error:
@@ -76,10 +76,10 @@ def _run(words: list[str]) -> int:
 def _tell(output: redirection.Output, page: str | None, title: str) -> None:
     """Write the page, or print the summary."""
     # Loaded after the program has begun, which does not wait for them.
-    from gpuplace.logs.capture import NO_PLACEMENT
-    from gpuplace.logs.op_rows import OP_COLUMNS, op_cells
-    from gpuplace.logs.parser import parse_log
-    from gpuplace.tables.text import table_text
+    from gpuplace.views.logs.capture import NO_PLACEMENT
+    from gpuplace.views.logs.op_rows import OP_COLUMNS, op_cells
+    from gpuplace.views.logs.parser import parse_log
+    from gpuplace.views.tables.text import table_text
 
     log = parse_log(output)
     if page is not None:

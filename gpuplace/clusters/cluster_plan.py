@@ -27,7 +27,7 @@ from gpuplace.clusters.wire import packed, packed_error, unpacked
 from gpuplace.errors import CancelledError, DataLossError, DeadlineExceededError, OpError
 from gpuplace.graphdef.messages import StepStats
 from gpuplace.kernels.cancellation import StepLimits
-from gpuplace.plan.compile import Signature
+from gpuplace.runtime.plan.compile import Signature
 
 _ENDS_S = 0.5
 """How long the tasks of a step whose time is up have to end it."""

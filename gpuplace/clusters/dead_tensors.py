@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 
 from gpuplace.graph.op_sets import ALL_SWITCHES, ENTERS, EXITS, IDENTITY_OPS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.plan.schedule.loop_frames import Frame, Frames
+from gpuplace.runtime.plan.schedule.loop_frames import Frame, Frames
 
 Conditions = frozenset[tuple[Tensor, int]]
 """Predicates, each with the output of a switch that is needed."""

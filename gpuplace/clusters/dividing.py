@@ -41,10 +41,10 @@ from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.export import add_library, node_def, version_def
 from gpuplace.graphdef.messages import GraphDef
-from gpuplace.plan.compile import Signature
-from gpuplace.plan.schedule.loop_frames import Frame
-from gpuplace.plan.schedule.pruning import pruned_with_loops
-from gpuplace.plan.schedule.unused import used_operations
+from gpuplace.runtime.plan.compile import Signature
+from gpuplace.runtime.plan.schedule.loop_frames import Frame
+from gpuplace.runtime.plan.schedule.pruning import pruned_with_loops
+from gpuplace.runtime.plan.schedule.unused import used_operations
 
 
 def task_of_device(device: str) -> str:

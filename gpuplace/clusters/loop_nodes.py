@@ -8,7 +8,7 @@ from typing import Any
 from gpuplace.dtypes import DType, float32
 from gpuplace.graph.op_sets import DECIDES_WHOLE_LOOP
 from gpuplace.graphdef.attr_values import encode_attr
-from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, Frame
+from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, Frame
 
 
 def encode_attrs(attrs: Mapping[str, Any], node: Any) -> None:

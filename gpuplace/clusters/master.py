@@ -54,11 +54,11 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graphdef.messages import ConfigProto, GraphDef
 from gpuplace.kernels.cancellation import StepLimits, step_limits
 from gpuplace.ops.train.device_setter import ClusterSpec
-from gpuplace.plan.compile import PLAIN, PlanOptions, Signature
-from gpuplace.plan.schedule.unused import drops_unused
-from gpuplace.plan.step_errors import node_named_in, with_lines
 from gpuplace.release import get_release
-from gpuplace.session.run_options import limit_ms_of
+from gpuplace.runtime.plan.compile import PLAIN, PlanOptions, Signature
+from gpuplace.runtime.plan.schedule.unused import drops_unused
+from gpuplace.runtime.plan.step_errors import node_named_in, with_lines
+from gpuplace.runtime.session.run_options import limit_ms_of
 
 STILL_WAITING_S = 10.0
 """Seconds between two notes that a task does not answer."""

@@ -19,7 +19,7 @@ from gpuplace.clusters.task import Task
 from gpuplace.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from gpuplace.graphdef.messages import ServerDef
 from gpuplace.ops.train.device_setter import ClusterSpec
-from gpuplace.session.run_options import limit_ms_of
+from gpuplace.runtime.session.run_options import limit_ms_of
 from gpuplace.typing import ConfigLike
 
 _running: weakref.WeakValueDictionary[str, RunningTask] = weakref.WeakValueDictionary()

@@ -22,7 +22,7 @@ from gpuplace.clusters.dead_tensors import decides_loop
 from gpuplace.errors import UnimplementedError
 from gpuplace.graph.op_sets import ENTERS, EXITS, IDENTITY_OPS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING, Frame, Frames
+from gpuplace.runtime.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING, Frame, Frames
 
 
 def is_constant_entry(op: Operation) -> bool:

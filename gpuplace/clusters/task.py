@@ -27,7 +27,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gpuplace import release as releases
-from gpuplace.backends.workers import Workers
 from gpuplace.clusters.connections import Connections
 from gpuplace.clusters.dividing import task_of_device
 from gpuplace.clusters.outbox import Outbox
@@ -45,13 +44,14 @@ from gpuplace.graphdef.messages import ConfigProto, GraphDef, RunMetadata, RunOp
 from gpuplace.kernels.cancellation import StepLimits, limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import ResourceHandle, SessionResources
-from gpuplace.memory.process_state import SessionDevices, session_devices
-from gpuplace.plan.compile import PlanMaker, PlanOptions
-from gpuplace.plan.executor import Plan
-from gpuplace.session.function_runs import SessionFunctions
-from gpuplace.session.run_options import pools_of_threads
-from gpuplace.tracing.partition_graphs import Ends, fill_partition_graphs
-from gpuplace.tracing.step_stats import Trace, fill_step_stats
+from gpuplace.runtime.backends.workers import Workers
+from gpuplace.runtime.memory.process_state import SessionDevices, session_devices
+from gpuplace.runtime.plan.compile import PlanMaker, PlanOptions
+from gpuplace.runtime.plan.executor import Plan
+from gpuplace.runtime.session.function_runs import SessionFunctions
+from gpuplace.runtime.session.run_options import pools_of_threads
+from gpuplace.runtime.tracing.partition_graphs import Ends, fill_partition_graphs
+from gpuplace.runtime.tracing.step_stats import Trace, fill_step_stats
 
 _REMEMBERED_STEPS = 1024
 """Of so many steps that failed, tensors that come too late are dropped."""

@@ -11,8 +11,8 @@ import numpy as np
 from gpuplace.cost.shapes.feeds import checked_sizes
 from gpuplace.cost.shapes.kinds import Sizes, shape_of
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.subject.step_part import StepPart
-from gpuplace.subject.subject import feed_name
+from gpuplace.model.subject.step_part import StepPart
+from gpuplace.model.subject.subject import feed_name
 
 MOST = 1 << 20
 """The largest batch that is tried."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gpuplace.cost.samples import has_run
 from gpuplace.display import above, with_safe_text
-from gpuplace.plan.schedule.transfers import source_name
+from gpuplace.runtime.plan.schedule.transfers import source_name
 from gpuplace.typing import DataFrame
 
 _TRACED = re.compile(r"^/host:|/stream:|/memcpy$|/sync$")

@@ -34,10 +34,10 @@ from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.kernels.work.record import Work
-from gpuplace.plan.schedule.constant_folding import FoldingOptions
-from gpuplace.session.place import place
-from gpuplace.subject.step_part import StepPart, single_feeds, step_part
-from gpuplace.subject.subject import feed_name, subject_of, tensor_feeds
+from gpuplace.model.subject.step_part import StepPart, single_feeds, step_part
+from gpuplace.model.subject.subject import feed_name, subject_of, tensor_feeds
+from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
+from gpuplace.runtime.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 

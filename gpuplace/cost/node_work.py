@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpuplace.cost.shapes import calls
+from gpuplace.cost.shapes.branches import dead_nodes, known_branches
 from gpuplace.cost.shapes.engine import Engine, sizes_of
 from gpuplace.cost.shapes.kinds import Kind, Sizes, filled_with
 from gpuplace.cost.shapes.step_shapes import StepShapes
@@ -146,12 +147,17 @@ def longest_body(
 
 
 def _total(body: Engine) -> Work:
-    """All work of a graph in one."""
+    """Return the work of all nodes of a body that run, as one record."""
+    dead, unknown = dead_nodes(body.graph, known_branches(body))
     flops = read = written = gpu_bytes = 0.0
     launches = gpu_launches = 0
     dtype, assumed, most = "float32", dict[str, None](), -1.0
     parts: list[tuple[str, Work]] = []
+    if any(unknown.values()):
+        assumed["Conditionals in called functions are assumed to take the branch for True"] = None
     for node, kind in enumerate(body.kinds):
+        if dead[node]:
+            continue
         outputs = body.shapes[node] or ()
         given = tuple([body.sizes(source, output) for source, output in body.inputs[node]])
         work = _work(body, node, kind, given, outputs)

@@ -39,9 +39,9 @@ from gpuplace.graph.op_sets import (
     INLINE_OPS,
 )
 from gpuplace.kernels.work.record import Work
+from gpuplace.model.subject.step_part import StepPart
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-from gpuplace.plan.schedule.constant_folding import FoldingOptions
-from gpuplace.subject.step_part import StepPart
+from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.why.placement import Placement
 
 MOST_ITEMS = 300_000

@@ -28,8 +28,8 @@ from gpuplace.cost.shapes.step_shapes import StepShapes, step_shapes
 from gpuplace.dtypes import resource
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import Catalogue, HostMemory
+from gpuplace.model.subject.step_part import StepPart, step_part
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-from gpuplace.subject.step_part import StepPart, step_part
 from gpuplace.why.placement import Placement
 
 CLIENT = 0

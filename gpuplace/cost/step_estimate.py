@@ -35,8 +35,8 @@ from gpuplace.cost.step_tables import (
 from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.errors import FailedPreconditionError
 from gpuplace.kernels.work.record import Work
-from gpuplace.subject.step_part import StepPart
-from gpuplace.subject.subject import Subject, feed_name
+from gpuplace.model.subject.step_part import StepPart
+from gpuplace.model.subject.subject import Subject, feed_name
 from gpuplace.typing import DataFrame, Findings, RunMetadata, StepTimeline
 from gpuplace.why.placement import Placement
 
@@ -297,7 +297,7 @@ class StepEstimate:
 
     def timeline(self) -> StepTimeline:
         """The predicted step in the view of measured ones."""
-        step_timeline = above("gpuplace.timelines.reader", "step_timeline")
+        step_timeline = above("gpuplace.views.timelines.reader", "step_timeline")
 
         return step_timeline(self.run_metadata(), self.placement)
 

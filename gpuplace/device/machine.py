@@ -7,7 +7,8 @@
 ['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
 
 The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device
-name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot:
+name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. ``cpu build`` is a part that stands for a
+TensorFlow built without CUDA, which says so when a GPU is requested. A GPU can be put into a slot:
 ``Tesla K40c @ 0000:07:00.0``. What connects them can be said in a part of its own, ``links pcie=3x16 switch=2``: see
 `gpuplace.device.links`.
 
@@ -52,6 +53,7 @@ PREFIX = "/job:localhost/replica:0/task:0"
 
 _COUNT = re.compile(r"(\d+)\s*(?:[x×*](?!la_)\s*|\s)(.+)", re.IGNORECASE)  # 2x T4, 2 T4; not 2 XLA_CPU
 _CPU = re.compile(r"cpus?", re.IGNORECASE)
+_CPU_BUILD = re.compile(r"cpu\s+build", re.IGNORECASE)
 _JOB = re.compile(r"[A-Za-z]\w*")
 _TASKS = re.compile(rf"({_JOB.pattern})\s*(?:\*\s*(\d+)\s*)?:")  # worker*2: ...
 _XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
@@ -80,6 +82,14 @@ class Machine:
     """Of a cluster: name of each task, ``/job:ps/replica:0/task:0``, and its machine; ``gpus`` are those of all."""
     network: Network = Network()
     """What connects the tasks."""
+    is_cpu_build: bool = False
+    """Whether TensorFlow is built without CUDA there, of a cluster in its first task; such a machine has no GPU."""
+
+    def __post_init__(self) -> None:
+        if self.is_cpu_build and self.gpus and not self.tasks:
+            raise InvalidArgumentError.of(
+                "A CPU build of TensorFlow uses no GPUs.", hint="leave out 'cpu build' or the GPUs"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Machine:
@@ -208,7 +218,13 @@ class Machine:
         gpus = [gpu for machine in tasks.values() for gpu in machine.gpus]
         check_count(len(gpus), "GPU", MAX_GPUS)
         numbered = tuple(gpu.at(index) for index, gpu in enumerate(gpus))
-        return cls(numbered, 0, tasks=tuple(tasks.items()), network=network or Network())
+        return cls(
+            numbered,
+            0,
+            tasks=tuple(tasks.items()),
+            network=network or Network(),
+            is_cpu_build=next(iter(tasks.values())).is_cpu_build,
+        )
 
     @property
     def links(self) -> Links:
@@ -304,7 +320,7 @@ class Machine:
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
         seen = visibility or self.visibility(environ)
         devices += gpu_devices(self.virtual_gpus(settings, environ, seen, release), self.links, PREFIX)
-        devices += [DeviceAttributes(name) for name in self.extra_devices]
+        devices += map(_further_device, self.extra_devices)
         return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
 
     def mapping(
@@ -358,11 +374,22 @@ class Machine:
             )
         if self.wiring != Wiring():
             parts.append(f"links {self.wiring}")
+        if self.is_cpu_build:
+            parts.append("cpu build")
         return ", ".join(part for part in parts if part)
 
     def __hash__(self) -> int:
         return hash(
-            (self.gpus, self.cpus, self.is_local, self.extra_devices, self.wiring, self.tasks, self.network)
+            (
+                self.gpus,
+                self.cpus,
+                self.is_local,
+                self.extra_devices,
+                self.wiring,
+                self.tasks,
+                self.network,
+                self.is_cpu_build,
+            )
         )
 
     def __repr__(self) -> str:
@@ -510,6 +537,14 @@ def _parse_cluster(text: str) -> Machine:
     return Machine.cluster(jobs, network)
 
 
+def _further_device(name: str) -> DeviceAttributes:
+    """A device of another type; those of XLA are described in the device mapping (xla_device.cc, release 1.15)."""
+    device = DeviceAttributes(name)
+    if not device.device_type.startswith("XLA_"):
+        return device
+    return replace(device, physical_device_desc=f"device: {device.device_type} device")
+
+
 def _parse(text: str) -> Machine:
     if text.strip().lower() == "local":
         return Machine.local()
@@ -521,6 +556,7 @@ def _parse(text: str) -> Machine:
     xla: dict[str, int] = {}
     priority: dict[str, int] = {}
     wiring = Wiring()
+    is_cpu_build = False
     for part in (piece.strip() for piece in re.split(r"[,+]", text)):
         if not part:
             raise _not_understood(text, "an empty part")
@@ -532,6 +568,9 @@ def _parse(text: str) -> Machine:
             continue
         if part.startswith("links "):
             wiring = Wiring.parse(part.removeprefix("links "))
+            continue
+        if _CPU_BUILD.fullmatch(part):
+            is_cpu_build = True
             continue
         count, name = _split_count(part)
         if _CPU.fullmatch(name):
@@ -545,7 +584,7 @@ def _parse(text: str) -> Machine:
             check_count(count + len(wanted), "GPU", MAX_GPUS)
             wanted += [(find_model(model.strip()), slot.strip() or None)] * count
     if names and cpus is None and not wanted and not xla:
-        return replace(Machine.from_devices(names, priority), wiring=wiring)
+        return replace(Machine.from_devices(names, priority), wiring=wiring, is_cpu_build=is_cpu_build)
     if cpus == 0:
         raise _not_understood(text, "a machine without a CPU")
     check_count(cpus or 1, "CPU", MAX_DEVICES)
@@ -559,6 +598,7 @@ def _parse(text: str) -> Machine:
         extra_devices=tuple(extra),
         type_priority=priority,
         wiring=wiring,
+        is_cpu_build=is_cpu_build,
     )
 
 
@@ -582,7 +622,7 @@ def _not_understood(text: str, what: str) -> InvalidArgumentError:
         f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
-            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube'; of a cluster, separated by ';': "
+            "a full device name, 'links pcie=3x16 switch=2 nvlink=cube', 'cpu build'; of a cluster, separated by ';': "
             "'JOB: MACHINE', 'JOB*N: MACHINE', 'network 10GbE'",
             "models": ", ".join(model.name for model in GPU_MODELS),
         },

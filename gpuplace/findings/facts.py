@@ -1,7 +1,7 @@
 """A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
 
-Towers, gradients and what averages them are those of the model's structure (`gpuplace.structure`). A node that depends
-on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at its
+Towers, gradients and what averages them are those of the model's structure (`gpuplace.model.structure`). A node that
+depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at its
 products and convolutions.
 """
 
@@ -28,9 +28,9 @@ from gpuplace.graph.op_sets import (
     UPDATES_OF_VARIABLES,
     VARIABLE_OPS,
 )
+from gpuplace.model.structure.roles import AVERAGING
+from gpuplace.model.structure.structure import GraphModel, Structure, structure_of
 from gpuplace.placer.placement_graph import CONTROL
-from gpuplace.structure.roles import AVERAGING
-from gpuplace.structure.structure import GraphModel, Structure, structure_of
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 
 Ints = NDArray[np.int64]

@@ -33,8 +33,8 @@ from gpuplace.findings.properties import does_not_fit, small_kernels
 from gpuplace.findings.towers import averaged_gradients, copied_variables
 from gpuplace.findings.trials import Trials
 from gpuplace.graph.bulk import without_garbage_collection
-from gpuplace.subject.step_part import step_part
-from gpuplace.subject.subject import feed_name, subject_of
+from gpuplace.model.subject.step_part import step_part
+from gpuplace.model.subject.subject import feed_name, subject_of
 from gpuplace.why.harmless import harmless_counts
 from gpuplace.why.placement import Placement
 

@@ -150,7 +150,7 @@ class Findings:
 
     @with_safe_text
     def __str__(self) -> str:
-        findings_text = above("gpuplace.tables.findings", "findings_text")
+        findings_text = above("gpuplace.views.tables.findings", "findings_text")
         found: str = findings_text(self)
         return found
 

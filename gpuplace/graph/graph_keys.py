@@ -3,6 +3,8 @@
 Source: tensorflow/python/framework/ops.py, release 1.15.
 """
 
+from typing import Any
+
 
 class GraphKeys:
     """Standard names under which a graph collects things."""
@@ -38,3 +40,7 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+
+
+COLLECTED: dict[str, Any] = {}
+"""Collection -> the class of what is in it, where that class belongs to a layer above, which puts it here."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.checkpoints.variants import EncodedVariant
 from gpuplace.dtypes import DType, as_array, as_dtype, count_of, string, variant
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
+from gpuplace.files.checkpoints.variants import EncodedVariant
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import DecodeError, TensorProto
 from gpuplace.shapes import TensorShape

@@ -9,13 +9,13 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from gpuplace.jupyter import render
-from gpuplace.picture.box_facts import NodeCosts
-from gpuplace.picture.drawing import HARD_CAP, draw
-from gpuplace.picture.lanes import by_device, lanes_size
-from gpuplace.picture.outline import Outline, outline
-from gpuplace.picture.sheet import sheet_of
-from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.scopes import ROOT
+from gpuplace.views.picture.box_facts import NodeCosts
+from gpuplace.views.picture.drawing import HARD_CAP, draw
+from gpuplace.views.picture.lanes import by_device, lanes_size
+from gpuplace.views.picture.outline import Outline, outline
+from gpuplace.views.picture.sheet import sheet_of
+from gpuplace.views.tables.placement_view import PlacementView
+from gpuplace.views.tables.scopes import ROOT
 from gpuplace.web.rules import RULES
 
 STILL_CANVAS = (900.0, 640.0)

@@ -33,11 +33,11 @@ from gpuplace.graphdef.model import Model
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
 from gpuplace.jupyter.watch_magic import WatchMagics
-from gpuplace.memory.process_state import current_machine
 from gpuplace.release import RELEASES
-from gpuplace.session.fresh_process import fresh_process
-from gpuplace.session.place import SOFT_OPTION, graph_or_model, place_for
-from gpuplace.tables import html
+from gpuplace.runtime.memory.process_state import current_machine
+from gpuplace.runtime.session.fresh_process import fresh_process
+from gpuplace.runtime.session.place import SOFT_OPTION, graph_or_model, place_for
+from gpuplace.views.tables import html
 from gpuplace.why.placement import Placement
 
 _COUNTS = ("1x", "2x", "4x", "8x")

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.jupyter import render
 from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
-from gpuplace.picture.box_facts import node_costs
-from gpuplace.picture.colouring import Colouring, colouring, moved_colouring
-from gpuplace.picture.dot import checked_direction, dot_text
-from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
-from gpuplace.picture.lanes import by_device
-from gpuplace.picture.marks import Marks, compare, critical_path, find
-from gpuplace.picture.outline import outline
-from gpuplace.picture.sheet import Sheet, legend_text, sheet_of
-from gpuplace.tables import html
-from gpuplace.tables.dependency_trace import TRACES, trace_of
-from gpuplace.tables.palette import DARK, Theme, theme_named
-from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.text import placement_text, summary_text
+from gpuplace.views.picture.box_facts import node_costs
+from gpuplace.views.picture.colouring import Colouring, colouring, moved_colouring
+from gpuplace.views.picture.dot import checked_direction, dot_text
+from gpuplace.views.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
+from gpuplace.views.picture.lanes import by_device
+from gpuplace.views.picture.marks import Marks, compare, critical_path, find
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.picture.sheet import Sheet, legend_text, sheet_of
+from gpuplace.views.tables import html
+from gpuplace.views.tables.dependency_trace import TRACES, trace_of
+from gpuplace.views.tables.palette import DARK, Theme, theme_named
+from gpuplace.views.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.text import placement_text, summary_text
 from gpuplace.writing import write_file
 
 if TYPE_CHECKING:

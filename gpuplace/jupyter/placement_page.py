@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.tables import html
-from gpuplace.tables.text import counted, placement_text
+from gpuplace.views.tables import html
+from gpuplace.views.tables.text import counted, placement_text
 from gpuplace.why.placement import Placement
 
 _LOG_LINES = 400

@@ -19,10 +19,10 @@ from typing import Unpack
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
-from gpuplace.picture.arrangement import arranged
-from gpuplace.picture.layout import Layout, layout_text, read_layout, wrapping
-from gpuplace.picture.sheet import Sheet
-from gpuplace.picture.svg import MARGIN, SvgOptions, svg_text
+from gpuplace.views.picture.arrangement import arranged
+from gpuplace.views.picture.layout import Layout, layout_text, read_layout, wrapping
+from gpuplace.views.picture.sheet import Sheet
+from gpuplace.views.picture.svg import MARGIN, SvgOptions, svg_text
 from gpuplace.web.rules import RULES
 
 DOT_VARIABLE = "GPUPLACE_DOT"

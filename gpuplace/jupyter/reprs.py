@@ -25,25 +25,25 @@ from gpuplace.findings.finding import Findings
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.logs.capture import LogCapture
-from gpuplace.logs.log_diff import LogDiff
-from gpuplace.logs.logged_placement import LoggedNote, LoggedPlacement
-from gpuplace.logs.op_rows import OP_COLUMNS, op_cells, op_rows
-from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.process_state import current_machine
-from gpuplace.picture.memory_map import chunks_text, memory_html, memory_text
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.session.place import place
-from gpuplace.tables import html
-from gpuplace.tables.dependency_trace import Trace
-from gpuplace.tables.findings import findings_html
-from gpuplace.tables.palette import device_label
-from gpuplace.tables.rows import mapping_cells
-from gpuplace.tables.scale import time_text
-from gpuplace.tables.size_text import bytes_text
-from gpuplace.tables.text import counted, placement_text, table_text
-from gpuplace.timelines.reader import step_timeline
-from gpuplace.timelines.svg import timeline_svg
+from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
+from gpuplace.runtime.memory.process_state import current_machine
+from gpuplace.runtime.session.place import place
+from gpuplace.views.logs.capture import LogCapture
+from gpuplace.views.logs.log_diff import LogDiff
+from gpuplace.views.logs.logged_placement import LoggedNote, LoggedPlacement
+from gpuplace.views.logs.op_rows import OP_COLUMNS, op_cells, op_rows
+from gpuplace.views.picture.memory_map import chunks_text, memory_html, memory_text
+from gpuplace.views.tables import html
+from gpuplace.views.tables.dependency_trace import Trace
+from gpuplace.views.tables.findings import findings_html
+from gpuplace.views.tables.palette import device_label
+from gpuplace.views.tables.rows import mapping_cells
+from gpuplace.views.tables.scale import time_text
+from gpuplace.views.tables.size_text import bytes_text
+from gpuplace.views.tables.text import counted, placement_text, table_text
+from gpuplace.views.timelines.reader import step_timeline
+from gpuplace.views.timelines.svg import timeline_svg
 from gpuplace.why.blame import Blame
 from gpuplace.why.diff import PlacementDiff
 from gpuplace.why.explanation import Explanation

@@ -1,6 +1,6 @@
 """A timeline to zoom: lanes on a canvas, with keys and search; and what a saved notebook keeps of it.
 
-The page gets columns once, as bytes (`gpuplace.timelines.page`), and draws what is in sight; a click sends the
+The page gets columns once, as bytes (`gpuplace.views.timelines.page`), and draws what is in sight; a click sends the
 event's number back.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 import traitlets
 
 from gpuplace.jupyter.explorer.views import STYLE, ModuleWidget
-from gpuplace.tables import html
-from gpuplace.tables.text import counted
-from gpuplace.timelines.page import COLOURS, timeline_page
-from gpuplace.timelines.step_timeline import StepTimeline
-from gpuplace.timelines.svg import timeline_svg
-from gpuplace.timelines.text import COPY_COLUMNS, USE_COLUMNS, copy_rows, timeline_text, use_rows
+from gpuplace.views.tables import html
+from gpuplace.views.tables.text import counted
+from gpuplace.views.timelines.page import COLOURS, timeline_page
+from gpuplace.views.timelines.step_timeline import StepTimeline
+from gpuplace.views.timelines.svg import timeline_svg
+from gpuplace.views.timelines.text import COPY_COLUMNS, USE_COLUMNS, copy_rows, timeline_text, use_rows
 from gpuplace.web.modules import widget_module
 
 _MOST_ROWS = 12

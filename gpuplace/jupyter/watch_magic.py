@@ -20,7 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
-from gpuplace.logs.capture import LogCapture
+from gpuplace.views.logs.capture import LogCapture
 
 
 @magics_class

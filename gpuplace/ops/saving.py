@@ -1,6 +1,6 @@
 """Ops that write tensors to checkpoints and read them, always in host memory.
 
-The files are read and written by ``gpuplace.checkpoints``, which is loaded when one of these ops first runs.
+The files are read and written by ``gpuplace.files.checkpoints``, which is loaded when one of these ops first runs.
 
 Source: tensorflow/core/kernels/save_restore_v2_ops.cc, save_restore_tensor.cc and tensorflow/core/ops/io_ops.cc,
 release 1.15.
@@ -249,7 +249,7 @@ def _check_vectors(op: Operation, count: int, vectors: Sequence[Tensor]) -> None
 def _slice_shape(text: bytes) -> TensorShape:
     if not text:
         return UNKNOWN_SHAPE
-    from gpuplace.checkpoints.slices import parse_shape_and_slice
+    from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     try:
         return TensorShape.of(parse_shape_and_slice(text.decode())[2])
@@ -264,7 +264,7 @@ def _slice_shape(text: bytes) -> TensorShape:
 def _save(
     xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: list[Any], *, dtypes: Any
 ) -> Any:
-    from gpuplace.checkpoints.bundle import write_bundle
+    from gpuplace.files.checkpoints.bundle import write_bundle
 
     write_bundle(_text(prefix), _saved(tensor_names, shape_and_slices, tensors, dtypes))
     return ()
@@ -272,7 +272,7 @@ def _save(
 
 @compute("Save")
 def _save_v1(xp: Any, filename: Any, tensor_names: Any, data: list[Any], *, T: Any) -> Any:
-    from gpuplace.checkpoints.tensor_slices import write_tensor_slices
+    from gpuplace.files.checkpoints.tensor_slices import write_tensor_slices
 
     write_tensor_slices(_text(filename), _saved(tensor_names, None, data, T))
     return ()
@@ -282,7 +282,7 @@ def _save_v1(xp: Any, filename: Any, tensor_names: Any, data: list[Any], *, T: A
 def _save_slices(
     xp: Any, filename: Any, tensor_names: Any, shapes_and_slices: Any, data: list[Any], *, T: Any
 ) -> Any:
-    from gpuplace.checkpoints.tensor_slices import write_tensor_slices
+    from gpuplace.files.checkpoints.tensor_slices import write_tensor_slices
 
     write_tensor_slices(_text(filename), _saved(tensor_names, shapes_and_slices, data, T))
     return ()
@@ -290,8 +290,8 @@ def _save_slices(
 
 def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType]) -> list[Any]:
     """What is to be written, as the file formats take it."""
-    from gpuplace.checkpoints.bundle import SavedTensor
-    from gpuplace.checkpoints.slices import parse_shape_and_slice
+    from gpuplace.files.checkpoints.bundle import SavedTensor
+    from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     texts = [b""] * len(tensors) if slices is None else slices.reshape(-1).tolist()
     for what, found in (("tensor_names", names.size), ("shape_and_slices", len(texts))):
@@ -317,7 +317,7 @@ def _saved(names: Any, slices: Any, tensors: list[Any], dtypes: Sequence[DType])
 
 @compute("RestoreV2", fresh=True)
 def _restore(xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, *, dtypes: Any) -> Any:
-    from gpuplace.checkpoints.reader import open_checkpoint
+    from gpuplace.files.checkpoints.reader import open_checkpoint
 
     names, texts = tensor_names.reshape(-1).tolist(), shape_and_slices.reshape(-1).tolist()
     if not len(names) == len(texts) == len(dtypes):
@@ -336,21 +336,21 @@ def _restore(xp: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, *, 
 
 @compute("Restore", fresh=True)
 def _restore_v1(xp: Any, file_pattern: Any, tensor_name: Any, *, dt: DType) -> Any:
-    from gpuplace.checkpoints.reader import open_checkpoint
+    from gpuplace.files.checkpoints.reader import open_checkpoint
 
     return _restored(open_checkpoint(_text(file_pattern)), _text(tensor_name), "", dt)
 
 
 @compute("RestoreSlice", fresh=True)
 def _restore_slice(xp: Any, file_pattern: Any, tensor_name: Any, shape_and_slice: Any, *, dt: DType) -> Any:
-    from gpuplace.checkpoints.reader import open_checkpoint
+    from gpuplace.files.checkpoints.reader import open_checkpoint
 
     return _restored(open_checkpoint(_text(file_pattern)), _text(tensor_name), _text(shape_and_slice), dt)
 
 
 def _restored(checkpoint: Any, name: str, text: str, dtype: DType) -> Any:
     """A tensor of a checkpoint, or a slice of one, checked against what the graph expects."""
-    from gpuplace.checkpoints.slices import parse_shape_and_slice
+    from gpuplace.files.checkpoints.slices import parse_shape_and_slice
 
     stored = checkpoint.dtype(name)
     if stored is not dtype:
@@ -372,7 +372,7 @@ def _restored(checkpoint: Any, name: str, text: str, dtype: DType) -> Any:
 
 @compute("MergeV2Checkpoints")
 def _merge(xp: Any, checkpoint_prefixes: Any, destination_prefix: Any, *, delete_old_dirs: bool) -> Any:
-    from gpuplace.checkpoints.bundle import merge_bundles
+    from gpuplace.files.checkpoints.bundle import merge_bundles
 
     prefixes = [text.decode() for text in checkpoint_prefixes.reshape(-1).tolist()]
     merged = _text(destination_prefix)

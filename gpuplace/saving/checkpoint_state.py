@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gpuplace import tf_logging
-from gpuplace.checkpoints.bundle import index_file
 from gpuplace.errors import OpError
+from gpuplace.files.checkpoints.bundle import index_file
 from gpuplace.files.file_system import matching_paths, read_bytes, text_of, with_op_errors
 from gpuplace.graphdef.messages import CheckpointState, SaverDef, text_format
 from gpuplace.writing import write_file

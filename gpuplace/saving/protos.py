@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.graph_keys import COLLECTED, GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import (
     CondContextDef,
@@ -20,11 +20,11 @@ from gpuplace.graphdef.messages import (
     VariableDef,
     WhileContextDef,
 )
+from gpuplace.lazy import import_waiting
 from gpuplace.ops.distribute.variables import DistributedVariable
 from gpuplace.ops.flow.conditionals import CondContext
 from gpuplace.ops.flow.context import ControlFlowContext
 from gpuplace.ops.flow.while_loops import WhileContext
-from gpuplace.ops.input.queue_runner import QueueRunner
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import (
     RefVariable,
@@ -298,6 +298,18 @@ def _context_from_proto(message: Any, import_scope: str | None) -> Any:
     raise NotImplementedError(f"Unknown ControlFlowContextDef field: {message.WhichOneof('ctxt')}")
 
 
+def _queue_runner_to_proto(runner: Any, export_scope: str | None = None) -> Any:
+    return runner.to_proto(export_scope)
+
+
+def _queue_runner_from_proto(message: Any, import_scope: str | None = None) -> Any:
+    if GraphKeys.QUEUE_RUNNERS not in COLLECTED:  # comes with the ops of queues
+        import_waiting()
+    if GraphKeys.QUEUE_RUNNERS not in COLLECTED:
+        raise ValueError("queue runners are part of gpuplace.tf1, which is not installed")
+    return COLLECTED[GraphKeys.QUEUE_RUNNERS].from_proto(message, import_scope)
+
+
 for _collection in (
     GraphKeys.GLOBAL_VARIABLES,
     GraphKeys.TRAINABLE_VARIABLES,
@@ -308,7 +320,7 @@ for _collection in (
 ):
     register_proto_functions(_collection, VariableDef, Variable.to_proto, Variable.from_proto)
 register_proto_functions(
-    GraphKeys.QUEUE_RUNNERS, QueueRunnerDef, QueueRunner.to_proto, QueueRunner.from_proto
+    GraphKeys.QUEUE_RUNNERS, QueueRunnerDef, _queue_runner_to_proto, _queue_runner_from_proto
 )
 register_proto_functions(GraphKeys.COND_CONTEXT, CondContextDef, branch_to_proto, branch_from_proto)
 register_proto_functions(GraphKeys.WHILE_CONTEXT, WhileContextDef, loop_to_proto, loop_from_proto)

@@ -14,14 +14,15 @@ from typing import Any
 
 from gpuplace import tf_logging
 from gpuplace.callers import OwnFramesHidden
-from gpuplace.checkpoints.reader import CheckpointReader
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OpError
+from gpuplace.files.checkpoints.reader import CheckpointReader
 from gpuplace.files.file_system import text_of
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graphdef.messages import SaverDef, TrackableObjectGraph
 from gpuplace.ops.train.global_step import global_step as current_step
 from gpuplace.ops.variables.initialization import saveable_objects
+from gpuplace.runtime.session.base_session import BaseSession
 from gpuplace.saving import protos as _registered  # noqa: F401 - says how collections are written
 from gpuplace.saving.builder import BulkSaverBuilder
 from gpuplace.saving.checkpoint_state import (
@@ -34,7 +35,6 @@ from gpuplace.saving.checkpoint_state import (
 from gpuplace.saving.meta_graph import export_meta_graph, register_proto_functions
 from gpuplace.saving.names import prepend_name_scope, strip_name_scope
 from gpuplace.saving.saveables import SaveSpec, saveables_of
-from gpuplace.session.base_session import BaseSession
 
 __all__ = ["Saver", "saver_or_default"]
 

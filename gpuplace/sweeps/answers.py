@@ -25,10 +25,10 @@ from gpuplace.cost.step_estimate import StepEstimate
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
+from gpuplace.model.subject.step_part import single_feeds
+from gpuplace.model.subject.subject import feed_name, fetch_names
 from gpuplace.release import resolve
-from gpuplace.session.place import inlines_all, place
-from gpuplace.subject.step_part import single_feeds
-from gpuplace.subject.subject import feed_name, fetch_names
+from gpuplace.runtime.session.place import inlines_all, place
 from gpuplace.sweeps.cases import Setting
 from gpuplace.sweeps.graphs import SentGraph
 from gpuplace.why.placement import Placement

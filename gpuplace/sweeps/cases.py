@@ -19,7 +19,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto, text_format
-from gpuplace.session.place import devices_of
+from gpuplace.runtime.session.place import devices_of
 
 
 class NamedMachine(NamedTuple):

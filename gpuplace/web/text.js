@@ -1,4 +1,4 @@
-// Numbers, sizes, times and names in words, as Python writes them (gpuplace/tables/text.py, scale.py).
+// Numbers, sizes, times and names in words, as Python writes them (gpuplace/views/tables/text.py, scale.py).
 
 import { RULES } from "gpuplace/rules.js";
 

@@ -416,6 +416,7 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
         return (
             f"{{{{node {graph.names[node]}}}}} was explicitly assigned to {request} but available devices are "
             f"[ {devices} ]. Make sure the device specification refers to a valid device."
+            f"{_no_cuda(placement, parsed)}"
         )
     specification = f"Could not satisfy explicit device specification '{request}"
     if parsed != requested:
@@ -431,6 +432,16 @@ def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
         f"Op: {graph.op_type(node)}\nNode attrs: {_attrs_text(placement, node)}\nRegistered kernels:\n"
         f"{_registered(placement, node)}"
     )
+
+
+def _no_cuda(placement: Placed, request: ParsedName | None) -> str:
+    """What a TensorFlow built without CUDA adds when a GPU is requested."""
+    origin = placement.device_set.origin
+    if origin is None or not origin.machine.is_cpu_build:
+        return ""
+    if request is None or request.type != "GPU":
+        return ""
+    return " The requested device appears to be a GPU, but CUDA is not enabled."
 
 
 def _guide_sentence(placement: Placed, node: int) -> str:

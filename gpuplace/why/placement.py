@@ -151,12 +151,12 @@ class Placement(Placed, Mapping[str, str]):
 
     @property
     def subject(self) -> Subject:
-        """One step of the graph: which nodes run, what is fetched and fed; see `gpuplace.subject.subject`.
+        """One step of the graph: which nodes run, what is fetched and fed; see `gpuplace.model.subject.subject`.
 
         Raises:
             InvalidArgumentError: the graph has no nodes.
         """
-        subject_of = above("gpuplace.subject.subject", "subject_of")
+        subject_of = above("gpuplace.model.subject.subject", "subject_of")
         found: Subject = subject_of(self.graph, self.placer.catalogue)
         return found
 
@@ -318,7 +318,7 @@ class Placement(Placed, Mapping[str, str]):
             KeyError: there is no such op; says which names are like it.
             ValueError: an unknown direction.
         """
-        trace_of = above("gpuplace.tables.dependency_trace", "trace_of")
+        trace_of = above("gpuplace.views.tables.dependency_trace", "trace_of")
 
         return trace_of(self, of, direction)
 

@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from gpuplace import tf_logging
-from gpuplace.stand_in.names import resolve
-from gpuplace.stand_in.util import deprecation, tf_inspect
+from gpuplace.tf1.stand_in.names import resolve
+from gpuplace.tf1.stand_in.util import deprecation, tf_inspect
 
 USE = "Use another."
 

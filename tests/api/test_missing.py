@@ -11,7 +11,7 @@ import pytest
 import gpuplace as tf
 from gpuplace import callers
 from gpuplace.api.missing import ADVICE, SPACES
-from gpuplace.stand_in import names as tensorflow_names
+from gpuplace.tf1.stand_in import names as tensorflow_names
 
 EXPLORE = "explore it: gpuplace.explore('saved_model_dir')"
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import gpuplace as tf
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in.framework.function import Defun
 from tests.benchmarks.published_nets import CLASSES, NETS, SIDE, Layers
 
 BATCHES = (10, 10**4, 10**6, 10**8)

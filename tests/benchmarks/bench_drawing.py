@@ -18,7 +18,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.jupyter import render
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
-from gpuplace.tables import scopes
+from gpuplace.views.tables import scopes
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 from tests.support.node_specs import placement_graph

@@ -24,8 +24,8 @@ from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.jupyter.explorer import row_sources
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
-from gpuplace.tables.moves import moves_between
-from gpuplace.tables.placement_view import view_of
+from gpuplace.views.tables.moves import moves_between
+from gpuplace.views.tables.placement_view import view_of
 from gpuplace.why.place import place_again
 from tests.benchmarks.bench_drawing import forget
 from tests.support.node_specs import graph_def

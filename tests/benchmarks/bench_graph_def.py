@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 import gpuplace as tf
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 
 TOWERS = 4
 FETCH = "towers/answer"

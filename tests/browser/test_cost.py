@@ -6,7 +6,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cost.estimate import estimate
-from gpuplace.page.page import page_html
+from gpuplace.views.page.page import page_html
 from tests.browser.accessibility import violations
 from tests.browser.conftest import VIEWPORT, write_notebook
 from tests.browser.jupyterlab import Watch, open_notebook, run_all

@@ -20,7 +20,7 @@ GPU_FILL = {"GPU:0": "#6d96ff", "GPU:3": "#dc7696"}
 def explorer(page, lab):
     """The explorer of the notebook, run in this page."""
     base, _ = lab
-    open_notebook(page, base, "10-the-whole-guide.ipynb")
+    open_notebook(page, base, "20-the-whole-guide.ipynb")
     run_all(page)
     page.keyboard.press("Control+b")  # more room: the file browser away
     found = page.locator(".gp-explorer")

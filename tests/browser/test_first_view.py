@@ -10,8 +10,8 @@ import re
 import pytest
 
 import gpuplace as tf
-from gpuplace.page.page import page_html
-from gpuplace.tables.placement_view import view_of
+from gpuplace.views.page.page import page_html
+from gpuplace.views.tables.placement_view import view_of
 from tests.browser.jupyterlab import Watch
 from tests.browser.test_graph_view import page_with
 from tests.placer.corpus_files import folder

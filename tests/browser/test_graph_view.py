@@ -12,9 +12,9 @@ import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
-from gpuplace.picture.outline import outline
-from gpuplace.tables.palette import device_style
-from gpuplace.tables.placement_view import view_of
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.tables.palette import device_style
+from gpuplace.views.tables.placement_view import view_of
 from gpuplace.web.modules import widget_module
 from tests.jupyter.programs import layered, towers
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 import gpuplace as tf
-from gpuplace.page.page import page_html
+from gpuplace.views.page.page import page_html
 from tests.browser.accessibility import violations
 from tests.browser.jupyterlab import Watch
 from tests.browser.test_graph_view import page_with

@@ -6,7 +6,7 @@ The milliseconds of layouts are printed (`pytest -s`), not asserted: machines ar
 import pytest
 
 import gpuplace as tf
-from gpuplace.page.page import page_html
+from gpuplace.views.page.page import page_html
 from tests.browser.jupyterlab import Watch
 from tests.placer.corpus_files import folder
 

@@ -10,14 +10,14 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cli.fixes import fixes_of
-from gpuplace.page.page import page_html, timeline_page_html
+from gpuplace.views.page.page import page_html, timeline_page_html
 from gpuplace.web.rules import RULES
 from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.graphdef.function_libraries import saved_model
 from tests.jupyter.programs import towers
-from tests.page.test_page import HOSTILE, hostile_view
+from tests.views.page.test_page import HOSTILE, hostile_view
 
 pytestmark = [pytest.mark.browser]
 
@@ -243,7 +243,7 @@ def test_what_an_op_depends_on_is_lit(opened):
 
 
 def test_the_page_says_what_python_says(opened):
-    """The page goes along the edges itself; a hundred ops, each way, against `gpuplace.tables.dependency_trace`."""
+    """The page goes along the edges itself; a hundred ops, each way, as `gpuplace.views.tables.dependency_trace`."""
     placement = tf.place(training(2, 6), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
     page = opened(placement, "same")
     names = list(placement)[::3]

@@ -6,9 +6,9 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter.timeline_view import timeline_html
-from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.picture.memory_map import memory_html
+from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
+from gpuplace.runtime.memory.device_memory import DeviceMemory
+from gpuplace.views.picture.memory_map import memory_html
 from tests.jupyter.programs import layered
 
 pytestmark = [pytest.mark.browser]

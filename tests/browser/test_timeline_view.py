@@ -10,7 +10,7 @@ import gpuplace as tf
 from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.web.modules import widget_module
-from tests.timelines.steps import busy_step, crowded_step, tower_step
+from tests.views.timelines.steps import busy_step, crowded_step, tower_step
 
 pytestmark = [pytest.mark.browser]
 

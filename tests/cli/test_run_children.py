@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gpuplace.stand_in import names
+from gpuplace.tf1.stand_in import names
 
 RELEASES = {"1.0": ("1.0.1", 134), "1.4": ("1.4.1", 134), "1.15": ("1.15.5", 134), "2.21": ("2.21.0", 2474)}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.plan import compile as plan_maker
-from gpuplace.plan.parallel_plan import ParallelPlan
-from gpuplace.plan.schedule import lanes
+from gpuplace.runtime.plan import compile as plan_maker
+from gpuplace.runtime.plan.parallel_plan import ParallelPlan
+from gpuplace.runtime.plan.schedule import lanes
 from tests.clusters.running import servers
 
 pytest.importorskip("distributed")

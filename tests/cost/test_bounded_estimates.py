@@ -15,8 +15,8 @@ from gpuplace.cost.grid import cost_grid
 from gpuplace.cost.memory import requests, step_facts
 from gpuplace.cost.memory.unfilled import unfilled, unfilled_like
 from gpuplace.kernels import compute
-from gpuplace.page.cost_blocks import cost_blocks, grid_blocks
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in.framework.function import Defun
+from gpuplace.views.page.cost_blocks import cost_blocks, grid_blocks
 
 CPU, GPU = (f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU"))
 HUGE = 10**8

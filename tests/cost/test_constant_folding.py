@@ -4,7 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.kernels.resources import SessionResources
-from gpuplace.plan.schedule.constant_folding import Folder
+from gpuplace.runtime.plan.schedule.constant_folding import Folder
 
 
 def sums():

@@ -5,7 +5,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.cost.memory import step_requests
 from gpuplace.cost.memory.dry_run import DryRun
-from gpuplace.ops.input.staging import StagingArea
+from gpuplace.tf1.input.staging import StagingArea
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.cost.memory import dry_run
-from gpuplace.stand_in import functional_ops
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in import functional_ops
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 CASES = {}
 
@@ -469,8 +469,8 @@ def test_memory_by_op_scope_and_time():
 
 
 def test_nothing_of_the_process_is_touched():
-    from gpuplace.memory.process_state import process_state
     from gpuplace.numerics import threads
+    from gpuplace.runtime.memory.process_state import process_state
 
     tf.use_machine("1x K40c")
     threads.reset()

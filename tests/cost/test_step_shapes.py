@@ -14,7 +14,7 @@ from gpuplace.cost.shapes.step_shapes import step_shapes
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.shapes import TensorShape
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 FUNCTIONS = Path(__file__).resolve().parents[1] / "data" / "functions-1.15.tar.xz"
 
@@ -376,6 +376,23 @@ def test_a_node_of_a_function_that_lacks_an_input_is_an_error():
         tf.estimate(message, ["out"], machine="1 CPU")
 
 
+@pytest.mark.parametrize("condition", [True, False, None], ids=["true", "false", "unknown"])
+def test_a_called_function_counts_one_branch_of_its_conditional(condition):
+    @Defun(tf.float32, tf.bool, noinline=True)
+    def either(rows, unknown):
+        chosen = unknown if condition is None else tf.constant(condition)
+        return tf.cond(
+            chosen, lambda: tf.matmul(rows, rows), lambda: tf.matmul(rows, tf.concat([rows, rows], 1))
+        )
+
+    with tf.Graph().as_default():
+        rows, unknown = tf.placeholder(tf.float32, [64, 64]), tf.placeholder(tf.bool, [])
+        step = tf.estimate(either(rows, unknown), machine="1 CPU")
+    one_product, frame = 2 * 64**3, step.frame("nodes")
+    assert frame["flops"].sum() == one_product * (2 if condition is False else 1)
+    assert frame["guessed"].str.contains("assumed to take the branch for True").any() == (condition is None)
+
+
 def test_tensors_without_elements(graph):
     x = tf.placeholder(tf.float32, [None, 4], name="x")
     y = tf.matmul(x, tf.ones([4, 3]))
@@ -520,3 +537,18 @@ def test_lists_that_one_functional_loop_fills_and_the_next_reads(graph):
     assert set(step.shapes.trips.values()) == {6} and step.guessed == 0
     forward = 2 * 6 * 3 * ((4 + 5) * 5 + (5 + 7) * 7)  # and as much for the slope: the weights are constants
     assert sum(row.flops for row in step.rows("nodes") if row.op == "MatMul") == 2 * forward
+
+
+def test_an_attribute_of_another_type_is_a_fault_of_the_node():
+    """``output_types`` is a text, whose length is the number of shapes by chance."""
+    with tf.Graph().as_default() as graph:
+        tf.data.Dataset.from_tensors(0.0).make_one_shot_iterator().get_next()
+    message = graph.as_graph_def()
+    [node] = [node for node in message.node if node.op == "IteratorGetNext"]
+    node.attr["output_types"].s = b"\x00"
+    placement = tf.place(message, machine="1 CPU")
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="The attributes of 'IteratorGetNext' are not those"
+    ):
+        tf.estimate(placement, [node.name])
+    assert placement[node.name].endswith("CPU:0")

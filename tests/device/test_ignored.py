@@ -9,8 +9,8 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.ignored import ignored_gpus, min_compute_capability, min_multiprocessors
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, UnknownError
-from gpuplace.memory.process_state import ProcessState
 from gpuplace.release import RELEASES
+from gpuplace.runtime.memory.process_state import ProcessState
 
 MIXED = Machine.parse("Quadro K4000 @ 0000:02:00.0, Tesla K40c @ 0000:03:00.0, GTX 1050 @ 0000:04:00.0")
 BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

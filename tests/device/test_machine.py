@@ -151,6 +151,13 @@ def test_xla_devices_and_full_names_beside_gpus():
     assert mixed.device_set(environ={}).names[1] == "/job:ps/replica:0/task:0/device:CPU:0"
 
 
+def test_a_cpu_build_has_no_gpus():
+    with pytest.raises(InvalidArgumentError, match=r"^A CPU build of TensorFlow uses no GPUs\."):
+        Machine.parse("cpu build, T4")
+    assert Machine.parse("worker: cpu build; ps: T4").is_cpu_build
+    assert Machine.parse("cpu build") != Machine.parse("cpu")
+
+
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
@@ -160,6 +167,7 @@ def test_xla_devices_and_full_names_beside_gpus():
         ("2 CPU, 1x V100 + 2x K40c", "2 CPU, 1x Tesla V100-SXM2-16GB + 2x Tesla K40c"),
         ("T4 @ 07:00.0", "Tesla T4 @ 0000:07:00.0"),
         ("1 CPU, 2 XLA_CPU", f"1 CPU, {LOCAL}/device:XLA_CPU:0, {LOCAL}/device:XLA_CPU:1"),
+        ("CPU  build", "1 CPU, cpu build"),
     ],
 )
 def test_printing(text, printed):

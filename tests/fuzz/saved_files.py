@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 import gpuplace as tf
-from gpuplace.checkpoints.bundle import SavedTensor, write_bundle
-from gpuplace.checkpoints.messages import BundleEntry, BundleHeader, SavedTensorSlices
-from gpuplace.checkpoints.table import read_table, write_table
-from gpuplace.checkpoints.tensor_slices import write_tensor_slices
-from gpuplace.checkpoints.variants import EncodedVariant
 from gpuplace.dtypes import as_dtype, variant
 from gpuplace.errors import OpError
+from gpuplace.files.checkpoints.bundle import SavedTensor, write_bundle
+from gpuplace.files.checkpoints.messages import BundleEntry, BundleHeader, SavedTensorSlices
+from gpuplace.files.checkpoints.table import read_table, write_table
+from gpuplace.files.checkpoints.tensor_slices import write_tensor_slices
+from gpuplace.files.checkpoints.variants import EncodedVariant
 from gpuplace.files.crc32c import crc32c, mask
 from gpuplace.graphdef.messages import DecodeError, EncodeError, MetaGraphDef
 from tests.fuzz.graph_defs import ANSWER, Inputs, _folder, command_line, run

@@ -26,12 +26,12 @@ import gpuplace as tf
 from gpuplace.errors import OpError
 from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.graphdef.messages import RunMetadata
-from gpuplace.page.page import page_html, timeline_page_html
-from gpuplace.timelines.reader import step_timeline
-from gpuplace.timelines.svg import timeline_svg
-from gpuplace.tracing.chrome_timeline import Timeline
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
+from gpuplace.views.page.page import page_html, timeline_page_html
+from gpuplace.views.timelines.reader import step_timeline
+from gpuplace.views.timelines.svg import timeline_svg
 from tests.fuzz.graph_defs import ANSWER, DATA, Inputs, _folder, command_line, run
-from tests.logs import log_samples
+from tests.views.logs import log_samples
 
 _LEAST_S = 5.0
 _PER_BYTE_S = 50e-6

@@ -6,7 +6,7 @@ import gpuplace as tf
 from gpuplace.graphdef.load import load_graph_def
 from gpuplace.graphdef.measured.run_metadata import load_run_metadata
 from gpuplace.graphdef.messages import Event, GraphDef
-from gpuplace.logs.graph_or_log import log_in_file
+from gpuplace.views.logs.graph_or_log import log_in_file
 
 
 @pytest.fixture

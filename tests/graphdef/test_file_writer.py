@@ -23,7 +23,7 @@ from gpuplace.graphdef.messages import (
     Summary,
 )
 from gpuplace.graphdef.summary_messages import plugin_metadata
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 
 
 @pytest.fixture

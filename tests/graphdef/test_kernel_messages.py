@@ -6,7 +6,7 @@ import pytest
 
 from gpuplace.graphdef.kernel_messages import KernelList, kernel_list
 from gpuplace.kernels.registry import KernelRegistry
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 
 RECORDED = {
     "KernelLabel": (3, "cb30380a5a384382"),

@@ -13,12 +13,12 @@ from graphviz.backend import ExecutableNotFound
 import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.pictures import legend_chips, placement_picture
-from gpuplace.tables.html import both_themes
-from gpuplace.tables.text import placement_text
+from gpuplace.views.tables.html import both_themes
+from gpuplace.views.tables.text import placement_text
 from gpuplace.why.diff import PlacementDiff
 from tests.jupyter.programs import layered, towers
 from tests.placer.corpus_files import folder
-from tests.tables.views import training
+from tests.views.tables.views import training
 
 PURE = Path(sysconfig.get_path("scripts")) / "graphviz-pure"
 

@@ -4,7 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter.reprs import mimebundle
-from gpuplace.page.data import page_data
+from gpuplace.views.page.data import page_data
 from tests.jupyter.programs import towers
 
 IMG = '<img style="max-width:100%'

@@ -11,8 +11,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter.timeline_view import TimelineView
-from gpuplace.timelines.page import COLOURS
-from tests.timelines.steps import busy_step, entry, step_of, tower_step
+from gpuplace.views.timelines.page import COLOURS
+from tests.views.timelines.steps import busy_step, entry, step_of, tower_step
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 LOCAL = "/job:localhost/replica:0/task:0/device:"

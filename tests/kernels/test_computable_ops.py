@@ -3,8 +3,8 @@
 import pytest
 
 import gpuplace.ops  # noqa: F401  (registers the functions)
-import gpuplace.ops.contrib.decoding.beam_search  # contrib's libraries have ops of their own
-import gpuplace.ops.contrib.memory_stats  # noqa: F401
+import gpuplace.tf1.contrib.decoding.beam_search  # contrib's libraries have ops of their own
+import gpuplace.tf1.contrib.memory_stats  # noqa: F401
 from gpuplace.kernels.compute import CONTEXT, computable_ops, compute_defs
 from gpuplace.kernels.registry import default_catalogue
 

@@ -493,6 +493,17 @@ NAMES = {
     "sparse_concat, two axes": lambda tf, m, np: tf.sparse.concat(0, [tf.sparse.eye(2)], concat_dim=0),
 }  # fmt: skip
 
+PRODUCTS = {
+    "products of unknown rank": lambda tf, m, np: [
+        [tf.matmul(a, b, transpose_b=swap).op.type, tf.matmul(a, b, transpose_b=swap)]
+        for swap in (False, True)
+        for a, b in (
+            (tf.placeholder_with_default(np.ones([2, 2, 2], "f"), None), tf.constant([[1.0, 2.0], [3.0, 4.0]])),
+            (tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.placeholder_with_default(np.ones([2, 2, 2], "f"), None)),
+        )
+    ],
+}  # fmt: skip
+
 FILES = {
     "patterns in a matrix": lambda tf, m, np: tf.matching_files([["/none"]]),
 }
@@ -510,4 +521,5 @@ PROGRAMS = {
     **LAYERS,
     **NAMES,
     **FILES,
+    **PRODUCTS,
 }

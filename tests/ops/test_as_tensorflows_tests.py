@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 
 
 def slices(values=(1.0, 2.0), indices=(0, 1), shape=None):
@@ -676,19 +676,6 @@ def test_there_is_a_graph_mode_and_no_eager_one():
     assert context.num_gpus() == 0
     assert not tf.get_default_graph().building_function
     assert not tf.control_flow_v2_enabled()
-
-
-def test_jacobians_of_a_function():
-    checker = resolve("tensorflow.python.ops.gradient_checker_v2")
-    x, y = np.array([1.0, 2.0]), np.array([[3.0], [4.0], [5.0]])
-    with tf.Session():
-        theoretical, numeric = checker.compute_gradient(lambda x, y: x * y, [x, tf.constant(y)])
-    assert [one.shape for one in theoretical] == [(6, 2), (6, 3)]
-    np.testing.assert_allclose(theoretical[0][:, 0], [3, 0, 4, 0, 5, 0])
-    assert checker.max_error(theoretical, numeric) < 1e-8
-    assert checker.max_error(theoretical, theoretical[::-1]) == float("inf")
-    with tf.Session(), pytest.raises(ValueError, match="must be a list or tuple"):
-        checker.compute_gradient(tf.square, x)
 
 
 @pytest.mark.parametrize(

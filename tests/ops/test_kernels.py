@@ -208,7 +208,7 @@ def test_every_op_that_computes_has_a_recorded_case() -> None:
 SAVING_OPS = frozenset(  # tests/ops/test_saving.py, with files that TensorFlow wrote
     "MergeV2Checkpoints Restore RestoreSlice RestoreV2 Save SaveSlices SaveV2 ShardedFilename ShardedFilespec".split()
 )
-CALLS = frozenset(  # tests/stand_in/test_function.py, with functions of the graph's library
+CALLS = frozenset(  # tests/tf1/stand_in/test_function.py, with functions of the graph's library
     ("PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient")
 )
 FUNCTIONS_AND_LISTS = frozenset(  # tests/ops/flow/test_call_programs.py, with programs that TensorFlow ran
@@ -221,16 +221,16 @@ FUNCTIONS_AND_LISTS = frozenset(  # tests/ops/flow/test_call_programs.py, with p
 ) | {  # tests/ops/flow/test_functional_control_flow.py
     *("FakeParam", "StatelessCase", "StatelessIf", "StatelessWhile", "TensorListConcat", "TensorListScatter")
 }
-QUANTIZED_OPS = frozenset(  # tests/ops/test_quantized.py, beside TensorFlow's numbers
+QUANTIZED_OPS = frozenset(  # tests/tf1/test_quantized.py, beside TensorFlow's numbers
     (
         "Dequantize QuantizeV2 QuantizedAvgPool QuantizedConcat QuantizedConv2D QuantizedMatMul QuantizedMaxPool "
         "QuantizedRelu QuantizedRelu6 QuantizedReshape"
     ).split()
 )
-CRITICAL_SECTIONS = frozenset(  # tests/ops/flow/test_critical_section.py, with programs that TensorFlow ran
+CRITICAL_SECTIONS = frozenset(  # tests/tf1/flow/test_critical_section.py, with programs that TensorFlow ran
     ("ConsumeMutexLock", "MutexLock", "MutexV2")
 )
-WARM_STARTING_OPS = frozenset(  # tests/training/test_estimator.py, with vocabularies and checkpoints
+WARM_STARTING_OPS = frozenset(  # tests/tf1/training/test_estimator.py, with vocabularies and checkpoints
     ("GenerateVocabRemapping", "LoadAndRemapMatrix")
 )
 UPDATES_OF_PARTS = frozenset(  # tests/ops/variables/test_scatter_nd.py, test_sliced_assignment.py
@@ -262,7 +262,7 @@ INPUT_OPS = frozenset(
         "StringToHashBucketStrong TFRecordReaderV2 TextLineReaderV2 Unstage WholeFileReaderV2 WriteFile "
     ).split()
 )
-"""Ops that wait, or work on files, messages and tables: their answers are in `tests/ops/input`, as 1.15 gives them."""
+"""Ops that wait, or work on files, messages and tables: their answers are in `tests/tf1/input`, as 1.15 gives them."""
 
 NOT_RECORDED = (
     INPUT_OPS
@@ -292,19 +292,19 @@ NOT_RECORDED = (
             "VariableV2",
             "VarHandleOp",
             "PrintV2",  # it writes; tests/api/test_printing.py
-            "AddManySparseToTensorsMap",  # maps that others read; tests/ops/input/test_sparse_batches.py
+            "AddManySparseToTensorsMap",  # maps that others read; tests/tf1/input/test_sparse_batches.py
             "AddSparseToTensorsMap",
             "TakeManySparseFromTensorsMap",
             *"DeleteSessionTensor GetSessionHandle GetSessionHandleV2 GetSessionTensor".split(),  # test_tensor_handles
             *"Stack StackClose StackPop StackPush TemporaryVariable DestroyTemporaryVariable".split(),
-            *"BytesInUse BytesLimit MaxBytesInUse".split(),  # of contrib; tests/ops/test_memory_stats.py
-            *"NcclAllReduce NcclBroadcast NcclReduce".split(),  # on several GPUs; tests/ops/test_nccl.py
-            "GatherTree",  # of contrib; tests/ops/test_decoding.py
+            *"BytesInUse BytesLimit MaxBytesInUse".split(),  # of contrib; tests/tf1/test_memory_stats.py
+            *"NcclAllReduce NcclBroadcast NcclReduce".split(),  # on several GPUs; tests/tf1/test_nccl.py
+            "GatherTree",  # of contrib; tests/tf1/test_decoding.py
             *"_Recv _Send".split(),  # between tasks; tests/clusters/test_sessions.py
             "BatchNormWithGlobalNormalization",  # gone from TensorFlow 2; tests/ops/nn/test_norm_arithmetic.py
             "BatchNormWithGlobalNormalizationGrad",
             "CompareAndBitpack",  # gone from 2.21; tests/ops/test_as_tensorflows_tests.py, as 1.15 has it
-            *"_ParallelConcatStart _ParallelConcatUpdate".split(),  # tests/session/test_lowered_steps.py
+            *"_ParallelConcatStart _ParallelConcatUpdate".split(),  # tests/runtime/session/test_lowered_steps.py
             "DestroyResourceOp",  # leaves nothing to compare
             "Switch",  # one output is dead; tests/ops/variables/test_variables.py runs them
             "RefSwitch",
@@ -318,5 +318,5 @@ NOT_RECORDED = (
 def _of_pipelines(op_type: str) -> bool:
     """Whether an op makes a dataset or takes elements of one: test_pipelines_as_tensorflow runs them."""
     return all(
-        one.function.__module__.startswith("gpuplace.ops.data.runtime") for one in compute_defs(op_type)
+        one.function.__module__.startswith("gpuplace.tf1.data.runtime") for one in compute_defs(op_type)
     )

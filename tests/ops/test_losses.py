@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops import losses
-from gpuplace.stand_in import names
+from gpuplace.tf1.stand_in import names
 
 LABELS = np.array([[1.0, 9.0, 2.0], [-5.0, -2.0, 6.0]])
 PREDICTIONS = np.array([[4.0, 8.0, 12.0], [8.0, 1.0, 3.0]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 from tests.ops.short_answers import answer
 from tests.ops.short_programs import PROGRAMS
 

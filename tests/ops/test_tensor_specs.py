@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops.data.bounded_spec import BoundedTensorSpec
-from gpuplace.ops.metrics import remove_squeezable_dimensions
+from gpuplace.tf1.data.bounded_spec import BoundedTensorSpec
+from gpuplace.tf1.metrics.metrics import remove_squeezable_dimensions
 
 
 def test_specs_of_tensors_and_other_specs():

@@ -2,8 +2,8 @@
 
     python -m tests.oracle.compare_logs --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--record]
 
-Each of `tests/session/logging_programs.py` runs in a process of its own, on a CPU. Of what goes to standard output, the
-lines about devices are compared: text and order, but for devices of XLA, which gpuplace has none of. ``--record``
+Each of `tests/runtime/session/logging_programs.py` runs in a process of its own, on a CPU. Of what goes to standard
+output, the lines about devices are compared: text and order, but for devices of XLA, which gpuplace has none of. ``--record``
 writes TensorFlow's to `tests/data/placement_logs.json.gz`, which the test suite reads. The exit code is the number of
 programs that differ.
 
@@ -22,9 +22,9 @@ import sys
 from pathlib import Path
 
 if __package__:
-    from tests.session.logging_programs import PROGRAMS
+    from tests.runtime.session.logging_programs import PROGRAMS
 else:  # run as a file
-    sys.path[:0] = [str(Path(__file__).parent.parent / "session")]
+    sys.path[:0] = [str(Path(__file__).parent.parent / "runtime" / "session")]
     from logging_programs import PROGRAMS
 
 TARGET = Path(__file__).parent.parent / "data" / "placement_logs.json.gz"

@@ -119,7 +119,7 @@ NOWHERE = {
         ("BytesInUse", "BytesLimit", "MaxBytesInUse"),
         "an allocator's statistics, which no other allocator has to the byte",
     ),
-    "GatherTree": "only in tf.contrib of 1.15, which tests/ops/test_decoding.py compares with the definition",
+    "GatherTree": "only in tf.contrib of 1.15, which tests/tf1/test_decoding.py compares with the definition",
     **dict.fromkeys(("NcclAllReduce", "NcclReduce", "NcclBroadcast"), "only with several GPUs"),
     **dict.fromkeys(("_Send", "_Recv"), "only between devices: every step on several has them"),
     **dict.fromkeys(

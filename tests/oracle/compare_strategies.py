@@ -2,7 +2,7 @@
 
     python -m tests.oracle.compare_strategies --python PYTHON3.7_WITH_TENSORFLOW_1.15.5 [--record]
 
-The programs of `tests/ops/strategy_programs.py` on 1, 2 and 4 GPUs: names, op types, devices, inputs and colocation
+The programs of `tests/tf1/strategy_programs.py` on 1, 2 and 4 GPUs: names, op types, devices, inputs and colocation
 groups of all nodes in their order, names of variables, and the losses of 50 steps, for which all ops go to the CPU.
 ``--record`` writes them to `tests/data/strategies.json.gz`, which the test suite reads. The exit code is the number of
 graphs that differ.
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 if __package__:
-    from tests.ops.strategy_programs import PROGRAMS
+    from tests.tf1.strategy_programs import PROGRAMS
 else:  # run as a file by TensorFlow's Python
-    sys.path[:0] = [str(Path(__file__).parent.parent / "ops")]
+    sys.path[:0] = [str(Path(__file__).parent.parent / "tf1")]
     from strategy_programs import PROGRAMS
 
 TARGET = Path(__file__).parent.parent / "data" / "strategies.json.gz"

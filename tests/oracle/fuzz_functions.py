@@ -23,7 +23,7 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.placer import bindings, calls
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from tests.oracle.fuzz import comparable, fuzz_options, oracle_of
 from tests.oracle.random_functions import random_functions
 from tests.support.random_graphs import usable_ops

@@ -4,7 +4,8 @@
 
 run with TensorFlow 2.21 writes ``FOLDER/NAME/saved_model.pb`` as ``model.export`` does, and beside it ``layers.json``:
 the names of ``model.layers`` in their order, without those that leave no op in a graph that serves, such as dropouts.
-``python tests/oracle/record/keras_layers.py FOLDER`` then records both for ``tests/structure/test_keras_layers.py``.
+``python tests/oracle/record/keras_layers.py FOLDER`` then records both, for
+``tests/model/structure/test_keras_layers.py``.
 """
 
 import json

@@ -59,8 +59,8 @@ def function_of(tf: Any, body: Callable[..., Any], rows: Rows) -> Any:
 
         name = f"f{next(_numbered)}"
         return function.Defun(*[getattr(tf, kind) for kind in rows.kinds], func_name=name)(shaped)
-    from gpuplace.ops.data.structure import TensorSpec
-    from gpuplace.ops.data.tracing import trace
+    from gpuplace.tf1.data.structure import TensorSpec
+    from gpuplace.tf1.data.tracing import trace
 
     specs = [TensorSpec(shape, kind) for shape, kind in zip(rows.shapes, rows.kinds, strict=True)]
     return trace(body, "a function", tuple(specs) if len(specs) > 1 else specs[0]).ref

@@ -31,7 +31,7 @@ SWITCH = "import tensorflow as tf; tf.debugging.set_log_device_placement(True)"
 
 def counts(log):
     """The ops by device: [device, op, nodes, eager]. Numbers that TensorFlow gives functions are left out."""
-    from gpuplace.logs.op_rows import op_rows
+    from gpuplace.views.logs.op_rows import op_rows
 
     sums = {}
     for row in op_rows(log):
@@ -102,7 +102,7 @@ def said(text):
 
 def check(name):
     """The facts of a program: what is wrong, and the log in files."""
-    from gpuplace.logs.parser import parse_log
+    from gpuplace.views.logs.parser import parse_log
 
     path = str(HERE / "tensorflow_programs" / f"{name}.py")
     wrong = []

@@ -20,7 +20,7 @@ HEAVY = (
     "gpuplace.cost",
     "gpuplace.graph.graph",
     "gpuplace.ops",
-    "gpuplace.plan",
+    "gpuplace.runtime.plan",
     "graphviz",
     "ipywidgets",
     "numpy.ma",

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.checkpoints.bundle import Bundle, write_bundle
-from gpuplace.checkpoints.bundle import SavedTensor as Saved
-from gpuplace.checkpoints.reader import open_checkpoint
+from gpuplace.files.checkpoints.bundle import Bundle, write_bundle
+from gpuplace.files.checkpoints.bundle import SavedTensor as Saved
+from gpuplace.files.checkpoints.reader import open_checkpoint
 from gpuplace.ops.tracking.base import OBJECT_GRAPH_PROTO_KEY
-from tests.saving import object_programs
 from tests.saving.saver_graphs import PROGRAMS, rows
 from tests.saving.test_meta_graph import loops_and_branches
 from tests.support.saved_files import array, same, unpack
+from tests.tf1.saving import object_programs
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 PYTHON = os.environ.get("GPUPLACE_ORACLE_PYTHON", "")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.checkpoints.bundle import Bundle
+from gpuplace.files.checkpoints.bundle import Bundle
 from gpuplace.saving.builder import BaseSaverBuilder
 from gpuplace.saving.checkpoint_state import wait_for_new_checkpoint
 from gpuplace.saving.saver import saver_or_default

@@ -21,7 +21,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 from gpuplace.why.place import place_graph
 from tests.clusters.running import addresses
 from tests.ops.test_graphs_as_tensorflow import rows
@@ -29,7 +29,7 @@ from tests.scenarios.cluster_tasks import SCRIPTS, Tasks
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    [__name__, "distributed", "gpuplace.clusters.master", "gpuplace.training.monitored_session"]
+    [__name__, "distributed", "gpuplace.clusters.master", "gpuplace.tf1.training.monitored_session"]
 )
 
 

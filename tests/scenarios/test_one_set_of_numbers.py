@@ -9,10 +9,10 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.findings.find import placement_findings
-from gpuplace.page.data import page_data
-from gpuplace.page.page import page_html
-from gpuplace.picture.drawing import draw
-from gpuplace.tables.memory import memory_rows
+from gpuplace.views.page.data import page_data
+from gpuplace.views.page.page import page_html
+from gpuplace.views.picture.drawing import draw
+from gpuplace.views.tables.memory import memory_rows
 from tests.findings.programs import images_from_a_queue
 from tests.placer.corpus_files import RECORDED, folder
 

@@ -19,9 +19,9 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.stacks import reset_default_graph
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.memory.process_state import reset_runtime
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.stand_in import names
+from gpuplace.runtime.memory.process_state import reset_runtime
+from gpuplace.tf1.stand_in import names
 from gpuplace.why.place import place_graph
 from tests.ops.test_graphs_as_tensorflow import rows
 from tests.placer.test_recorded_placements import PREFIX, comparable

@@ -26,7 +26,7 @@ import numpy as np
 
 import gpuplace as tf
 from gpuplace.graph import stacks
-from gpuplace.memory.process_state import process_state
+from gpuplace.runtime.memory.process_state import process_state
 
 TASKS = {
     "run": 50,

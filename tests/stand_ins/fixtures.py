@@ -3,10 +3,10 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.backends import cupy_backend, gpu_streams
-from gpuplace.backends.cupy_backend import CupyBackend
-from gpuplace.backends.numpy_backend import NumpyBackend
-from gpuplace.plan import compile as plan_maker
+from gpuplace.runtime.backends import cupy_backend, gpu_streams
+from gpuplace.runtime.backends.cupy_backend import CupyBackend
+from gpuplace.runtime.backends.numpy_backend import NumpyBackend
+from gpuplace.runtime.plan import compile as plan_maker
 from tests.stand_ins.fake_cupy import FakeCupy
 
 

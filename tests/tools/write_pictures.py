@@ -14,7 +14,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 import gpuplace as tf
-from gpuplace.page.page import page_html
+from gpuplace.views.page.page import page_html
 from tests.browser.jupyterlab import CHROMIUM_FLAGS, chromium_path
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ import pytest
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from gpuplace.why.place import place_again
 from gpuplace.why.rules import FOLLOWING, Rule
 from tests.support.corner_graphs import GRAPHS

@@ -43,6 +43,23 @@ def test_a_missing_device():
     assert "\n  try " in str(found)
 
 
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        ("/device:GPU:0", " The requested device appears to be a GPU, but CUDA is not enabled."),
+        ("/device:TPU:0", ""),
+    ],
+)
+def test_a_cpu_build_says_so_when_a_gpu_is_requested(device, text):
+    """The sentences of the package of TensorFlow 1.15.5 on PyPI, which has one device of XLA."""
+    found = error([node("b", "Const", dtype="float32", device=device)], "cpu build, 1 XLA_CPU")
+    assert found.message.split("\n")[0] == (
+        f"Cannot assign a device for operation b: {{{{node b}}}} was explicitly assigned to {device} but available "
+        f"devices are [ {LOCAL}CPU:0, {LOCAL}XLA_CPU:0 ]. Make sure the device specification refers to a valid device."
+        f"{text}"
+    )
+
+
 def matrices(device="/device:GPU:2"):
     """The guide's graph: two matrices and their product."""
     array = as_dtype("float32")

@@ -10,13 +10,13 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.details import detail_of
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.page.data import page_data
-from gpuplace.picture.colouring import colouring
-from gpuplace.picture.drawing import draw
 from gpuplace.placer.placer import Placer
 from gpuplace.placer.placing import place_nodes
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.rows import node_rows
+from gpuplace.views.page.data import page_data
+from gpuplace.views.picture.colouring import colouring
+from gpuplace.views.picture.drawing import draw
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.rows import node_rows
 from gpuplace.why.place import place_again
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.verdict import verdicts_of

@@ -54,7 +54,7 @@ def test_the_log_of_a_session(caplog, capsys, release, lines):
     tf.use_machine("2x Tesla K40c")
     tf.set_release(release)
     updates = build()
-    with caplog.at_level(logging.INFO, "gpuplace.session"):
+    with caplog.at_level(logging.INFO, "gpuplace.runtime.session"):
         session = tf.Session(config=tf.ConfigProto(log_device_placement=True))
         session.run(updates[0])
     assert caplog.messages == lines
@@ -64,7 +64,7 @@ def test_the_log_of_a_session(caplog, capsys, release, lines):
 
 def test_nothing_is_said_without_the_option_or_where_requests_agree(caplog):
     tf.use_machine("2x Tesla K40c")
-    with caplog.at_level(logging.INFO, "gpuplace.session"):
+    with caplog.at_level(logging.INFO, "gpuplace.runtime.session"):
         tf.Session().run(build()[0])
         tf.reset_default_graph()
         with tf.device("/gpu:1"):

@@ -39,7 +39,7 @@ from gpuplace.cost.cost_model import CostModel
 from gpuplace.cost.estimate import estimate, estimate_placed
 from gpuplace.cost.memory.step_memory import memory_limits
 from gpuplace.errors import InvalidArgumentError, OpError
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.placement import Placement
 

@@ -24,7 +24,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.graphdef.model import PlacedPart
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from gpuplace.why.placement import Placement
 
 Ints = NDArray[np.int64]

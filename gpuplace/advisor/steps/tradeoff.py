@@ -83,7 +83,7 @@ class Tradeoff:
         Raises:
             ValueError: an unknown theme.
         """
-        tradeoff_svg = above("gpuplace.timelines.tradeoff_plot", "tradeoff_svg")
+        tradeoff_svg = above("gpuplace.views.timelines.tradeoff_plot", "tradeoff_svg")
 
         return tradeoff_svg(self, theme, width)
 

@@ -3,13 +3,13 @@
 Source: tensorflow/_api/v1/debugging, release 1.15 (names).
 """
 
-from gpuplace.memory.process_state import process_state
 from gpuplace.ops.array.reshaping import check_numerics
 from gpuplace.ops.array.reshaping import verify_tensor_all_finite as assert_all_finite
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.check_ops import assert_shapes
 from gpuplace.ops.math.unary import is_finite, is_inf, is_nan
+from gpuplace.runtime.memory.process_state import process_state
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",

@@ -3,36 +3,12 @@
 Source: tensorflow/_api/v1/linalg, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING
+
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
 from gpuplace.ops.array.reshaping import matrix_transpose as transpose
-from gpuplace.ops.linear_operators import as_matrices as _as_matrices
-from gpuplace.ops.linear_operators import registrations as _registrations
-from gpuplace.ops.linear_operators.circulant import (
-    LinearOperatorCirculant,
-    LinearOperatorCirculant2D,
-    LinearOperatorCirculant3D,
-    LinearOperatorToeplitz,
-)
-from gpuplace.ops.linear_operators.identity import (
-    LinearOperatorIdentity,
-    LinearOperatorScaledIdentity,
-    LinearOperatorZeros,
-)
-from gpuplace.ops.linear_operators.linear_operator import LinearOperator
-from gpuplace.ops.linear_operators.low_rank_update import LinearOperatorLowRankUpdate
-from gpuplace.ops.linear_operators.of_one import LinearOperatorAdjoint, LinearOperatorInversion
-from gpuplace.ops.linear_operators.of_several import (
-    LinearOperatorBlockDiag,
-    LinearOperatorComposition,
-    LinearOperatorKronecker,
-)
-from gpuplace.ops.linear_operators.structured import (
-    LinearOperatorDiag,
-    LinearOperatorFullMatrix,
-    LinearOperatorHouseholder,
-    LinearOperatorLowerTriangular,
-)
 from gpuplace.ops.math.clip_ops import global_norm
 from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.factorization import qr, svd
@@ -51,14 +27,55 @@ from gpuplace.ops.math.matrix import matrix_band_part as band_part
 from gpuplace.ops.math.matrix import matrix_diag as diag
 from gpuplace.ops.math.matrix import matrix_diag_part as diag_part
 from gpuplace.ops.math.matrix import matrix_set_diag as set_diag
-from gpuplace.ops.math.matrix_functions import lu, matrix_rank, pinv
-from gpuplace.ops.math.matrix_functions import matrix_exponential as expm
-from gpuplace.ops.math.matrix_functions import matrix_logarithm as logm
-from gpuplace.ops.math.matrix_functions import matrix_solve_ls as lstsq
-from gpuplace.ops.math.matrix_functions import matrix_square_root as sqrtm
 from gpuplace.ops.math.reduction import norm, normalize
-from gpuplace.ops.math.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from gpuplace.ops.nn.norm import l2_normalize
+
+if TYPE_CHECKING:
+    from gpuplace.tf1.api.arithmetic.linear_operators import (
+        LinearOperator,
+        LinearOperatorAdjoint,
+        LinearOperatorBlockDiag,
+        LinearOperatorCirculant,
+        LinearOperatorCirculant2D,
+        LinearOperatorCirculant3D,
+        LinearOperatorComposition,
+        LinearOperatorDiag,
+        LinearOperatorFullMatrix,
+        LinearOperatorHouseholder,
+        LinearOperatorIdentity,
+        LinearOperatorInversion,
+        LinearOperatorKronecker,
+        LinearOperatorLowerTriangular,
+        LinearOperatorLowRankUpdate,
+        LinearOperatorScaledIdentity,
+        LinearOperatorToeplitz,
+        LinearOperatorZeros,
+    )
+    from gpuplace.tf1.math.matrix_functions import lu, matrix_rank, pinv
+    from gpuplace.tf1.math.matrix_functions import matrix_exponential as expm
+    from gpuplace.tf1.math.matrix_functions import matrix_logarithm as logm
+    from gpuplace.tf1.math.matrix_functions import matrix_solve_ls as lstsq
+    from gpuplace.tf1.math.matrix_functions import matrix_square_root as sqrtm
+    from gpuplace.tf1.math.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.tf1.api.arithmetic.linear_operators": """
+                LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
+                LinearOperatorCirculant2D LinearOperatorCirculant3D LinearOperatorComposition
+                LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorHouseholder
+                LinearOperatorIdentity LinearOperatorInversion LinearOperatorKronecker
+                LinearOperatorLowRankUpdate LinearOperatorLowerTriangular LinearOperatorScaledIdentity
+                LinearOperatorToeplitz LinearOperatorZeros
+            """,
+            "gpuplace.tf1.math.matrix_functions": """
+                lu matrix_rank pinv matrix_exponential as expm matrix_logarithm as logm
+                matrix_solve_ls as lstsq matrix_square_root as sqrtm
+            """,
+            "gpuplace.tf1.math.tridiagonal": "tridiagonal_matmul tridiagonal_solve",
+        },
+    )
 
 __all__ = [
     "LinearOperator",

@@ -3,6 +3,9 @@
 Source: tensorflow/_api/v1/math, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING
+
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.array.positions import argmax, argmin, invert_permutation
 from gpuplace.ops.array.running import cumprod, cumsum, cumulative_logsumexp
 from gpuplace.ops.array.sequence import bincount
@@ -13,10 +16,7 @@ from gpuplace.ops.math.confusion_matrix import confusion_matrix
 from gpuplace.ops.math.division import reciprocal_no_nan
 from gpuplace.ops.math.elementwise import *
 from gpuplace.ops.math.elementwise import div_no_nan as divide_no_nan
-from gpuplace.ops.math.incomplete import *
-from gpuplace.ops.math.incomplete import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from gpuplace.ops.math.matrix import *
-from gpuplace.ops.math.neighbours import nextafter
 from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
@@ -26,6 +26,30 @@ from gpuplace.ops.nn.activation import log_softmax, softmax, softplus, softsign
 from gpuplace.ops.nn.misc import in_top_k, top_k
 from gpuplace.ops.nn.norm import l2_normalize
 from gpuplace.ops.nn.statistics import zero_fraction
+
+if TYPE_CHECKING:
+    from gpuplace.tf1.math.incomplete import (
+        bessel_i0,
+        bessel_i0e,
+        bessel_i1,
+        bessel_i1e,
+        betainc,
+        igamma,
+        igammac,
+        polygamma,
+        zeta,
+    )
+    from gpuplace.tf1.math.neighbours import nextafter
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.tf1.math.incomplete": """
+                betainc igamma igammac polygamma zeta bessel_i0 bessel_i0e bessel_i1 bessel_i1e
+            """,
+            "gpuplace.tf1.math.neighbours": "nextafter",
+        },
+    )
 
 # fmt: off
 __all__ = [

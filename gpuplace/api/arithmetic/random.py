@@ -18,21 +18,21 @@ from gpuplace.ops.random.random_ops import random_shuffle as shuffle
 from gpuplace.ops.random.random_ops import random_uniform as uniform
 
 if TYPE_CHECKING:
-    from gpuplace.ops.nn.sampling import (
+    from gpuplace.tf1.nn.sampling import (
         all_candidate_sampler,
         log_uniform_candidate_sampler,
         uniform_candidate_sampler,
     )
-    from gpuplace.ops.random.gamma_and_poisson import random_gamma as gamma
-    from gpuplace.ops.random.gamma_and_poisson import random_poisson as poisson
-    from gpuplace.ops.random.stateless import (
+    from gpuplace.tf1.random.gamma_and_poisson import random_gamma as gamma
+    from gpuplace.tf1.random.gamma_and_poisson import random_poisson as poisson
+    from gpuplace.tf1.random.stateless import (
         stateless_categorical,
         stateless_multinomial,
         stateless_truncated_normal,
     )
-    from gpuplace.ops.random.stateless import stateless_random_normal as stateless_normal
-    from gpuplace.ops.random.stateless import stateless_random_uniform as stateless_uniform
-    from gpuplace.ops.random.unigrams import (
+    from gpuplace.tf1.random.stateless import stateless_random_normal as stateless_normal
+    from gpuplace.tf1.random.stateless import stateless_random_uniform as stateless_uniform
+    from gpuplace.tf1.random.unigrams import (
         fixed_unigram_candidate_sampler,
         learned_unigram_candidate_sampler,
     )
@@ -40,13 +40,13 @@ else:  # loaded when they are first asked for
     __getattr__ = _lazy_names(
         __name__,
         {
-            "gpuplace.ops.nn.sampling": "all_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler",
-            "gpuplace.ops.random.gamma_and_poisson": "random_gamma as gamma random_poisson as poisson",
-            "gpuplace.ops.random.stateless": (
+            "gpuplace.tf1.nn.sampling": "all_candidate_sampler log_uniform_candidate_sampler uniform_candidate_sampler",
+            "gpuplace.tf1.random.gamma_and_poisson": "random_gamma as gamma random_poisson as poisson",
+            "gpuplace.tf1.random.stateless": (
                 "stateless_categorical stateless_multinomial stateless_truncated_normal"
                 " stateless_random_normal as stateless_normal stateless_random_uniform as stateless_uniform"
             ),
-            "gpuplace.ops.random.unigrams": "fixed_unigram_candidate_sampler learned_unigram_candidate_sampler",
+            "gpuplace.tf1.random.unigrams": "fixed_unigram_candidate_sampler learned_unigram_candidate_sampler",
         },
     )
 

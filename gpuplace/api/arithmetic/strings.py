@@ -3,12 +3,10 @@
 Source: tensorflow/_api/v1/strings, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING
+
 from gpuplace.api.printing import string_format as format
-from gpuplace.ops.text.regex_and_encoding import regex_full_match, regex_replace
-from gpuplace.ops.text.splitting import split
-from gpuplace.ops.text.splitting import string_to_hash_bucket as to_hash_bucket
-from gpuplace.ops.text.splitting import string_to_hash_bucket_fast as to_hash_bucket_fast
-from gpuplace.ops.text.splitting import string_to_hash_bucket_strong as to_hash_bucket_strong
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.text.strings import as_string, reduce_join, substr, unsorted_segment_join
 from gpuplace.ops.text.strings import string_join as join
 from gpuplace.ops.text.strings import string_length as length
@@ -16,7 +14,27 @@ from gpuplace.ops.text.strings import string_lower as lower
 from gpuplace.ops.text.strings import string_strip as strip
 from gpuplace.ops.text.strings import string_to_number as to_number
 from gpuplace.ops.text.strings import string_upper as upper
-from gpuplace.ops.text.unicode import unicode_transcode
+
+if TYPE_CHECKING:
+    from gpuplace.tf1.text.regex_and_encoding import regex_full_match, regex_replace
+    from gpuplace.tf1.text.splitting import split
+    from gpuplace.tf1.text.splitting import string_to_hash_bucket as to_hash_bucket
+    from gpuplace.tf1.text.splitting import string_to_hash_bucket_fast as to_hash_bucket_fast
+    from gpuplace.tf1.text.splitting import string_to_hash_bucket_strong as to_hash_bucket_strong
+    from gpuplace.tf1.text.unicode import unicode_transcode
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.tf1.text.regex_and_encoding": "regex_full_match regex_replace",
+            "gpuplace.tf1.text.splitting": """
+                split string_to_hash_bucket as to_hash_bucket
+                string_to_hash_bucket_fast as to_hash_bucket_fast
+                string_to_hash_bucket_strong as to_hash_bucket_strong
+            """,
+            "gpuplace.tf1.text.unicode": "unicode_transcode",
+        },
+    )
 
 __all__ = [
     "as_string",

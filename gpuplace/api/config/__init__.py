@@ -27,8 +27,8 @@ from gpuplace.api.config.devices import (
     set_soft_device_placement,
     set_visible_devices,
 )
-from gpuplace.memory.default_config import LogicalDevice, PhysicalDevice
-from gpuplace.memory.default_config import VirtualDevice as LogicalDeviceConfiguration
+from gpuplace.runtime.memory.default_config import LogicalDevice, PhysicalDevice
+from gpuplace.runtime.memory.default_config import VirtualDevice as LogicalDeviceConfiguration
 
 __all__ = [
     "LogicalDevice",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.memory.default_config import LogicalDevice, PhysicalDevice
-from gpuplace.memory.process_state import process_state, session_devices
+from gpuplace.runtime.memory.default_config import LogicalDevice, PhysicalDevice
+from gpuplace.runtime.memory.process_state import process_state, session_devices
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:

@@ -15,9 +15,9 @@ from gpuplace.api.config.devices import (
 )
 from gpuplace.api.config.devices import get_logical_device_configuration as get_virtual_device_configuration
 from gpuplace.api.config.devices import set_logical_device_configuration as set_virtual_device_configuration
-from gpuplace.memory.default_config import PhysicalDevice
-from gpuplace.memory.default_config import VirtualDevice as VirtualDeviceConfiguration
-from gpuplace.memory.process_state import process_state
+from gpuplace.runtime.memory.default_config import PhysicalDevice
+from gpuplace.runtime.memory.default_config import VirtualDevice as VirtualDeviceConfiguration
+from gpuplace.runtime.memory.process_state import process_state
 
 __all__ = [
     "VirtualDeviceConfiguration",

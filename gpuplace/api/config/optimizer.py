@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuplace.memory.process_state import process_state
+from gpuplace.runtime.memory.process_state import process_state
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
 

@@ -5,7 +5,7 @@ Source: tensorflow/python/framework/config.py, release 1.15.
 
 from __future__ import annotations
 
-from gpuplace.memory.process_state import process_state
+from gpuplace.runtime.memory.process_state import process_state
 
 __all__ = [
     "get_inter_op_parallelism_threads",

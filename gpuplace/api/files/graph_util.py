@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.saving.graph_util import (
+    from gpuplace.tf1.saving.graph_util import (
         convert_variables_to_constants,
         extract_sub_graph,
         must_run_on_cpu,
@@ -29,7 +29,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "gpuplace.saving.graph_util": """
+            "gpuplace.tf1.saving.graph_util": """
                 convert_variables_to_constants extract_sub_graph must_run_on_cpu remove_training_nodes
                 tensor_shape_from_node_def_name
             """

@@ -61,16 +61,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.saving import saved_model_builder as builder
-    from gpuplace.saving import saved_model_loader as loader
-    from gpuplace.saving import saved_model_loader as main_op
-    from gpuplace.saving import signatures as signature_def_utils
-    from gpuplace.saving import signatures as utils
-    from gpuplace.saving.saved_model_builder import SavedModelBuilder as Builder
-    from gpuplace.saving.saved_model_builder import simple_save
-    from gpuplace.saving.saved_model_loader import load, main_op_with_restore, maybe_saved_model_directory
-    from gpuplace.saving.saved_model_loader import maybe_saved_model_directory as contains_saved_model
-    from gpuplace.saving.signatures import (
+    from gpuplace.tf1.saving import saved_model_builder as builder
+    from gpuplace.tf1.saving import saved_model_loader as loader
+    from gpuplace.tf1.saving import saved_model_loader as main_op
+    from gpuplace.tf1.saving import signatures as signature_def_utils
+    from gpuplace.tf1.saving import signatures as utils
+    from gpuplace.tf1.saving.saved_model_builder import SavedModelBuilder as Builder
+    from gpuplace.tf1.saving.saved_model_builder import simple_save
+    from gpuplace.tf1.saving.saved_model_loader import load, main_op_with_restore, maybe_saved_model_directory
+    from gpuplace.tf1.saving.saved_model_loader import maybe_saved_model_directory as contains_saved_model
+    from gpuplace.tf1.saving.signatures import (
         build_signature_def,
         build_tensor_info,
         classification_signature_def,
@@ -83,16 +83,16 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "gpuplace.saving": """
+            "gpuplace.tf1.saving": """
                 saved_model_builder as builder  saved_model_loader as loader  saved_model_loader as main_op
                 signatures as signature_def_utils  signatures as utils
             """,
-            "gpuplace.saving.saved_model_builder": "SavedModelBuilder as Builder  simple_save",
-            "gpuplace.saving.saved_model_loader": """
+            "gpuplace.tf1.saving.saved_model_builder": "SavedModelBuilder as Builder  simple_save",
+            "gpuplace.tf1.saving.saved_model_loader": """
                 load main_op_with_restore maybe_saved_model_directory
                 maybe_saved_model_directory as contains_saved_model
             """,
-            "gpuplace.saving.signatures": """
+            "gpuplace.tf1.saving.signatures": """
                 build_signature_def build_tensor_info classification_signature_def get_tensor_from_tensor_info
                 is_valid_signature predict_signature_def regression_signature_def
             """,

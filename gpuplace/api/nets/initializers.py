@@ -3,7 +3,9 @@
 Source: tensorflow/_api/v1/initializers, release 1.15.
 """
 
-from gpuplace.ops.input.tables import tables_initializer
+from typing import TYPE_CHECKING
+
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.variables.init_ops import Constant as constant
 from gpuplace.ops.variables.init_ops import GlorotNormal as glorot_normal
 from gpuplace.ops.variables.init_ops import GlorotUniform as glorot_uniform
@@ -20,6 +22,16 @@ from gpuplace.ops.variables.init_ops import Zeros as zeros
 from gpuplace.ops.variables.initialization import global_variables_initializer as global_variables
 from gpuplace.ops.variables.initialization import local_variables_initializer as local_variables
 from gpuplace.ops.variables.initialization import variables_initializer as variables
+
+if TYPE_CHECKING:
+    from gpuplace.tf1.input.tables import tables_initializer
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.tf1.input.tables": "tables_initializer",
+        },
+    )
 
 __all__ = [
     "Initializer",

@@ -3,36 +3,84 @@
 Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
+from typing import TYPE_CHECKING
+
 from gpuplace.api.nets import rnn_cell
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.ops.array.batches import space_to_batch
 from gpuplace.ops.array.rearranging import depth_to_space, space_to_depth
 from gpuplace.ops.math.trigonometry import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
 from gpuplace.ops.nn.convolution import *
-from gpuplace.ops.nn.ctc import *
 from gpuplace.ops.nn.depthwise import *
-from gpuplace.ops.nn.dilation import *
 from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
-from gpuplace.ops.nn.patches import max_pool_with_argmax
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.pooling import *
-from gpuplace.ops.nn.sampling import *
-from gpuplace.ops.nn.scaling import *
 from gpuplace.ops.nn.statistics import *
 from gpuplace.ops.nn.volumes import *
-from gpuplace.ops.quantized.quantized import (
-    quantized_avg_pool,
-    quantized_conv2d,
-    quantized_max_pool,
-    quantized_relu_x,
-)
-from gpuplace.ops.random.fractional import fractional_avg_pool, fractional_max_pool
-from gpuplace.ops.random.unigrams import *
 from gpuplace.ops.rnn.rnn import *
-from gpuplace.ops.sparse.embedding import *
+
+if TYPE_CHECKING:
+    from gpuplace.tf1.nn.ctc import (
+        collapse_repeated,
+        ctc_beam_search_decoder,
+        ctc_beam_search_decoder_v2,
+        ctc_greedy_decoder,
+        ctc_loss,
+        ctc_loss_v2,
+        ctc_unique_labels,
+    )
+    from gpuplace.tf1.nn.dilation import dilation2d, erosion2d
+    from gpuplace.tf1.nn.patches import max_pool_with_argmax
+    from gpuplace.tf1.nn.sampling import (
+        all_candidate_sampler,
+        compute_accidental_hits,
+        log_uniform_candidate_sampler,
+        nce_loss,
+        sampled_softmax_loss,
+        uniform_candidate_sampler,
+    )
+    from gpuplace.tf1.nn.scaling import compute_average_loss, scale_regularization_loss
+    from gpuplace.tf1.quantized.quantized import (
+        quantized_avg_pool,
+        quantized_conv2d,
+        quantized_max_pool,
+        quantized_relu_x,
+    )
+    from gpuplace.tf1.random.fractional import fractional_avg_pool, fractional_max_pool
+    from gpuplace.tf1.random.unigrams import (
+        fixed_unigram_candidate_sampler,
+        learned_unigram_candidate_sampler,
+    )
+    from gpuplace.tf1.sparse.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
+else:  # loaded when they are first asked for
+    __getattr__ = _lazy_names(
+        __name__,
+        {
+            "gpuplace.tf1.nn.ctc": """
+                collapse_repeated ctc_beam_search_decoder ctc_beam_search_decoder_v2 ctc_greedy_decoder
+                ctc_loss ctc_loss_v2 ctc_unique_labels
+            """,
+            "gpuplace.tf1.nn.dilation": "dilation2d erosion2d",
+            "gpuplace.tf1.nn.patches": "max_pool_with_argmax",
+            "gpuplace.tf1.nn.sampling": """
+                all_candidate_sampler compute_accidental_hits log_uniform_candidate_sampler nce_loss
+                sampled_softmax_loss uniform_candidate_sampler
+            """,
+            "gpuplace.tf1.nn.scaling": "compute_average_loss scale_regularization_loss",
+            "gpuplace.tf1.quantized.quantized": """
+                quantized_avg_pool quantized_conv2d quantized_max_pool quantized_relu_x
+            """,
+            "gpuplace.tf1.random.fractional": "fractional_avg_pool fractional_max_pool",
+            "gpuplace.tf1.random.unigrams": """
+                fixed_unigram_candidate_sampler learned_unigram_candidate_sampler
+            """,
+            "gpuplace.tf1.sparse.embedding": "embedding_lookup_sparse safe_embedding_lookup_sparse",
+        },
+    )
 
 __all__ = [
     "all_candidate_sampler",

@@ -7,33 +7,10 @@ from typing import TYPE_CHECKING
 
 from gpuplace.api.files.graph_io import write_graph
 from gpuplace.lazy import lazy_names
-from gpuplace.ops.input import queue_runner
-from gpuplace.ops.input.batching import (
-    batch,
-    batch_join,
-    maybe_batch,
-    maybe_batch_join,
-    maybe_shuffle_batch,
-    maybe_shuffle_batch_join,
-    shuffle_batch,
-    shuffle_batch_join,
-)
-from gpuplace.ops.input.coordinator import Coordinator, LooperThread
-from gpuplace.ops.input.file_ops import match_filenames_once
-from gpuplace.ops.input.producers import (
-    input_producer,
-    limit_epochs,
-    range_input_producer,
-    slice_input_producer,
-    string_input_producer,
-)
-from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adadelta import AdadeltaOptimizer
 from gpuplace.ops.train.adagrad import AdagradOptimizer
-from gpuplace.ops.train.adagrad_da import AdagradDAOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
-from gpuplace.ops.train.ftrl import FtrlOptimizer
 from gpuplace.ops.train.global_step import (
     assert_global_step,
     create_global_step,
@@ -57,8 +34,6 @@ from gpuplace.ops.train.learning_rates import (
 from gpuplace.ops.train.momentum import MomentumOptimizer
 from gpuplace.ops.train.moving_averages import ExponentialMovingAverage
 from gpuplace.ops.train.optimizer import Optimizer
-from gpuplace.ops.train.proximal_adagrad import ProximalAdagradOptimizer
-from gpuplace.ops.train.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 
 __all__ = [
@@ -177,9 +152,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.api.training import train_experimental as experimental
-    from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.clusters.server import Server
+    from gpuplace.files.checkpoints.reader import NewCheckpointReader
     from gpuplace.graphdef.event_file import summary_iterator
     from gpuplace.graphdef.messages import (
         BytesList,
@@ -209,12 +183,38 @@ if TYPE_CHECKING:
         wait_for_new_checkpoint,
     )
     from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
-    from gpuplace.saving.init_from_checkpoint import init_from_checkpoint
-    from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
     from gpuplace.saving.saver import Saver
-    from gpuplace.saving.tracking.checkpoint import Checkpoint
-    from gpuplace.saving.tracking.checkpoint_manager import CheckpointManager
-    from gpuplace.training.hooks import (
+    from gpuplace.tf1.api.training import train_experimental as experimental
+    from gpuplace.tf1.input import queue_runner
+    from gpuplace.tf1.input.batching import (
+        batch,
+        batch_join,
+        maybe_batch,
+        maybe_batch_join,
+        maybe_shuffle_batch,
+        maybe_shuffle_batch_join,
+        shuffle_batch,
+        shuffle_batch_join,
+    )
+    from gpuplace.tf1.input.coordinator import Coordinator, LooperThread
+    from gpuplace.tf1.input.file_ops import match_filenames_once
+    from gpuplace.tf1.input.producers import (
+        input_producer,
+        limit_epochs,
+        range_input_producer,
+        slice_input_producer,
+        string_input_producer,
+    )
+    from gpuplace.tf1.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+    from gpuplace.tf1.saving.init_from_checkpoint import init_from_checkpoint
+    from gpuplace.tf1.saving.load import list_variables, load_checkpoint, load_variable
+    from gpuplace.tf1.saving.tracking.checkpoint import Checkpoint
+    from gpuplace.tf1.saving.tracking.checkpoint_manager import CheckpointManager
+    from gpuplace.tf1.train.adagrad_da import AdagradDAOptimizer
+    from gpuplace.tf1.train.ftrl import FtrlOptimizer
+    from gpuplace.tf1.train.proximal_adagrad import ProximalAdagradOptimizer
+    from gpuplace.tf1.train.proximal_gradient_descent import ProximalGradientDescentOptimizer
+    from gpuplace.tf1.training.hooks import (
         FeedFnHook,
         FinalOpsHook,
         GlobalStepWaiterHook,
@@ -223,7 +223,7 @@ if TYPE_CHECKING:
         NanTensorHook,
         StopAtStepHook,
     )
-    from gpuplace.training.monitored_session import (
+    from gpuplace.tf1.training.monitored_session import (
         ChiefSessionCreator,
         MonitoredSession,
         MonitoredTrainingSession,
@@ -231,30 +231,30 @@ if TYPE_CHECKING:
         SingularMonitoredSession,
         WorkerSessionCreator,
     )
-    from gpuplace.training.saver_hooks import (
+    from gpuplace.tf1.training.saver_hooks import (
         CheckpointSaverHook,
         CheckpointSaverListener,
         ProfilerHook,
         StepCounterHook,
         SummarySaverHook,
     )
-    from gpuplace.training.scaffold import Scaffold
-    from gpuplace.training.session_manager import SessionManager
-    from gpuplace.training.session_run_hook import (
+    from gpuplace.tf1.training.scaffold import Scaffold
+    from gpuplace.tf1.training.session_manager import SessionManager
+    from gpuplace.tf1.training.session_run_hook import (
         SessionRunArgs,
         SessionRunContext,
         SessionRunHook,
         SessionRunValues,
     )
-    from gpuplace.training.supervisor import Supervisor, basic_train_loop
-    from gpuplace.training.sync_replicas import SyncReplicasOptimizer
-    from gpuplace.training.timers import SecondOrStepTimer
+    from gpuplace.tf1.training.supervisor import Supervisor, basic_train_loop
+    from gpuplace.tf1.training.sync_replicas import SyncReplicasOptimizer
+    from gpuplace.tf1.training.timers import SecondOrStepTimer
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "gpuplace.api.training": "train_experimental as experimental",
-            "gpuplace.checkpoints.reader": "NewCheckpointReader",
+            "gpuplace.tf1.api.training": "train_experimental as experimental",
+            "gpuplace.files.checkpoints.reader": "NewCheckpointReader",
             "gpuplace.clusters.server": "Server",
             "gpuplace.graphdef.event_file": "summary_iterator",
             "gpuplace.graphdef.messages": """
@@ -267,30 +267,46 @@ else:
                 wait_for_new_checkpoint
             """,
             "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
-            "gpuplace.saving.init_from_checkpoint": "init_from_checkpoint",
-            "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
+            "gpuplace.tf1.input": "queue_runner",
+            "gpuplace.tf1.input.batching": """
+                batch batch_join maybe_batch maybe_batch_join maybe_shuffle_batch
+                maybe_shuffle_batch_join shuffle_batch shuffle_batch_join
+            """,
+            "gpuplace.tf1.input.coordinator": "Coordinator LooperThread",
+            "gpuplace.tf1.input.file_ops": "match_filenames_once",
+            "gpuplace.tf1.input.producers": """
+                input_producer limit_epochs range_input_producer slice_input_producer
+                string_input_producer
+            """,
+            "gpuplace.tf1.input.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+            "gpuplace.tf1.train.adagrad_da": "AdagradDAOptimizer",
+            "gpuplace.tf1.train.ftrl": "FtrlOptimizer",
+            "gpuplace.tf1.train.proximal_adagrad": "ProximalAdagradOptimizer",
+            "gpuplace.tf1.train.proximal_gradient_descent": "ProximalGradientDescentOptimizer",
+            "gpuplace.tf1.saving.init_from_checkpoint": "init_from_checkpoint",
+            "gpuplace.tf1.saving.load": "list_variables load_checkpoint load_variable",
             "gpuplace.saving.saver": "Saver",
-            "gpuplace.saving.tracking.checkpoint": "Checkpoint",
-            "gpuplace.saving.tracking.checkpoint_manager": "CheckpointManager",
-            "gpuplace.training.hooks": """
+            "gpuplace.tf1.saving.tracking.checkpoint": "Checkpoint",
+            "gpuplace.tf1.saving.tracking.checkpoint_manager": "CheckpointManager",
+            "gpuplace.tf1.training.hooks": """
                 FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
                 NanTensorHook StopAtStepHook
             """,
-            "gpuplace.training.monitored_session": """
+            "gpuplace.tf1.training.monitored_session": """
                 ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator
                 SingularMonitoredSession WorkerSessionCreator
             """,
-            "gpuplace.training.saver_hooks": """
+            "gpuplace.tf1.training.saver_hooks": """
                 CheckpointSaverHook CheckpointSaverListener ProfilerHook StepCounterHook SummarySaverHook
             """,
-            "gpuplace.training.scaffold": "Scaffold",
-            "gpuplace.training.session_manager": "SessionManager",
-            "gpuplace.training.session_run_hook": """
+            "gpuplace.tf1.training.scaffold": "Scaffold",
+            "gpuplace.tf1.training.session_manager": "SessionManager",
+            "gpuplace.tf1.training.session_run_hook": """
                 SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
             """,
-            "gpuplace.training.supervisor": "Supervisor basic_train_loop",
-            "gpuplace.training.sync_replicas": "SyncReplicasOptimizer",
-            "gpuplace.training.timers": "SecondOrStepTimer",
-            "gpuplace.training.warm_start": "VocabInfo warm_start",
+            "gpuplace.tf1.training.supervisor": "Supervisor basic_train_loop",
+            "gpuplace.tf1.training.sync_replicas": "SyncReplicasOptimizer",
+            "gpuplace.tf1.training.timers": "SecondOrStepTimer",
+            "gpuplace.tf1.training.warm_start": "VocabInfo warm_start",
         },
     )

@@ -36,11 +36,11 @@ from gpuplace.graph.op_sets import FUSED_OPS
 from gpuplace.graph.operation import Tensor
 from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.kernels.work.record import Product, Work
-from gpuplace.memory.process_state import current_machine
 from gpuplace.ops.array.constant import zeros
 from gpuplace.ops.flow.control import group
 from gpuplace.ops.math.matrix import matmul
-from gpuplace.session.session import Session
+from gpuplace.runtime.memory.process_state import current_machine
+from gpuplace.runtime.session.session import Session
 
 _COPIES = 24
 _FURTHEST = 2.0

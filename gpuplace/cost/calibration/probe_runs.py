@@ -21,7 +21,7 @@ from gpuplace.cost.calibration.probes import BuiltProbe
 from gpuplace.cost.calibration.tensorflow_steps import usual
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import ConfigProto, RunMetadata, RunOptions
-from gpuplace.session.session import Session
+from gpuplace.runtime.session.session import Session
 from gpuplace.writing import write_file
 
 

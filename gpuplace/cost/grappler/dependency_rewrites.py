@@ -10,7 +10,7 @@ gradients of what is fed::
 Nodes that only hand on what they take, or only wait, are bypassed where that adds no copy between devices; what reads a
 variable by reference, or a ``Switch``, stays.
 
-Constants fold by the rules of a session, ``gpuplace.plan.schedule.constant_folding``; here nothing is computed.
+Constants fold by the rules of a session, ``gpuplace.runtime.plan.schedule.constant_folding``; here nothing is computed.
 
 Source: tensorflow/core/grappler/optimizers/constant_folding.cc and dependency_optimizer.cc
 (SafeToRemoveIdentity, SafeToConvertToNoOp, BypassingNodeIsBeneficial), releases 1.15 and 2.21.
@@ -39,7 +39,7 @@ from gpuplace.graph.op_sets import (
 )
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
-from gpuplace.plan.schedule.constant_folding import FoldingOptions
+from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 
 _WITH_EFFECTS = (
     CONTROL_FLOW_OPS

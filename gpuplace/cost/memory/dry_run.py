@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.cost.memory.requests import AskingMemory, MemoryRequests, Work
 from gpuplace.cost.memory.step_facts import CallBodies, StepFacts
 from gpuplace.cost.memory.unfilled import SMALL_BYTES, ResultMaker, is_whole, unfilled, unfilled_like
@@ -58,13 +57,14 @@ from gpuplace.kernels.compute import KernelContext, bind, find_compute, traits_o
 from gpuplace.kernels.resources import LARGE_BYTES, ResourceHandle, SessionResources, VariableStorage, change
 from gpuplace.kernels.tensor_lists import TensorList
 from gpuplace.ops.flow.calls import function_call
-from gpuplace.plan.codegen.functions import PlanCode, PlanForm
-from gpuplace.plan.codegen.kernel_calls import Environment
-from gpuplace.plan.compile import PlanMaker
-from gpuplace.plan.schedule.constant_folding import Folder
-from gpuplace.plan.schedule.costs import tensor_nbytes
-from gpuplace.plan.schedule.partition import Schedule, Step
-from gpuplace.session.function_runs import SessionFunctions
+from gpuplace.runtime.backends.numpy_backend import NumpyBackend
+from gpuplace.runtime.plan.codegen.functions import PlanCode, PlanForm
+from gpuplace.runtime.plan.codegen.kernel_calls import Environment
+from gpuplace.runtime.plan.compile import PlanMaker
+from gpuplace.runtime.plan.schedule.constant_folding import Folder
+from gpuplace.runtime.plan.schedule.costs import tensor_nbytes
+from gpuplace.runtime.plan.schedule.partition import Schedule, Step
+from gpuplace.runtime.session.function_runs import SessionFunctions
 
 _METADATA = METADATA_OPS | {"ShapeN", "VariableShape"}
 _AS_THEY_ARE = VARIABLE_OPS | {"SymbolicGradient", "RemoteCall"}

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import ResourceExhaustedError
-from gpuplace.memory.bfc_allocator import BFCAllocator
-from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.memory.simulated_memory import Owner, TensorMemory
+from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
+from gpuplace.runtime.memory.device_memory import DeviceMemory
+from gpuplace.runtime.memory.simulated_memory import Owner, TensorMemory
 
 UNBOUNDED = 1 << 62
 """Bytes of a memory that everything fits into."""

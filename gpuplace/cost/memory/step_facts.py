@@ -17,8 +17,8 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import KEEPING_WITHIN_A_STEP
 from gpuplace.graph.operation import Operation
-from gpuplace.plan.lowered_graph import LoweredGraph, runs_lowered
-from gpuplace.subject.step_part import StepPart
+from gpuplace.model.subject.step_part import StepPart
+from gpuplace.runtime.plan.lowered_graph import LoweredGraph, runs_lowered
 from gpuplace.why.placement import Placement
 
 MOST_IN_LOOP = 200_000

@@ -20,9 +20,9 @@ from gpuplace.device.parsed_name import short_name
 from gpuplace.errors import OpError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.op_sets import CONSTANT_OPS
-from gpuplace.plan.schedule.constant_folding import FoldingOptions
+from gpuplace.model.subject.step_part import StepPart
 from gpuplace.release import acting_as
-from gpuplace.subject.step_part import StepPart
+from gpuplace.runtime.plan.schedule.constant_folding import FoldingOptions
 from gpuplace.why.placement import Placement
 
 _MOST = 5

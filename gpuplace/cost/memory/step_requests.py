@@ -2,8 +2,8 @@
 
 The variables are initialized first, as a program does, so that they lie where they would; then the step runs once.
 
-Where a session would run the plan in several lanes (see ``gpuplace.plan.compile``) the order of allocations is not
-determined; asked is in the order of the single line of ``inter_op_parallelism_threads=1``.
+Where a session would run the plan in several lanes (see ``gpuplace.runtime.plan.compile``) the order of allocations is
+not determined; asked is in the order of the single line of ``inter_op_parallelism_threads=1``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from gpuplace.graph.op_sets import (
     VARIABLE_OPS,
 )
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.model.subject.step_part import StepPart
 from gpuplace.placer.decide import NOWHERE
-from gpuplace.plan.lowered_graph import program_of
-from gpuplace.subject.step_part import StepPart
+from gpuplace.runtime.plan.lowered_graph import program_of
 from gpuplace.why.placement import Placement
 
 _VARIABLES = ("variables", "local_variables")

@@ -3,7 +3,7 @@
 >>> from gpuplace.device.machine import Machine
 >>> from gpuplace.graph.apply_op import apply_op
 >>> from gpuplace.graph.graph import Graph
->>> from gpuplace.session.place import place
+>>> from gpuplace.runtime.session.place import place
 >>> with Graph().as_default() as graph:
 ...     _ = apply_op("VariableV2", "v", shape=[3, 2], dtype="float32")
 >>> variable_bytes(place(graph, "cpu"))

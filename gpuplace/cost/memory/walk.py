@@ -16,18 +16,18 @@ from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ASSIGNMENTS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
-from gpuplace.memory.simulated_memory import TensorMemory
-from gpuplace.plan.codegen.kernel_calls import WITHOUT_EFFECT, Environment, copier_between, kernel_of
-from gpuplace.plan.codegen.memory_accounting import (
+from gpuplace.runtime.memory.simulated_memory import TensorMemory
+from gpuplace.runtime.plan.codegen.kernel_calls import WITHOUT_EFFECT, Environment, copier_between, kernel_of
+from gpuplace.runtime.plan.codegen.memory_accounting import (
     is_update,
     note_variable,
     reserver,
     shared_input,
     variables_of,
 )
-from gpuplace.plan.schedule.liveness import is_host_copy
-from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
-from gpuplace.plan.step_errors import failed_step_error
+from gpuplace.runtime.plan.schedule.liveness import is_host_copy
+from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step, retval_name
+from gpuplace.runtime.plan.step_errors import failed_step_error
 
 Values = Mapping[Slot, Any]
 

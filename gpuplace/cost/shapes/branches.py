@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpuplace.cost.shapes.inference import Inference
+from gpuplace.cost.shapes.engine import Engine
 from gpuplace.graph.op_sets import ALL_SWITCHES, MERGES, SWITCHES
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
@@ -14,7 +14,7 @@ _ASSUMED_ALIVE = {True: 1, False: 0}
 """Which output of a switch is alive where that is not known, by whether it has two: that for True, or the first."""
 
 
-def known_branches(engine: Inference) -> dict[int, int]:
+def known_branches(engine: Engine) -> dict[int, int]:
     """Switch nodes outside of loops' decisions whose predicate or index is known: which output is alive."""
     found: dict[int, int] = {}
     for node, kind in enumerate(engine.kinds):

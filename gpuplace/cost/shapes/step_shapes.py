@@ -205,7 +205,7 @@ def step_shapes(
 
 
 def _placement_graph(graph: Any, catalogue: Catalogue) -> PlacementGraph:
-    from gpuplace.session.place import graph_to_place
+    from gpuplace.runtime.session.place import graph_to_place
 
     return graph_to_place(graph, catalogue)
 

@@ -19,10 +19,10 @@ from gpuplace.cost.grid import fed_shapes
 from gpuplace.errors import FailedPreconditionError
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.page.advice_blocks import WORDS, advice_blocks, progress_blocks
-from gpuplace.page.cost_blocks import cost_error_blocks
-from gpuplace.tables.blocks import Block, button, buttons_block, field, fields_block, text_block
-from gpuplace.tables.text import counted
+from gpuplace.views.page.advice_blocks import WORDS, advice_blocks, progress_blocks
+from gpuplace.views.page.cost_blocks import cost_error_blocks
+from gpuplace.views.tables.blocks import Block, button, buttons_block, field, fields_block, text_block
+from gpuplace.views.tables.text import counted
 
 _SHOWN_SECONDS = 0.3
 """How often the page is told how far the search is."""

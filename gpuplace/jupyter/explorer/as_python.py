@@ -24,8 +24,8 @@ from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.jupyter.explorer.parts import Parts
 from gpuplace.jupyter.explorer.settings import CONFIG_PATHS, Settings
-from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.scopes import ROOT, scope_tree
+from gpuplace.views.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.scopes import ROOT, scope_tree
 
 LOCAL = "/job:localhost/replica:0/task:0"
 

@@ -21,11 +21,11 @@ from gpuplace.graphdef.load import open_model
 from gpuplace.jupyter.explorer.setting_table import words_of
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.tables.moves import Moves, moves_between
-from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.tables.moves import Moves, moves_between
+from gpuplace.views.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.text import summary_text
 from gpuplace.why.placement import Placement
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import Box, Drawing
-from gpuplace.picture.outline import outline
-from gpuplace.tables.attr_text import attr_rows
-from gpuplace.tables.calls import calls_of
-from gpuplace.tables.palette import chip_look
-from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.text import counted
+from gpuplace.views.picture.drawing import Box, Drawing
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.tables.attr_text import attr_rows
+from gpuplace.views.tables.calls import calls_of
+from gpuplace.views.tables.palette import chip_look
+from gpuplace.views.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.text import counted
 from gpuplace.web.rules import RULES, words
 
 _NEIGHBOURS: int = RULES["folding"]["neighbours"]

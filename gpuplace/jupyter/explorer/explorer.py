@@ -57,10 +57,10 @@ from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.tables import html
-from gpuplace.tables.calls import calls_of
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import counted, placement_text, summary_text
+from gpuplace.views.tables import html
+from gpuplace.views.tables.calls import calls_of
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.text import counted, placement_text, summary_text
 from gpuplace.writing import write_file
 
 __all__ = ["PRESETS", "Explorer", "explore"]

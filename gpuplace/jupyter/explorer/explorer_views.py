@@ -26,12 +26,12 @@ from gpuplace.jupyter.explorer.views import GraphView, PanelView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.timeline_view import TimelineView
-from gpuplace.picture.colouring import COLOURINGS
-from gpuplace.picture.drawing import Drawing
-from gpuplace.picture.lanes import scene
-from gpuplace.picture.lighting import Lit
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.views.picture.colouring import COLOURINGS
+from gpuplace.views.picture.drawing import Drawing
+from gpuplace.views.picture.lanes import scene
+from gpuplace.views.picture.lighting import Lit
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.text import summary_text
 
 LOOKS = ("graph", "devices")
 """Ways to show the picture: as the graph, or a lane for each device."""

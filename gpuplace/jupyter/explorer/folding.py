@@ -1,7 +1,7 @@
 """What is open after something is unfolded: more than before, and nothing that was on the screen goes.
 
->>> from gpuplace.picture.drawing import draw
->>> from gpuplace.tables.placement_view import PlacementView
+>>> from gpuplace.views.picture.drawing import draw
+>>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([(name, "Const", "", "") for name in ("a/x", "a/y", "b/x", "b/c/y")])
 >>> unfolded(draw(view, ["b"]), ["a"])
 ('a', 'b')
@@ -15,9 +15,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from gpuplace.picture.drawing import BUNDLE_FROM, Box, Drawing, draw
-from gpuplace.picture.outline import outline
-from gpuplace.tables.scopes import ScopeTree
+from gpuplace.views.picture.drawing import BUNDLE_FROM, Box, Drawing, draw
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.tables.scopes import ScopeTree
 
 _GROWTH = 1.5
 """How many times as many boxes there may be after the next level is unfolded, where there are many."""

@@ -15,12 +15,12 @@ from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.saved_settings import LOOK
 from gpuplace.jupyter.explorer.tabs import TABS, TITLES
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.picture.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
-from gpuplace.picture.outline import outline
-from gpuplace.tables.dependency_trace import TRACES
-from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.scopes import scope_tree
-from gpuplace.tables.text import searcher
+from gpuplace.views.picture.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
+from gpuplace.views.picture.outline import outline
+from gpuplace.views.tables.dependency_trace import TRACES
+from gpuplace.views.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.scopes import scope_tree
+from gpuplace.views.tables.text import searcher
 from gpuplace.web.rules import words
 
 

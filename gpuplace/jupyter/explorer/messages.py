@@ -8,8 +8,8 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.saved_settings import parsed
 from gpuplace.jupyter.explorer.setting_table import SETTINGS
 from gpuplace.jupyter.explorer.tabs import TABS, act_advice
-from gpuplace.tables.calls import calls_of
-from gpuplace.tables.placement_view import view_of
+from gpuplace.views.tables.calls import calls_of
+from gpuplace.views.tables.placement_view import view_of
 
 _TABS = {tab.key: tab for tab in TABS}
 

@@ -1,4 +1,4 @@
-"""What the explorer says in words and small tables, as blocks that its page draws (`gpuplace.tables.blocks`)."""
+"""What the explorer says in words and small tables, as blocks that its page draws (`gpuplace.views.tables.blocks`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.jupyter.explorer.remedies import Remedy
-from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.placer.placed import AnyFault
-from gpuplace.tables.blocks import (
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.tables.blocks import (
     Block,
     button,
     buttons_block,
@@ -17,13 +17,13 @@ from gpuplace.tables.blocks import (
     table_block,
     text_block,
 )
-from gpuplace.tables.memory import MemoryRow
-from gpuplace.tables.moves import Moves
-from gpuplace.tables.palette import chip_look
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.rows import mapping_cells
-from gpuplace.tables.size_text import bytes_text
-from gpuplace.tables.text import counted, summary_text
+from gpuplace.views.tables.memory import MemoryRow
+from gpuplace.views.tables.moves import Moves
+from gpuplace.views.tables.palette import chip_look
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.rows import mapping_cells
+from gpuplace.views.tables.size_text import bytes_text
+from gpuplace.views.tables.text import counted, summary_text
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement import Placement
 

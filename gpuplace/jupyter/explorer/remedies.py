@@ -25,7 +25,7 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.setting_table import SETTINGS
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.tables.text import counted
+from gpuplace.views.tables.text import counted
 
 _MOST_GPUS = 64
 _PARTS = frozenset({"tags", "signature", "functions", "clear_devices"})

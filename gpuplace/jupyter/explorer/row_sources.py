@@ -1,6 +1,6 @@
 """Rows behind the explorer's tables: any number, sorted and filtered here; a page asks for those that it shows.
 
->>> from gpuplace.tables.placement_view import PlacementView
+>>> from gpuplace.views.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns([("b", "Neg", "/gpu:0", "/device:GPU:0"), ("a", "Const", "", "/device:CPU:0")])
 >>> rows = NodeRows(view)
 >>> [row[0] for row in rows.rows(0, 10)], rows.arrange(column=0), [row[0] for row in rows.rows(0, 10)]
@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.lighting import Lit
-from gpuplace.tables.moves import Moves
-from gpuplace.tables.natural_order import natural_ranks
-from gpuplace.tables.palette import chip_look
-from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import searcher
+from gpuplace.views.picture.lighting import Lit
+from gpuplace.views.tables.moves import Moves
+from gpuplace.views.tables.natural_order import natural_ranks
+from gpuplace.views.tables.palette import chip_look
+from gpuplace.views.tables.placement_view import PlacementView
+from gpuplace.views.tables.text import searcher
 from gpuplace.web.rules import RULES, words
 
 

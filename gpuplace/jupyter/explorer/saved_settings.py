@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpuplace.jupyter.explorer.settings import Settings
-from gpuplace.tables.text import shortened
+from gpuplace.views.tables.text import shortened
 
 __all__ = ["LOOK", "Parts", "parsed", "parts_text", "read_parts"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.page.packed import framed_page
-from gpuplace.page.page import page_html
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.views.page.packed import framed_page
+from gpuplace.views.page.page import page_html
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.text import summary_text
 
 MIME_TYPE = "application/vnd.gpuplace.explorer+json"
 MOST_NODES = 5_000

@@ -41,8 +41,8 @@ from gpuplace.jupyter.explorer.settings import (
     checked_requests,
     checked_visible,
 )
-from gpuplace.tables.blocks import error_card
-from gpuplace.tables.text import counted
+from gpuplace.views.tables.blocks import error_card
+from gpuplace.views.tables.text import counted
 
 PRESETS = (
     "cpu",

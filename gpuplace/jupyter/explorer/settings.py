@@ -28,8 +28,8 @@ from gpuplace.device.visible import (
     cuda_order,
     visible_devices_text,
 )
-from gpuplace.tables.text import counted
 from gpuplace.typing import VisibleDevices
+from gpuplace.views.tables.text import counted
 
 ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
 """How CUDA can number GPUs."""

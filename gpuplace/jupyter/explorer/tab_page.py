@@ -15,7 +15,7 @@ import ipywidgets
 from gpuplace.jupyter.explorer.row_sources import Rows
 from gpuplace.jupyter.explorer.table_model import TableModel
 from gpuplace.jupyter.explorer.views import PanelView
-from gpuplace.tables.blocks import Block
+from gpuplace.views.tables.blocks import Block
 
 
 class TableOf(NamedTuple):
@@ -41,7 +41,7 @@ class Tab:
     help: str
     """What it shows."""
     blocks: Callable[[Any], list[Block]] | None = None
-    """Text and buttons, of the explorer's views; see `gpuplace.tables.blocks`."""
+    """Text and buttons, of the explorer's views; see `gpuplace.views.tables.blocks`."""
     table: TableOf | None = None
     widget: Callable[[Any], Any] | None = None
     """The views' widget that is shown."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuplace.jupyter.explorer.row_sources import Rows
 from gpuplace.jupyter.explorer.views import TableView
-from gpuplace.picture.lighting import Lit
+from gpuplace.views.picture.lighting import Lit
 
 _WINDOW = 200
 """Rows that are sent before the page asks for others: what it asks for at a time."""

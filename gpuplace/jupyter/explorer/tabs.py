@@ -16,10 +16,10 @@ from gpuplace.jupyter.explorer.explorer_views import Views
 from gpuplace.jupyter.explorer.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.tab_page import Tab, TableOf
-from gpuplace.memory.process_state import session_allocators
-from gpuplace.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
-from gpuplace.page.finding_blocks import HEADING, finding_blocks
-from gpuplace.tables.blocks import (
+from gpuplace.runtime.memory.process_state import session_allocators
+from gpuplace.views.page.cost_blocks import compared_blocks, cost_blocks, cost_error_blocks, grid_blocks
+from gpuplace.views.page.finding_blocks import HEADING, finding_blocks
+from gpuplace.views.tables.blocks import (
     Block,
     button,
     buttons_block,
@@ -29,11 +29,11 @@ from gpuplace.tables.blocks import (
     heading_block,
     text_block,
 )
-from gpuplace.tables.memory import memory_rows
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
-from gpuplace.timelines.beside import beside
-from gpuplace.timelines.reader import step_timeline
+from gpuplace.views.tables.memory import memory_rows
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.text import summary_text
+from gpuplace.views.timelines.beside import beside
+from gpuplace.views.timelines.reader import step_timeline
 
 # --------------------------------------------------------------------------------------------------------------- tables
 

@@ -43,7 +43,7 @@ class GraphView(ModuleWidget):
 
     svg = traitlets.Unicode("").tag(sync=True)
     scene: Any = traitlets.Dict().tag(sync=True)
-    """The picture by device, which the page draws; see `gpuplace.picture.lanes.scene`."""
+    """The picture by device, which the page draws; see `gpuplace.views.picture.lanes.scene`."""
     view = traitlets.Unicode("graph").tag(sync=True)
     """``"graph"`` or ``"devices"``."""
     backward = traitlets.Unicode("").tag(sync=True)
@@ -66,7 +66,7 @@ class GraphView(ModuleWidget):
     lights: Any = traitlets.List().tag(sync=True)
     """``[value, text]`` of what can be lit."""
     lit = traitlets.Dict().tag(sync=True)
-    """What is lit; see `gpuplace.picture.lighting.lit_boxes`."""
+    """What is lit; see `gpuplace.views.picture.lighting.lit_boxes`."""
     lit_only = traitlets.Bool(False).tag(sync=True)
     """Whether the tables list only what is lit."""
 

@@ -29,14 +29,14 @@ from gpuplace.graphdef.model import Part, PlacedPart
 from gpuplace.jupyter.explorer.parts import Parts
 from gpuplace.jupyter.explorer.setting_table import SETTINGS, is_same_placement
 from gpuplace.jupyter.explorer.settings import Settings
-from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
-from gpuplace.session.called import pins_of_call, place_called
-from gpuplace.session.place import SOFT_KEYWORD, is_soft, place, release_of
-from gpuplace.tables.placement_view import PlacementView
+from gpuplace.runtime.memory.process_state import current_machine, process_state
+from gpuplace.runtime.session.called import pins_of_call, place_called
+from gpuplace.runtime.session.place import SOFT_KEYWORD, is_soft, place, release_of
 from gpuplace.typing import VisibleDevices
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.tables.placement_view import PlacementView
 from gpuplace.why.messages import error_of
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from gpuplace.tables.palette import device_label
+from gpuplace.views.tables.palette import device_label
 
 
 def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:

@@ -46,11 +46,11 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, device_category, scope_category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.logs.log_diff import LogDiff
-from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.logs.op_rows import op_rows
-from gpuplace.logs.run_comparison import RunComparison
-from gpuplace.tables.palette import device_label
+from gpuplace.views.logs.log_diff import LogDiff
+from gpuplace.views.logs.logged_placement import LoggedPlacement
+from gpuplace.views.logs.op_rows import op_rows
+from gpuplace.views.logs.run_comparison import RunComparison
+from gpuplace.views.tables.palette import device_label
 
 
 def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:

@@ -22,7 +22,7 @@ from gpuplace.device.mapping import MappingRow
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.placement_frames import frame
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.tables.rows import mapping_cells
+from gpuplace.views.tables.rows import mapping_cells
 
 
 def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:

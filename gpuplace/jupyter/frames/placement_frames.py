@@ -51,9 +51,9 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, coded, scope_category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.tables.palette import device_label
-from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.rows import device_rows, scope_rows
+from gpuplace.views.tables.palette import device_label
+from gpuplace.views.tables.placement_view import view_of
+from gpuplace.views.tables.rows import device_rows, scope_rows
 from gpuplace.why.rules import RULES
 
 

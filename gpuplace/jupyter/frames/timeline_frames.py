@@ -40,7 +40,7 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.timelines.step_timeline import StepTimeline
+from gpuplace.views.timelines.step_timeline import StepTimeline
 
 
 def _text(values: Iterable[str | None]) -> pd.api.extensions.ExtensionArray:

@@ -12,9 +12,7 @@ from gpuplace.graph.convert import get_default_graph, register_tensor_conversion
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.distribute.contexts import current
-from gpuplace.ops.distribute.cross_device import ReduceOp
-from gpuplace.ops.distribute.values import component
+from gpuplace.ops.distribute.contexts import ReduceOp, component, current
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import VariableAggregation, VariableSynchronization
 

@@ -10,10 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpuplace.display import above
 from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, joining
+from gpuplace.ops.flow import control_flow_util
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, reduction
@@ -156,7 +156,7 @@ def switch_case(
             raise TypeError(f"default must be callable, got: {default}")
         actions.append(default)
     with name_scope(name, "case", [branch_index]):
-        return above("gpuplace.ops.functions.flow.cond_v2", "indexed_case")(branch_index, actions)
+        return control_flow_util.functional("switch_case")(branch_index, actions)
 
 
 def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]:

@@ -265,7 +265,7 @@ def cond(
         ValueError: different structures or types of tensors, or nothing is returned.
     """
     if control_flow_util.EnableControlFlowV2(get_default_graph()):
-        return above("gpuplace.ops.functions.flow.cond_v2", "cond_v2")(pred, true_fn, false_fn, name)
+        return control_flow_util.functional("cond")(pred, true_fn, false_fn, name)
     true_fn, false_fn = _checked_functions(true_fn, false_fn, fn1, fn2)
     with name_scope(name, "cond", [pred]):
         if isinstance(pred, bool):

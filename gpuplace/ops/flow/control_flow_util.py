@@ -6,10 +6,12 @@ Source: tensorflow/python/ops/control_flow_util.py, release 1.15 (names).
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from gpuplace.graph.op_sets import ENTERS, MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
+from gpuplace.lazy import LIBRARY, import_next
 from gpuplace.ops.flow.context import is_exit, is_loop_switch
 
 ENABLE_CONTROL_FLOW_V2 = False
@@ -23,6 +25,27 @@ def EnableControlFlowV2(graph: Any) -> bool:  # noqa: N802 - TensorFlow's name, 
         graph: the graph; in those of ``tf.function`` they do in any case.
     """
     return ENABLE_CONTROL_FLOW_V2 or bool(graph.is_func_graph)
+
+
+FUNCTIONAL: dict[str, tuple[str, str]] = {}
+"""Control flow -> the module and the name of what builds it of functions; functions are a library of their own."""
+
+
+def functional(what: str) -> Any:
+    """What builds a kind of control flow of functions.
+
+    Args:
+        what: a key of ``FUNCTIONAL``.
+
+    Raises:
+        ModuleNotFoundError: the library is not there.
+    """
+    while what not in FUNCTIONAL and import_next():
+        pass
+    if what not in FUNCTIONAL:
+        raise ModuleNotFoundError(f"{what} made of functions is part of {LIBRARY}, which is not installed")
+    module, name = FUNCTIONAL[what]
+    return getattr(import_module(module), name)
 
 
 def GraphOrParentsInXlaContext(graph: Any) -> bool:  # noqa: N802

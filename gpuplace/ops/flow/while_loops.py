@@ -489,7 +489,7 @@ def while_loop(
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
     if control_flow_util.EnableControlFlowV2(get_default_graph()):
-        return above("gpuplace.ops.functions.flow.while_v2", "while_loop")(
+        return control_flow_util.functional("while_loop")(
             cond,
             body,
             loop_vars,

@@ -12,7 +12,8 @@ Source: tensorflow/python/framework/ops.py (RegisterGradient, NotDifferentiable)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpuplace.graph.op_sets import CALL_OPS
@@ -105,6 +106,30 @@ def find_gradient(op: Operation) -> GradientFunction | None:
         hint = ' in release 1.15; TensorFlow 2 has it: tf.set_release("2.21")' if is_too_new else ""
         raise LookupError(text + hint)
     return _functions[name]
+
+
+_skipped: list[tuple[Operation, Collection[int]]] = []
+"""Operations that gradient functions are being called for, with the inputs whose gradients nobody needs."""
+
+
+@contextlib.contextmanager
+def skipping(op: Operation, inputs: Collection[int]) -> Iterator[None]:
+    """Tell the gradient function of an operation which gradients nobody needs, in a ``with`` block.
+
+    Args:
+        op: the operation that is differentiated.
+        inputs: indices of its inputs. TensorFlow's own functions look at them for few op types.
+    """
+    _skipped.append((op, inputs))
+    try:
+        yield
+    finally:
+        _skipped.pop()
+
+
+def skipped_inputs(op: Operation) -> Collection[int]:
+    """Return the indices of the inputs of an operation whose gradients nobody needs."""
+    return _skipped[-1][1] if _skipped and _skipped[-1][0] is op else ()
 
 
 def gradient_op_types() -> tuple[str, ...]:

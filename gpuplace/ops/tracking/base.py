@@ -7,7 +7,7 @@ it, and restored when that dependency is added. Each restore has a number; where
 object, the one with the highest number does.
 
 Reading files and adding operations is not done here: a `CheckpointPosition` hands that on to its checkpoint
-(``gpuplace.saving.tracking``).
+(``gpuplace.tf1.saving.tracking``).
 
 Source: tensorflow/python/training/tracking/base.py, release 1.15.
 """

@@ -1,3 +1,3 @@
-"""TensorFlow's path to `gpuplace.session.device_lib`."""
+"""TensorFlow's path to `gpuplace.runtime.session.device_lib`."""
 
-from gpuplace.session.device_lib import *
+from gpuplace.runtime.session.device_lib import *

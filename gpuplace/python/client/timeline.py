@@ -1,8 +1,8 @@
-"""TensorFlow's path to `gpuplace.tracing.chrome_timeline`.
+"""TensorFlow's path to `gpuplace.runtime.tracing.chrome_timeline`.
 
 >>> from gpuplace.python.client import timeline
 >>> timeline.Timeline.__module__
-'gpuplace.tracing.chrome_timeline'
+'gpuplace.runtime.tracing.chrome_timeline'
 """
 
-from gpuplace.tracing.chrome_timeline import *
+from gpuplace.runtime.tracing.chrome_timeline import *

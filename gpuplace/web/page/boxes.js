@@ -1,4 +1,4 @@
-// Which boxes there are for the scopes that are open, as gpuplace/picture/drawing.py decides it, and the lines between them.
+// Which boxes there are for the scopes that are open, as gpuplace/views/picture/drawing.py decides it, and the lines between them.
 
 import {
   children,

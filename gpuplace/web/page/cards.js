@@ -25,7 +25,7 @@ import { counted, grouped, words } from "gpuplace/text.js";
 
 const NEIGHBOURS = RULES.folding.neighbours;
 
-/** A text of a reason, with the node's name and its scope's where marks stand; see gpuplace/page/reasons.py. */
+/** A text of a reason, with the node's name and its scope's where marks stand; see gpuplace/views/page/reasons.py. */
 function unmarked(text, n) {
   const scope = paths[N.scope[n]];
   const own = nameOf(n);

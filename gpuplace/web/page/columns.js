@@ -1,4 +1,4 @@
-// What the page's data mean: the columns of gpuplace/page/data.py, and what follows from them.
+// What the page's data mean: the columns of gpuplace/views/page/data.py, and what follows from them.
 
 import { DATA } from "gpuplace/page/data.js";
 import { RULES } from "gpuplace/rules.js";

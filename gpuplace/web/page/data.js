@@ -1,4 +1,4 @@
-// What the page was given: see gpuplace/page/data.py and gpuplace/timelines/page.py.
+// What the page was given: see gpuplace/views/page/data.py and gpuplace/views/timelines/page.py.
 //
 // A page may also hold the bodies of functions that its graph calls. The address says which one is shown, and from where
 // it was opened: `#/outer/inner/node`, the node being what is selected; `#node` for the graph itself. Another function is

@@ -1,4 +1,4 @@
-// The page's picture by device: boxes taken apart by the devices of their nodes, as gpuplace/picture/lanes.py does.
+// The page's picture by device: boxes taken apart by the devices of their nodes, as gpuplace/views/picture/lanes.py does.
 
 import { lanesPicture } from "gpuplace/drawing/lanes.js";
 import { boxesOf, linksOf, together } from "gpuplace/page/boxes.js";

@@ -1,4 +1,4 @@
-// What is lit while the rest is dimmed, as gpuplace/picture/lighting.py and tables/dependency_trace.py decide it.
+// What is lit while the rest is dimmed, as gpuplace/views/picture/lighting.py and tables/dependency_trace.py decide it.
 
 import { COUNT, DATA, E, incoming, N, nameOf, outgoing } from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";

@@ -1,4 +1,4 @@
-// Unpacks a page into the frame that holds it; see gpuplace/page/packed.py. It is a script of its own and imports nothing.
+// Unpacks a page into the frame that holds it; see gpuplace/views/page/packed.py. It is a script of its own and imports nothing.
 
 (async () => {
   const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), (letter) => letter.charCodeAt(0));

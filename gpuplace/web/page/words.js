@@ -1,4 +1,4 @@
-// What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
+// What boxes and lines of the page's picture say, as gpuplace/views/picture/sheet.py does.
 
 import { BAR } from "gpuplace/drawing/faces.js";
 import { colour, nodesOf, saidOf, stripsOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";

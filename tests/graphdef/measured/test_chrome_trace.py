@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gpuplace as tf
 from gpuplace.graphdef.measured.chrome_trace import step_of_trace
 from gpuplace.graphdef.messages import StepStats
-from gpuplace.tracing.chrome_timeline import Timeline
+from gpuplace.runtime.tracing.chrome_timeline import Timeline
 
 DATA = Path(__file__).parents[2] / "data"
 RECORDED = {

@@ -12,8 +12,8 @@ from traitlets import TraitError
 
 import gpuplace as tf
 from gpuplace.jupyter.explorer.explorer import explore
-from gpuplace.tables.palette import device_style
-from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.views.tables.palette import device_style
+from gpuplace.views.tables.placement_view import PlacementView, view_of
 from tests.jupyter.programs import layered, towers
 from tests.placer.corpus_files import folder
 from tests.soak.session import resident_bytes

@@ -80,7 +80,7 @@ from dataclasses import replace
 import traitlets
 import gpuplace as tf
 from gpuplace.jupyter.explorer import setting_table, tabs
-from gpuplace.tables.blocks import text_block
+from gpuplace.views.tables.blocks import text_block
 
 def without_gpus(value, settings):
     return {"device_count": {"GPU": 0} if value else {}}

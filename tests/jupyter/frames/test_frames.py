@@ -14,9 +14,9 @@ from gpuplace.jupyter.frames.placement_frames import (
     scopes_frame,
 )
 from gpuplace.jupyter.frames.table import Table
-from gpuplace.tables.placement_view import PlacementView
+from gpuplace.views.tables.placement_view import PlacementView
 from tests.jupyter.programs import layered, towers
-from tests.logs.log_samples import SAMPLES
+from tests.views.logs.log_samples import SAMPLES
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 from tests.ops.flow.call_programs import PROGRAMS
 
 RECORDED = json.loads(

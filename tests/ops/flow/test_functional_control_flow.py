@@ -4,8 +4,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.support import new, new_list
-from gpuplace.stand_in import functional_ops
-from gpuplace.stand_in.framework.function import Defun
+from gpuplace.tf1.stand_in import functional_ops
+from gpuplace.tf1.stand_in.framework.function import Defun
 
 
 def run(fetches):

@@ -4,7 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.layers.input_spec import to_tensor_shape
-from gpuplace.stand_in.names import resolve
+from gpuplace.tf1.stand_in.names import resolve
 
 
 def layer_of(spec):

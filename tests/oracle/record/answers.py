@@ -1,7 +1,7 @@
-"""Records what TensorFlow 1.15.5 answers to ``tests/ops/distributions/cases.py`` or ``linear_operators/cases.py``.
+"""Records what TensorFlow 1.15.5 answers to ``tests/tf1/distributions/cases.py`` or ``linear_operators/cases.py``.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
-    cd tests/ops/distributions
+    cd tests/tf1/distributions
     python ../../oracle/record/answers.py cases.py answers-1.15.json.gz
     cd ../linear_operators
     python ../../oracle/record/answers.py cases.py answers-1.15.json.gz

@@ -3,9 +3,9 @@
     python tests/oracle/record/bfc_allocator.py FILE            # writes traces with TensorFlow's answers
     python tests/oracle/record/bfc_allocator.py --compare 60    # compares ours with TensorFlow's for 60 seconds
 
-Needs tensorflow 2.21.0 and g++. Device memory is handed out as ``gpuplace.memory.device_memory`` does it, at the
-lowest 2 MiB aligned place that fits, so even addresses must be equal. At most 4 KiB are never refused: TensorFlow would
-ask for the same 2,304 bytes for ever.
+Needs tensorflow 2.21.0 and g++. Device memory is handed out as ``gpuplace.runtime.memory.device_memory`` does it, at
+the lowest 2 MiB aligned place that fits, so even addresses must be equal. At most 4 KiB are never refused: TensorFlow
+would ask for the same 2,304 bytes for ever.
 """
 
 import argparse
@@ -114,8 +114,8 @@ class Ours:
     """Our allocator with the same questions."""
 
     def __init__(self, options):
-        from gpuplace.memory.bfc_allocator import BFCAllocator
-        from gpuplace.memory.device_memory import DeviceMemory
+        from gpuplace.runtime.memory.bfc_allocator import BFCAllocator
+        from gpuplace.runtime.memory.device_memory import DeviceMemory
 
         class Memory(DeviceMemory):
             def allocate(self, nbytes):

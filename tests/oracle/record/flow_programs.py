@@ -1,9 +1,9 @@
-"""Records what TensorFlow 1.15.5 builds for ``tests/ops/functions/flow_programs.py``, computes and places.
+"""Records what TensorFlow 1.15.5 builds for ``tests/tf1/functions/flow_programs.py``, computes and places.
 
 usage, with Python 3.7 and TensorFlow 1.15.5 (with GPU kernels), from the root of the project:
     python tests/oracle/record/flow_programs.py
 
-Writes ``tests/ops/data/flow-programs-1.15.json.gz``: program -> its graph with the functions, the values of what it
+Writes ``tests/tf1/data/flow-programs-1.15.json.gz``: program -> its graph with the functions, the values of what it
 fetches, and for each machine (number of GPUs) the device of each node of the graph that the placer sees.
 """
 
@@ -54,12 +54,12 @@ def main():
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
-    programs = loaded("ops", "functions", "flow_programs.py").PROGRAMS
-    described = loaded("ops", "functions", "described.py").described
+    programs = loaded("tf1", "functions", "flow_programs.py").PROGRAMS
+    described = loaded("tf1", "functions", "described.py").described
     oracle = loaded("oracle", "tensorflow_placer_1_15.py").Oracle(sys.executable)
     found = {name: recorded(tf, program, described, oracle) for name, program in programs.items()}
     oracle.close()
-    with open(os.path.join(TESTS, "ops", "data", "flow-programs-1.15.json.gz"), "wb") as raw:
+    with open(os.path.join(TESTS, "tf1", "data", "flow-programs-1.15.json.gz"), "wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as file:
             file.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())
     print({name: [len(one["values"]), len(one["placed"][2])] for name, one in found.items()})

@@ -1,11 +1,11 @@
-"""Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/*programs.py``.
+"""Records the graphs that TensorFlow 1.15.5 builds for ``*programs.py`` in ``tests/ops`` and ``tests/tf1``.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
     python tests/oracle/record/graphs.py tests/ops/data/graphs-1.15.json.gz
-    python tests/oracle/record/graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
-    python tests/oracle/record/graphs.py tests/ops/data/training-graphs-1.15.json.gz training_programs.py
-    python tests/oracle/record/graphs.py tests/ops/data/net-graphs-1.15.json.gz net_programs.py
-    python tests/oracle/record/graphs.py tests/ops/data/contrib-graphs-1.15.json.gz contrib_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/function-graphs-1.15.json.gz ops/function_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/training-graphs-1.15.json.gz ops/training_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/net-graphs-1.15.json.gz ops/net_programs.py
+    python tests/oracle/record/graphs.py tests/tf1/data/contrib-graphs-1.15.json.gz tf1/contrib_programs.py
 
 The file maps a program's name to its nodes in the order of the GraphDef: name, op type, inputs, device, colocation.
 """
@@ -28,12 +28,12 @@ def nodes(graph_def):
     return rows
 
 
-def main(path, programs_file="programs.py"):
+def main(path, programs_file="ops/programs.py"):
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
     tests = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
-    source = os.path.join(tests, "ops", programs_file)
+    source = os.path.join(tests, *programs_file.split("/"))
     spec = importlib.util.spec_from_file_location("programs", source)
     programs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(programs)

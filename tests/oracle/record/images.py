@@ -1,9 +1,9 @@
-"""Records what TensorFlow 1.15.5 builds for ``tests/ops/image_programs.py``, and what it computes.
+"""Records what TensorFlow 1.15.5 builds for ``tests/tf1/image_programs.py``, and what it computes.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
     python tests/oracle/record/images.py
 
-Writes ``tests/ops/data/images-1.15.json.gz``: program -> name, type and inputs of each node, and the values.
+Writes ``tests/tf1/data/images-1.15.json.gz``: program -> name, type and inputs of each node, and the values.
 """
 
 import base64
@@ -18,7 +18,7 @@ import numpy as np
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-OPS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "ops")
+TF1 = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tf1")
 
 
 def encoded(value):
@@ -33,7 +33,7 @@ def main():
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
-    spec = importlib.util.spec_from_file_location("image_programs", os.path.join(OPS, "image_programs.py"))
+    spec = importlib.util.spec_from_file_location("image_programs", os.path.join(TF1, "image_programs.py"))
     programs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(programs)
     found = {}
@@ -47,7 +47,7 @@ def main():
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9, mtime=0) as file:
         file.write(json.dumps(found, sort_keys=True).encode())
-    with open(os.path.join(OPS, "data", "images-1.15.json.gz"), "wb") as file:
+    with open(os.path.join(TF1, "data", "images-1.15.json.gz"), "wb") as file:
         file.write(buffer.getvalue())
 
 

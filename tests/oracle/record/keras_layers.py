@@ -1,4 +1,4 @@
-"""Records the graphs of Keras applications, and the layers that Keras names, for ``tests/structure``.
+"""Records the graphs of Keras applications, and the layers that Keras names, for ``tests/model/structure``.
 
     python tests/oracle/record/keras_layers.py FOLDER
 
@@ -12,7 +12,7 @@ import os
 import sys
 
 import gpuplace as tf
-from gpuplace.tables.placement_view import view_of
+from gpuplace.views.tables.placement_view import view_of
 
 TARGET = os.path.join(os.path.dirname(__file__), "..", "..", "data", "keras_layers.json.xz")
 

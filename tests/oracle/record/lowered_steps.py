@@ -1,10 +1,10 @@
-"""Records steps of ``tests/session/lowered_programs.py`` in TensorFlow: what they log, what runs, what they answer.
+"""Records steps of ``tests/runtime/session/lowered_programs.py`` in TensorFlow: what they log, run and answer.
 
 usage, with Python 3.7 and TensorFlow 1.15.5, then with TensorFlow 2.21, from the root of the project:
     python tests/oracle/record/lowered_steps.py
 
-Writes ``tests/session/data/lowered-steps.json.gz``: program -> its graph as 1.15.5 builds it, and for each release its
-steps in their order. Nothing is optimized: nodes are those that were placed.
+Writes ``tests/runtime/session/data/lowered-steps.json.gz``: program -> its graph as 1.15.5 builds it, and for each
+release its steps in their order. Nothing is optimized: nodes are those that were placed.
 """
 
 import base64

@@ -1,9 +1,9 @@
-"""Records what TensorFlow 1.15.5 builds for ``tests/ops/pipeline_programs.py``, and what comes out of the pipelines.
+"""Records what TensorFlow 1.15.5 builds for ``tests/tf1/pipeline_programs.py``, and what comes out of the pipelines.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
     python tests/oracle/record/pipelines.py
 
-Writes ``tests/ops/data/pipelines-1.15.json.gz``: pipeline -> its GraphDef (base64), its elements and its error.
+Writes ``tests/tf1/data/pipelines-1.15.json.gz``: pipeline -> its GraphDef (base64), its elements and its error.
 """
 
 import base64
@@ -16,7 +16,7 @@ import tempfile
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-OPS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "ops")
+TF1 = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tf1")
 
 
 def main():
@@ -24,7 +24,7 @@ def main():
 
     tf.compat.v1.logging.set_verbosity("ERROR")
     spec = importlib.util.spec_from_file_location(
-        "pipeline_programs", os.path.join(OPS, "pipeline_programs.py")
+        "pipeline_programs", os.path.join(TF1, "pipeline_programs.py")
     )
     programs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(programs)
@@ -37,7 +37,7 @@ def main():
             message.ClearField("library")
             found[name]["graph"] = base64.b64encode(message.SerializeToString(deterministic=True)).decode()
     text = json.dumps(found, sort_keys=True)
-    with open(os.path.join(OPS, "data", "pipelines-1.15.json.gz"), "wb") as file:
+    with open(os.path.join(TF1, "data", "pipelines-1.15.json.gz"), "wb") as file:
         file.write(_compressed(text.encode()))
 
 

@@ -1,10 +1,11 @@
-"""Records what TensorFlow 1.15.5's profiler says: tests/profiling/data/profiler-1.15.json.gz.
+"""Records what TensorFlow 1.15.5's profiler says: tests/tf1/profiling/data/profiler-1.15.json.gz.
 
 usage, with Python 3.7 and TensorFlow 1.15.5, from the root of the project:
     python tests/oracle/record/profiler.py
 
-`flops`: case of `tests/profiling/flop_cases.py` -> the number, or the error. `profiles`: program, step or none, command
-and options of `tests/profiling/programs.py` -> what is printed, and the message. `advice`, `steps`: of a `Profiler`.
+`flops`: case of `tests/tf1/profiling/flop_cases.py` -> the number, or the error. `profiles`: program, step or none,
+command and options of `tests/tf1/profiling/programs.py` -> what is printed, and the message. `advice`, `steps`: of a
+`Profiler`.
 """
 
 import gzip
@@ -79,7 +80,7 @@ def main():
 
     tf.compat.v1.logging.set_verbosity("ERROR")
     sys.path.insert(0, os.path.dirname(TESTS))
-    from tests.profiling import flop_cases, programs
+    from tests.tf1.profiling import flop_cases, programs
 
     def statistics(graph, node):
         return ops.get_stats_for_node_def(graph, node, "flops").value
@@ -92,7 +93,7 @@ def main():
         "advice": advice(tf, programs),
     }
     print(len(found["flops"]), "counts,", len(found["profiles"]), "profiles")
-    with open(os.path.join(TESTS, "profiling", "data", "profiler-1.15.json.gz"), "wb") as raw:
+    with open(os.path.join(TESTS, "tf1", "profiling", "data", "profiler-1.15.json.gz"), "wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as file:
             file.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())
 

@@ -1,6 +1,6 @@
-"""Records what TensorFlow puts into ``RunMetadata``, for ``tests/tracing/test_run_metadata.py``.
+"""Records what TensorFlow puts into ``RunMetadata``, for ``tests/runtime/tracing/test_run_metadata.py``.
 
-    PYTHONPATH=tests/tracing python tests/oracle/record/run_metadata.py tests/data/run_metadata_1_15.json
+    PYTHONPATH=tests/runtime/tracing python tests/oracle/record/run_metadata.py tests/data/run_metadata_1_15.json
 
 Run it with the Python of TensorFlow 1.15 and with that of 2.21.
 """

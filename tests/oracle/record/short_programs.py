@@ -2,12 +2,10 @@
 
 usage, with Python 3.7 and TensorFlow 1.15.5, from the root of the project:
     python tests/oracle/record/short_programs.py
-    python tests/oracle/record/short_programs.py linear_operators.inner_programs linear_operators/inner-programs
-    python tests/oracle/record/short_programs.py refused_expressions data/refused
-    python tests/oracle/record/short_programs.py distributions.helper_programs distributions/helper-programs
+    python tests/oracle/record/short_programs.py ops.refused_expressions ops/data/refused
 
-Writes ``tests/ops/data/short-programs-1.15.json.gz``, or another file below ``tests/ops``: program -> the shapes, types
-and values of what it gives, or the class and the first line of its error; for expressions instead of programs their
+Writes ``tests/ops/data/short-programs-1.15.json.gz``, or another file below ``tests``: program -> the shapes, types and
+values of what it gives, or the class and the first line of its error; for expressions instead of programs their
 nodes, or the class and the text of the error.
 """
 
@@ -24,7 +22,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 TESTS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def main(programs="short_programs", path="data/short-programs"):
+def main(programs="ops.short_programs", path="ops/data/short-programs"):
     import numpy as np
     import tensorflow as tf
 
@@ -32,7 +30,7 @@ def main(programs="short_programs", path="data/short-programs"):
     sys.path.insert(0, os.path.dirname(TESTS))
     from tests.ops.short_answers import answer
 
-    module_of_programs = importlib.import_module("tests.ops." + programs)
+    module_of_programs = importlib.import_module("tests." + programs)
 
     def module(name):
         return importlib.import_module("tensorflow.python." + name)
@@ -42,7 +40,7 @@ def main(programs="short_programs", path="data/short-programs"):
     else:
         table = module_of_programs.PROGRAMS
         found = {name: answer(tf, module, np, program) for name, program in table.items()}
-    with open(os.path.join(TESTS, "ops", path + "-1.15.json.gz"), "wb") as raw:
+    with open(os.path.join(TESTS, path + "-1.15.json.gz"), "wb") as raw:
         with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as file:
             file.write(json.dumps(found, separators=(",", ":"), sort_keys=True).encode())
     for name, one in found.items():

@@ -1,4 +1,4 @@
-"""Records measured steps and what TensorFlow's ``Timeline`` makes of them: for ``tests/tracing``.
+"""Records measured steps and what TensorFlow's ``Timeline`` makes of them: for ``tests/runtime/tracing``.
 
     python tests/oracle/record/timelines.py tests/data/timelines_1_15.json
 

@@ -10,7 +10,7 @@ import pytest
 import gpuplace
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from gpuplace.why.rules import Rule
 from tests.oracle.call_graphs import GPU, GRAPHS, PASS, body, call, graph_def, graph_def_of, handle, same
 from tests.oracle.record_calls import told

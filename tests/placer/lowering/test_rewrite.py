@@ -13,7 +13,7 @@ from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedErro
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.messages import GraphDef
-from gpuplace.session.place import place
+from gpuplace.runtime.session.place import place
 from tests.placer.recorded_answers import comparable
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[2] / "data" / "lowering.json.gz").read_bytes()))

@@ -36,7 +36,9 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts allow-downloads"
 )
-_TEMPLATE = "import sys; from gpuplace.page.packed import template_page; sys.stdout.write(template_page())"
+_TEMPLATE = (
+    "import sys; from gpuplace.views.page.packed import template_page; sys.stdout.write(template_page())"
+)
 
 
 class GpuplacePages(Configurable):

@@ -15,7 +15,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplace.display import above
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
@@ -68,7 +67,7 @@ class TensorArray:
         if cls is TensorArray and not _has_handle(args, kwargs):
             if control_flow_util.EnableControlFlowV2(get_default_graph()):
                 made: TensorArray = object.__new__(
-                    above("gpuplace.ops.flow.arrays.tensor_arrays_v2", "ListTensorArray")  # type: ignore[arg-type]
+                    control_flow_util.functional("TensorArray")  # type: ignore[arg-type]
                 )
                 return made
         return object.__new__(cls)

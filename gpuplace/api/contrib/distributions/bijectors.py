@@ -1,8 +1,0 @@
-"""``tf.contrib.distributions.bijectors``: functions with an inverse.
-
-Source: tensorflow/contrib/distributions/python/ops/bijectors, release 1.15 (names).
-"""
-
-from gpuplace.ops.distributions.bijector import Bijector, Identity
-
-__all__ = ["Bijector", "Identity"]

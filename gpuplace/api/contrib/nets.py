@@ -1,8 +1,0 @@
-"""``tf.contrib.slim.nets``: nets for images.
-
-Source: tensorflow/contrib/slim/nets.py, release 1.15 (names).
-"""
-
-from gpuplace.ops.contrib.nets import alexnet, inception, overfeat, resnet_utils, resnet_v1, resnet_v2, vgg
-
-__all__ = ["alexnet", "inception", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg"]

@@ -1,8 +1,0 @@
-"""``tf.audio``: sound in files.
-
-Source: tensorflow/_api/v1/audio, release 1.15 (names).
-"""
-
-from gpuplace.ops.input.audio import decode_wav, encode_wav
-
-__all__ = ["decode_wav", "encode_wav"]

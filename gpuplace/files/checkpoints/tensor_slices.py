@@ -1,0 +1,226 @@
+r"""Checkpoints of TensorFlow's first format: one table a shard, with the values as messages in it.
+
+    model       table: "" -> name, type, shape and slices of every tensor; key of a slice -> its values
+
+Source: tensorflow/core/util/tensor_slice_reader.cc and tensor_slice_writer.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.display import above
+from gpuplace.dtypes import DType, dtype_of_number
+from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from gpuplace.files.checkpoints.bundle import SavedTensor, add_extents, extents_of
+from gpuplace.files.checkpoints.messages import DecodeError, SavedTensorSlices, TensorSlice
+from gpuplace.files.checkpoints.slices import (
+    Slice,
+    assembled,
+    check_slices,
+    full_slice,
+    resolved,
+    slice_key,
+)
+from gpuplace.files.checkpoints.table import damaged, read_table, write_table
+from gpuplace.files.file_system import matching_paths, read_bytes, with_op_errors
+from gpuplace.writing import write_files
+
+__all__ = ["TensorSlices", "write_tensor_slices"]
+
+_VERSION = 1
+
+
+class _Tensor(NamedTuple):
+    """What the shards say of a tensor."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    slices: dict[Slice, dict[bytes, bytes]]
+    """Slice -> the table that it is in."""
+
+
+class TensorSlices:
+    """A checkpoint of the first format.
+
+    Args:
+        pattern: its file, or what matches the files of its shards.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: a file is no such table, or is damaged.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.prefix = pattern
+        paths = matching_paths(pattern)
+        if not paths:
+            raise NotFoundError.of(
+                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {pattern}",
+                hint="give the path that saver.save returned, without .index or .data-...",
+            )
+        self._tensors: dict[str, _Tensor] = {}
+        for path in paths:
+            self._open(path)
+
+    def _open(self, path: str) -> None:
+        try:
+            table = read_table(read_bytes(path), path)
+            meta = SavedTensorSlices.FromString(table[b""]).meta
+        except (DataLossError, DecodeError, KeyError) as error:
+            because = error.message if isinstance(error, DataLossError) else str(error)
+            raise damaged(
+                f"Unable to open table file {path}: Data loss: {because}: perhaps your file is in a different file"
+                " format and you need to use a different restore operator?",
+                path,
+            ) from None
+        for saved in meta.tensor:
+            shape = tuple(dim.size for dim in saved.shape.dim)
+            dtype = dtype_of_number(saved.type)
+            known = self._tensors.setdefault(saved.name, _Tensor(dtype, shape, {}))
+            if (known.dtype, known.shape) != (dtype, shape):
+                raise damaged(f"Shards do not agree on type and shape of {saved.name}", path)
+            slices = [extents_of(message) for message in saved.slice]
+            check_slices(saved.name, shape, slices)
+            known.slices.update(dict.fromkeys(slices, table))
+
+    def names(self) -> list[str]:
+        """The tensors in it, sorted."""
+        return sorted(self._tensors)
+
+    def _tensor(self, name: str) -> _Tensor:
+        found = self._tensors.get(name)
+        if found is None:
+            raise NotFoundError.of(
+                f'Tensor name "{name}" not found in checkpoint files {self.prefix}',
+                hint=f"tf.train.list_variables({self.prefix!r}) lists what is in it",
+            )
+        return found
+
+    def dtype(self, name: str) -> DType:
+        """A tensor's element type.
+
+        Args:
+            name: its name.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        return self._tensor(name).dtype
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The whole tensor's shape.
+
+        Args:
+            name: its name.
+
+        Raises:
+            NotFoundError: there is none of that name.
+        """
+        return self._tensor(name).shape
+
+    def read(self, name: str, extents: Slice | None = None) -> Any:
+        """A tensor's values, or those of a slice.
+
+        Args:
+            name: its name.
+            extents: the slice; None: all of it.
+
+        Returns:
+            A new array; of bytes objects for texts.
+
+        Raises:
+            NotFoundError: there is no such tensor.
+            InvalidArgumentError: what was saved does not cover the slice.
+            DataLossError: the values are damaged.
+        """
+        tensor = self._tensor(name)
+        wanted = full_slice(len(tensor.shape)) if extents is None else extents
+        return assembled(
+            name,
+            wanted,
+            tensor.shape,
+            tensor.dtype.numpy_dtype,
+            list(tensor.slices),
+            lambda stored: self._values(name, tensor, stored),
+        )
+
+    def _values(self, name: str, tensor: _Tensor, stored: Slice) -> Any:
+        content = tensor.slices[stored].get(slice_key(name, stored))
+        try:
+            if content is None:
+                raise ValueError("it is not in the table")
+            data = SavedTensorSlices.FromString(content).data.data
+        except (DecodeError, ValueError) as error:
+            raise damaged(f"Unable to parse the saved slice of {name}", self.prefix, str(error)) from None
+        data.dtype = tensor.dtype.as_datatype_enum
+        for _, length in resolved(stored, tensor.shape):
+            data.tensor_shape.dim.add(size=length)
+        try:
+            return np.array(above("gpuplace.graphdef.tensor_proto", "decode_tensor")(data))
+        except InvalidArgumentError as error:
+            raise damaged(f"Unable to parse the saved slice of {name}", self.prefix, str(error)) from None
+
+    def debug_string(self) -> str:
+        """A line for every tensor: name, type and shape."""
+        lines = []
+        for name, tensor in self._tensors.items():
+            sizes = ",".join(map(str, tensor.shape))
+            lines.append(f"{name} ({tensor.dtype.enum_name}) [{sizes}]\n")
+        return "".join(lines)
+
+
+def write_tensor_slices(path: str, tensors: Sequence[SavedTensor]) -> None:
+    """Writes a checkpoint of one file; one that is there stays if that fails.
+
+    Args:
+        path: of the file.
+        tensors: what it is to hold.
+
+    Raises:
+        InvalidArgumentError: a tensor, or a slice, is there twice, or its slices do not agree.
+        OpError: the file cannot be written.
+    """
+    head = SavedTensorSlices()
+    head.meta.versions.producer = _VERSION
+    entries: dict[bytes, bytes] = {}
+    known: dict[str, Any] = {}
+    for tensor in tensors:
+        shape = tensor.array.shape if tensor.shape is None else tensor.shape
+        extents = full_slice(len(shape)) if tensor.shape is None else tensor.extents
+        key = slice_key(tensor.name, extents)
+        if key in entries:
+            raise InvalidArgumentError.of(
+                f"Adding duplicate key: {tensor.name}", hint="give every variable a name of its own"
+            )
+        meta = known.get(tensor.name)
+        if meta is None:
+            meta = known[tensor.name] = head.meta.tensor.add(
+                name=tensor.name, type=tensor.dtype.as_datatype_enum
+            )
+            meta.shape.SetInParent()
+            for size in shape:
+                meta.shape.dim.add(size=size)
+        elif tuple(dim.size for dim in meta.shape.dim) != tuple(shape):
+            raise InvalidArgumentError.of(
+                f"Slices of {tensor.name} are saved with other shapes of the whole tensor"
+            )
+        message = TensorSlice()
+        add_extents(message, extents)
+        meta.slice.append(message)
+        content = SavedTensorSlices()
+        content.data.name = tensor.name
+        content.data.slice.CopyFrom(message)
+        above("gpuplace.graphdef.tensor_proto", "add_values")(content.data.data, tensor.array, tensor.dtype)
+        entries[key] = content.SerializeToString()
+    with with_op_errors(path):
+        folder = os.path.dirname(path)
+        if folder:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+        write_files({path: [write_table({b"": head.SerializeToString(), **entries})]})

@@ -1,0 +1,250 @@
+"""Bookkeeping nodes: initialisers, savers, summaries, input queues and step counters.
+
+They outnumber the model in most training graphs, and no data flows from them into it. A step does not run them, and a
+picture sets them aside::
+
+    w ── read ──────────────> MatMul        w, read, MatMul: the network
+    │                                       zeros, Assign:   initialisers
+    └─ Assign <── zeros  Assign_1 <── Restore   Restore, Assign_1: saver
+
+The search starts from op types that do nothing else. A node joins them if all its consumers are bookkeeping, or if all
+its inputs are bookkeeping or constants. A node that computes with the model's data stays, even if only a summary or a
+saver consumes it: a loss may have no other use in the graph.
+
+>>> from gpuplace.views.tables.placement_view import PlacementView
+>>> rows = [("w", "VariableV2"), ("zeros", "Const"), ("w/Assign", "Assign"), ("x", "Neg"), ("s", "ScalarSummary")]
+>>> view = PlacementView.of_columns(
+...     [(name, kind, "", "") for name, kind in rows],
+...     [("w", 0, "w/Assign", 0), ("zeros", 0, "w/Assign", 1), ("w", 0, "x", 0), ("x", 0, "s", 1)],
+... )
+>>> [SHELVES[k] if k >= 0 else "" for k in bookkeeping(view).tolist()]
+['', 'initialisers', 'initialisers', '', 'summaries']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, SWITCHES, VARIABLE_OPS
+from gpuplace.placer.placement_graph import PlacementGraph
+
+SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
+"""What is set aside, by the number that `bookkeeping` gives."""
+_INITIALISERS, _SAVER, _SUMMARIES, _QUEUES, _STEP = range(len(SHELVES))
+
+_SEEDS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"(Save|Restore)(V2|Slices?)?|MergeV2Checkpoints|ShardedFile(name|spec)"), _SAVER),
+    (re.compile(r".*Summary(V2)?|Write\w*Summary|CreateSummary\w*|\w*SummaryWriter"), _SUMMARIES),
+    (
+        re.compile(r"Queue(Enqueue(Many)?|Close|Size|IsClosed)(V2)?|MakeIterator|IteratorToStringHandle"),
+        _QUEUES,
+    ),
+    (
+        re.compile(r"InitializeTable\w*|LookupTableImport\w*|IsVariableInitialized|VarIsInitializedOp"),
+        _INITIALISERS,
+    ),
+)
+"""Op types that do nothing for a network's results."""
+_LIVE = re.compile(r".*(Queue|Iterator|Reader|Dataset|Recv|Stage|Barrier).*|_Arg")
+"""Op types, beside variables and placeholders, whose results are not known when a graph is built."""
+_WITH_DATA = frozenset({_INITIALISERS, _QUEUES})
+"""For which what works for them alone is theirs even where it computes with data."""
+_READS = frozenset({"Identity", "ReadVariableOp"})
+_STEPS = re.compile(r"(?:^|/)global_step(?:/|$)")
+_LOGGED: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"(?:^|/)save(_\d+)?/"), _SAVER),
+    (
+        re.compile(r"/Initializer/|(?:^|/)init(_\d+)?$|/(Is|VarIs)\w*Initialized\w*$|[^/]/Assign$"),
+        _INITIALISERS,
+    ),
+)
+"""Names of a log, which tells nothing of edges."""
+
+
+class NodeColumns(Protocol):
+    """A graph as columns; a `PlacementView` is one."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """[nodes] names."""
+
+    @property
+    def op_types(self) -> Sequence[str]:
+        """The distinct op types."""
+
+    @property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+
+    @property
+    def src(self) -> np.ndarray:
+        """[edges] producing node."""
+
+    @property
+    def dst(self) -> np.ndarray:
+        """[edges] consuming node."""
+
+    @property
+    def knows_edges(self) -> bool:
+        """False for a log, which lists nodes only."""
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraphColumns:
+    """A `PlacementGraph` as columns."""
+
+    graph: PlacementGraph
+    knows_edges: bool = True
+
+    @property
+    def names(self) -> Sequence[str]:
+        """[nodes] names."""
+        return self.graph.names
+
+    @property
+    def op_types(self) -> Sequence[str]:
+        """[signatures] op types; one may be there several times."""
+        return self.graph.op_types
+
+    @property
+    def op_type(self) -> np.ndarray:
+        """[nodes] index into `op_types`."""
+        return self.graph.signature
+
+    @property
+    def src(self) -> np.ndarray:
+        """[edges] producing node."""
+        return self.graph.src
+
+    @property
+    def dst(self) -> np.ndarray:
+        """[edges] consuming node."""
+        return self.graph.dst
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+
+def bookkeeping(view: NodeColumns) -> np.ndarray:
+    """Return the bookkeeping purpose of every node: [nodes] int64 index into `SHELVES`, -1 for a node of the model.
+
+    Args:
+        view: the graph.
+    """
+    found = np.full(len(view), -1, dtype=np.int64)
+    by_type = np.array([_kind(_SEEDS, op_type) for op_type in view.op_types] or [-1])
+    found[:] = by_type[view.op_type]
+    found[[node for node, name in enumerate(view.names) if _STEPS.search(name)]] = _STEP
+    if not view.knows_edges:
+        for node in np.flatnonzero(found < 0).tolist():
+            found[node] = _kind(_LOGGED, view.names[node], whole=False)
+        return found
+    graph = _Edges(view)
+    kept = _of_types(view, lambda op_type: op_type in VARIABLE_OPS or op_type in PLACEHOLDERS)
+    live = _reached(graph, kept | _of_types(view, lambda op_type: _LIVE.fullmatch(op_type) is not None))
+    for node in np.flatnonzero(_of_types(view, ASSIGNMENTS.__contains__) & (found < 0)).tolist():
+        if _is_first_value(view, graph, node, live, found):
+            found[node] = _INITIALISERS
+    for node in np.flatnonzero(_of_types(view, _READS.__contains__) & (found < 0)).tolist():
+        if not graph.consumers[node] and any(kept[source] for source in graph.inputs[node]):
+            found[node] = _INITIALISERS
+    _spread(view, graph, found, kept, live)
+    return found
+
+
+def _kind(table: Sequence[tuple[re.Pattern[str], int]], text: str, *, whole: bool = True) -> int:
+    return next((kind for form, kind in table if (form.fullmatch if whole else form.search)(text)), -1)
+
+
+def _of_types(view: NodeColumns, test: Callable[[str], bool]) -> np.ndarray:
+    """[nodes] bool: whose op type passes a test."""
+    passed: np.ndarray = np.array([*map(test, view.op_types), False], dtype=bool)[view.op_type]
+    return passed
+
+
+class _Edges:
+    """The nodes before and after each node; data and control edges alike."""
+
+    def __init__(self, view: NodeColumns) -> None:
+        self.inputs = neighbours(view.dst, view.src, len(view))
+        self.consumers = neighbours(view.src, view.dst, len(view))
+
+
+def neighbours(of: np.ndarray, other: np.ndarray, count: int) -> list[list[int]]:
+    """Return for each node those at the other ends of its edges, in the order of the edges.
+
+    Args:
+        of: [edges] the node that an edge is listed for.
+        other: [edges] its other end.
+        count: number of nodes.
+    """
+    order = np.argsort(of, kind="stable")
+    ends = np.searchsorted(of[order], np.arange(count + 1)).tolist()
+    ordered = other[order].tolist()
+    return [ordered[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def _reached(graph: _Edges, starts: np.ndarray) -> np.ndarray:
+    """[nodes] bool: some nodes and all that depends on them."""
+    seen = starts.copy()
+    waiting = np.flatnonzero(starts).tolist()
+    while waiting:
+        for after in graph.consumers[waiting.pop()]:
+            if not seen[after]:
+                seen[after] = True
+                waiting.append(after)
+    return seen
+
+
+def _is_first_value(view: NodeColumns, graph: _Edges, node: int, live: np.ndarray, found: np.ndarray) -> bool:
+    """Whether an assignment gives a variable its first value: as it is called then, or a value known beforehand."""
+    variable, *values = graph.inputs[node] or [-1]
+    if any(found[value] == _SAVER for value in values):
+        return False
+    if variable >= 0 and view.names[node] == f"{view.names[variable]}/Assign":
+        return True
+    return bool(values) and not any(live[value] for value in values)
+
+
+def _spread(view: NodeColumns, graph: _Edges, found: np.ndarray, kept: np.ndarray, live: np.ndarray) -> None:
+    """Adds what works for bookkeeping alone, and what only bookkeeping and constants work for."""
+    kinds, is_kept, is_live = found.tolist(), kept.tolist(), live.tolist()
+    assigns = _of_types(view, ASSIGNMENTS.__contains__).tolist()
+    constant = _of_types(view, CONSTANT_OPS.__contains__).tolist()
+    is_switch = _of_types(view, SWITCHES.__contains__).tolist()
+    # The branch of a conditional that nothing waits for.
+    unused = [
+        not after and len(before) == 1 and is_switch[before[0]]
+        for before, after in zip(graph.inputs, graph.consumers, strict=True)
+    ]
+    waiting = [node for node, kind in enumerate(kinds) if kind >= 0]
+    while waiting:
+        node = waiting.pop()
+        for before in graph.inputs[node]:
+            if kinds[before] >= 0 or is_kept[before] or (is_live[before] and kinds[node] not in _WITH_DATA):
+                continue
+            if all(kinds[n] >= 0 or unused[n] for n in graph.consumers[before]):
+                kinds[before] = kinds[node]
+                waiting.append(before)
+        if constant[node]:
+            continue
+        for after in graph.consumers[node]:
+            if kinds[after] >= 0:
+                continue
+            inputs = graph.inputs[after]
+            if assigns[after]:
+                joins = node in inputs[1:]
+            else:
+                joins = all(kinds[n] >= 0 or not is_live[n] for n in inputs)
+            if joins:
+                kinds[after] = kinds[node]
+                waiting.append(after)
+    found[:] = kinds

@@ -1,0 +1,1 @@
+"""Sessions, and what they run on: plans of steps, memory, backends, traces."""

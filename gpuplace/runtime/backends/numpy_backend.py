@@ -1,0 +1,55 @@
+"""Devices whose tensors are NumPy arrays: the CPU and simulated GPUs.
+
+A simulated GPU computes with NumPy, in memory of its own as far as a program can tell: what is copied to it is a new
+array, counted by the GPU's allocator, and what leaves it is a new array again.
+
+>>> cpu = NumpyBackend("/job:localhost/replica:0/task:0/device:CPU:0", "CPU")
+>>> cpu.xp.__name__, cpu.memory is None, cpu.enter is None
+('numpy', True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.runtime.memory.simulated_memory import TensorMemory
+
+
+class NumpyBackend:
+    """One device.
+
+    Args:
+        device: its full name.
+        device_type: ``"CPU"`` or ``"GPU"``.
+        memory: accounting of its memory; None for the CPU.
+    """
+
+    xp: Any = np
+    enter: Callable[[], None] | None = None
+    """Makes the device the thread's current one; None if there is no such thing."""
+    owns_arrays = False
+    """Whether its arrays are of another class than the host's."""
+
+    def __init__(self, device: str, device_type: str, memory: TensorMemory | None = None) -> None:
+        self.device = device
+        self.device_type = device_type
+        self.memory = memory
+        self.allocator_name = "cpu" if memory is None else memory.name
+
+    def from_host(self, value: Any) -> Any:
+        """A new array in the device's memory."""
+        return value if self.memory is None else np.array(value)
+
+    def to_host(self, value: Any) -> Any:
+        """A new array in host memory."""
+        return value if self.memory is None else np.array(value)
+
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
+        """Makes new arrays in this device's memory, from those of another device of this kind."""
+        return np.array
+
+    def __repr__(self) -> str:
+        return f"<NumpyBackend {self.device}{' simulated' if self.memory else ''}>"

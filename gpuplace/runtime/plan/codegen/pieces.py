@@ -1,0 +1,144 @@
+"""Long plans in pieces: functions of some hundred steps, and one that calls them and carries values between them.
+
+Python's parser takes most of the time in which a plan is compiled, and memory by the line; and nearly every long plan
+repeats itself: layers, time steps, their gradients. Cut at the same place of every repetition, with names that start
+again in each piece, the pieces have the same text, which is compiled once::
+
+    p1, p2:  def step(f0, a):             def step(f0):
+              [t0] = a                     v = {}
+              del a                        v[0] = p0(f0)
+              t0 = k0(t0, f0)              v[1] = p1(f0, [v.pop(0)])
+              ...                          a2 = p2(f0, [v.pop(1)])
+              return t0                    return [a2]
+
+A piece is cut off where the types of the last few steps hash lowest, within a window that holds one repetition unless
+it is very long: the place does not depend on what was before. A value that other pieces need waits in ``v``, and
+leaves it with the last of them, so that it lives as long as in one function. It goes over in a list that the piece
+drops: of more than 30 arguments Python makes a tuple, and that would keep them all to the end of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import Any
+from zlib import crc32
+
+from gpuplace.callers import PLAN_FILE
+from gpuplace.runtime.plan.schedule.partition import Schedule, Slot, Step
+
+MIN_STEPS = 500
+"""The fewest steps of a piece: calling one takes about as long as one small kernel."""
+MAX_STEPS = 1500
+"""The most steps of a piece; a plan that has no more, constants left out, is one function."""
+_CONTEXT = 4
+"""So many steps decide whether a piece ends after them."""
+
+
+def piece_starts(steps: Sequence[Step]) -> list[int]:
+    """Positions of the steps that begin a piece.
+
+    >>> piece_starts([Step(None, "", (), (), ())] * 3000)
+    [0, 500, 1000, 1500]
+    """
+    with_lines = sum([step.op_type != "Const" for step in steps])
+    if with_lines <= MAX_STEPS:
+        return [0]
+    hashes: dict[str, int] = {"": 0}
+    marks = []
+    mark, mask = 0, (1 << 8 * _CONTEXT) - 1
+    for step in steps:
+        op_type = step.op_type
+        known = hashes.get(op_type)
+        if known is None:
+            known = hashes[op_type] = crc32(op_type.encode()) & 255
+        mark = (mark << 8 | known) & mask
+        marks.append(mark * 0x9E3779B1 & mask)
+    starts = [0]
+    while len(steps) - starts[-1] > MAX_STEPS:
+        window = marks[starts[-1] + MIN_STEPS - 1 : starts[-1] + MAX_STEPS]
+        starts.append(starts[-1] + MIN_STEPS + window.index(min(window)))
+    return starts
+
+
+@dataclass
+class Crossings:
+    """Which values go from piece to piece.
+
+    Args:
+        schedule: what the plan does.
+        starts: positions of the steps that begin a piece.
+        roots: values that are others under another name.
+    """
+
+    schedule: Schedule
+    starts: Sequence[int]
+    roots: Mapping[Slot, Slot]
+    arriving: list[dict[Slot, None]] = field(default_factory=list)
+    """For each piece, and for the fetches, the values read that were there before, in the order of their use."""
+    leaving: list[dict[Slot, None]] = field(default_factory=list)
+    """For each piece the values made in it that others read, in that order."""
+    last: dict[Slot, int] = field(default_factory=dict)
+    """The last piece that reads a value; the number of pieces where it is fetched."""
+
+    def __post_init__(self) -> None:
+        steps, roots = self.schedule.steps, self.roots
+        home: dict[Slot, int] = dict.fromkeys(self.schedule.feeds, -1)
+        ends = [*self.starts[1:], len(steps)]
+        for piece, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            arriving: dict[Slot, None] = {}
+            for step in steps[start:end]:
+                for slot in step.inputs:
+                    if home.get(roots.get(slot, slot)) != piece:
+                        arriving[slot] = None
+                for slot in step.outputs:
+                    if slot not in roots:
+                        home[slot] = piece
+            self._note(piece, arriving)
+        count = len(self.starts)
+        self._note(count, dict.fromkeys(self.schedule.fetches))
+        left: list[dict[Slot, None]] = [{} for _ in range(count)]
+        for arriving in self.arriving:
+            for slot in arriving:
+                root = roots.get(slot, slot)
+                if home[root] >= 0:
+                    left[home[root]][root] = None
+        self.leaving = left
+
+    def _note(self, piece: int, arriving: dict[Slot, None]) -> None:
+        self.arriving.append(arriving)
+        for slot in arriving:
+            self.last[self.roots.get(slot, slot)] = piece
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> tuple[str, CodeType]:
+    """A text, and the code of the only function in it; plans of one graph are alike, also one after the other."""
+    module = compile(text, PLAN_FILE, "exec")
+    return text, next(constant for constant in module.co_consts if isinstance(constant, CodeType))
+
+
+class Compiler:
+    """Makes functions of lines; equal ones are compiled once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        """The text of every function."""
+        self.codes: list[CodeType] = []
+        """The code of every function, whose line numbers go on where the last one's ended."""
+        self.namespaces: list[dict[str, Any]] = []
+        """The globals of every function."""
+        self._line = 1
+
+    def function(self, parameters: Sequence[str], lines: Sequence[str], namespace: dict[str, Any]) -> Any:
+        """The function of these lines, which are indented, with ``namespace`` for its globals."""
+        text = f"def step({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
+        text, code = _compiled(text)
+        code = code.replace(co_firstlineno=self._line)
+        self._line += 1 + len(lines)
+        self.texts.append(text)
+        self.codes.append(code)
+        self.namespaces.append(namespace)
+        return FunctionType(code, namespace, "step")

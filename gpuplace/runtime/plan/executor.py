@@ -1,0 +1,123 @@
+"""Plans: a signature's schedule, compiled, and what happens when a step fails.
+
+A plan is made once for (fetches, targets, feeds) and run any number of times, from any number of threads at once: all
+state of a step is in the local names of one call.
+
+Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (which node an error names).
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from gpuplace.callers import is_of_signal_handler
+from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
+from gpuplace.numerics.float_state import enter, errors_now, has_denormals, keep_denormals, put_errors
+from gpuplace.runtime.backends.cupy_backend import gpu_step
+from gpuplace.runtime.plan.codegen.functions import PlanCode
+from gpuplace.runtime.plan.schedule.partition import Schedule
+from gpuplace.runtime.plan.step_errors import failed_step_error
+
+
+@dataclass(eq=False, repr=False)
+class Plan:
+    """A signature that is ready to run.
+
+    Args:
+        schedule: what it does.
+        code: the function.
+        release: whose error texts to use.
+        first_transfer: number in the names of the nodes that stand for its copies in traces.
+    """
+
+    schedule: Schedule
+    code: PlanCode
+    release: str
+    first_transfer: int = 0
+
+    def __post_init__(self) -> None:
+        self._function = self.code.function
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """The fetched values, for fed arrays of the right type.
+
+        Overflow, division by zero and invalid operations are silent, as in TensorFlow.
+
+        Raises:
+            OpError: a kernel failed; names its node, device, inputs and line.
+        """
+        errors, had_denormals = errors_now(), has_denormals()
+        try:
+            enter()
+            return self._function(*feeds)
+        except Exception as error:
+            failure = self.failure(error)
+            if failure is error:
+                raise
+            raise failure from error  # the session keeps of the cause what is the program's own
+        finally:
+            try:
+                put_errors(errors)
+            finally:
+                if had_denormals:
+                    keep_denormals()
+
+    def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
+        """The error of the node that was running, or ``error`` itself where none was."""
+        if isinstance(error, DeadlineExceededError) or is_of_signal_handler(error):
+            return error
+        code = code or self.code
+        frame = self.frame_of(error.__traceback__, code)
+        step = None if frame is None else code.owners[frame.tb_lineno]
+        if frame is None or step is None:
+            if isinstance(error, MemoryError):
+                return ResourceExhaustedError.of(f"OOM when fetching a value: {error}")
+            return error
+        found: Any = frame.tb_frame.f_locals
+        shared = frame.tb_frame.f_globals
+        names = code.arguments.get(frame.tb_lineno, ())
+        values = [found[name] if name in found else shared.get(name) for name in names]
+        blamed = code.blamed.get(frame.tb_lineno)
+        op = step.op or step.inputs[0].tensor.op
+        feeds = [slot.tensor.name for slot in self.schedule.feeds]
+        failure = failed_step_error(error, op, step.device, values, self.release, blamed, feeds)
+        traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
+        if isinstance(found, dict):  # up to Python 3.12 a copy, which the frame keeps
+            found.clear()
+        return failure
+
+    @staticmethod
+    def frame_of(trace: TracebackType | None, code: PlanCode) -> TracebackType | None:
+        """Where in a plan's functions an exception came up."""
+        found = None
+        while trace is not None:
+            if any(trace.tb_frame.f_code is one for one in code.codes):
+                found = trace
+            elif found is not None:
+                break
+            trace = trace.tb_next
+        return found
+
+
+class ConstantPlan(Plan):
+    """A plan that gives out constants and computes nothing."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        try:
+            return self._function(*feeds)
+        except MemoryError as error:  # for the caller's copy
+            raise self.failure(error) from error
+
+
+class PlanOnGPU(Plan):
+    """A plan that changes the thread's current device and queues kernels on GPUs."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        with gpu_step():
+            return super().run(feeds)

@@ -1,0 +1,310 @@
+"""What a caller of ``run`` may ask for, and how the answer gets the same form.
+
+A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are
+put back in its form::
+
+    [c, {"x": a, "y": [b, c]}]  ──flatten──>  c, a, b  ──run──>  C, A, B  ──build──>  [C, {"x": A, "y": [B, C]}]
+
+>>> from gpuplace.graph.graph import Graph
+>>> graph = Graph()
+>>> op = graph.create_op("NoOp", [])
+>>> fetches = FetchStructure(graph, ["NoOp", op])
+>>> fetches.operations == (op,), fetches.build([])
+(True, [None, None])
+
+Source: tensorflow/python/client/session.py, release 1.15 (what can be fetched, texts of the errors).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import SESSION_HANDLES
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
+from gpuplace.runtime.session.tensor_handle import TensorHandle
+
+Build = Callable[[Sequence[Any]], Any]
+
+
+Fetch = Callable[[Any], tuple[Sequence[Any], Build]]
+"""Gives the tensors of an object, and what makes the fetched value of theirs."""
+
+Feed = Callable[[Any, Any], Sequence[tuple[Any, Any]]]
+"""Gives tensors and values for an object that is fed with a value."""
+
+
+class _Composite(NamedTuple):
+    """How objects of a class are fetched and fed."""
+
+    kind: type
+    fetch: Fetch
+    feed: Feed | None
+    parts: Callable[[Any], Sequence[Any]] | None
+
+
+_composites: list[_Composite] = []
+
+_WORDS = (
+    "Fetch argument {fetch!r} has invalid type {type!r}",
+    "Fetch argument {fetch!r} has invalid type {type!r}, must be a string or Tensor. ({error})",
+    "Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values,explicit Python locals or TensorFlow collections to access it.",
+)
+"""Errors: nothing given, wrong type, not in this graph, not to be fetched."""
+
+_WORDS_2_21 = (
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}". Cannot be None',
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}" must be a string or Tensor. ({error})',
+    "Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values, explicit Python locals or TensorFlow collections to access it.",
+)
+
+
+def register_composite_fetch(
+    kind: type, parts: Callable[[Any], Sequence[Tensor]], build: Callable[[Sequence[Any]], Any]
+) -> None:
+    """Makes objects of a class fetchable and feedable.
+
+    Args:
+        kind: the class.
+        parts: a function from an object to its tensors.
+        build: a function from the values of the tensors to what a fetch gives.
+    """
+
+    def pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]]:
+        return _fed_parts(key, parts(key), value)
+
+    _composites.insert(0, _Composite(kind, lambda fetch: (parts(fetch), build), pairs, parts))
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Fetch,
+    feed_function: Feed | None = None,
+    feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Makes objects of a class fetchable and feedable.
+
+    Args:
+        tensor_type: the class.
+        fetch_function: from an object to a list of what to fetch, and a function from the values to the result.
+        feed_function: from an object and the value fed for it to a list of pairs of tensor and value; None: it cannot
+            be fed.
+        feed_function_for_partial_run: from an object to the tensors that are fed for it; None: those of
+            ``fetch_function``.
+
+    Raises:
+        ValueError: the class, or one derived from it, is registered already.
+    """
+    if any(issubclass(known.kind, tensor_type) for known in _composites):
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _composites.insert(
+        0, _Composite(tensor_type, fetch_function, feed_function, feed_function_for_partial_run)
+    )
+
+
+def _fed_parts(key: Any, parts: Sequence[Tensor], value: Any) -> Sequence[tuple[Any, Any]]:
+    """The tensors of an object with their values; a constant at the end need not be fed.
+
+    Raises:
+        ValueError: there are more values, or fewer.
+    """
+    values = list(value)
+    if len(values) > len(parts) and all(part is None for part in values[len(parts) :]):
+        values = values[: len(parts)]  # slices without a known shape
+    given = parts[: len(values)]
+    if len(values) > len(parts) or any(part.op.type != "Const" for part in parts[len(values) :]):
+        raise ValueError(f"Feeding {key!r} takes {len(parts)} values, for {list(parts)}; got {len(values)}.")
+    return list(zip(given, values, strict=True))
+
+
+def _composite(value: Any) -> _Composite | None:
+    for known in _composites:
+        if isinstance(value, known.kind):
+            return known
+    return None
+
+
+def _slices_parts(fetch: IndexedSlices) -> Sequence[Tensor]:
+    parts = (fetch.values, fetch.indices)
+    return parts if fetch.dense_shape is None else (*parts, fetch.dense_shape)
+
+
+def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
+    return IndexedSlicesValue(parts[0], parts[1], parts[2] if len(parts) == 3 else None)
+
+
+register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
+register_composite_fetch(SparseTensor, parts_of, lambda parts: SparseTensorValue(*parts))
+
+
+def composite_pairs(key: Any, value: Any) -> Sequence[tuple[Any, Any]] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds, with their values; None for a single one.
+
+    Raises:
+        TypeError: the object cannot be fed.
+        ValueError: the value has more parts, or fewer.
+    """
+    found = _composite(key)
+    if found is None:
+        return None
+    if found.feed is None:
+        raise TypeError(f"Cannot feed {key!r}: no function to do that was registered for {found.kind}")
+    return found.feed(key, value)
+
+
+def composite_parts(key: Any) -> Sequence[Any] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds; None for a single one."""
+    found = _composite(key)
+    if found is None:
+        return None
+    return found.fetch(key)[0] if found.parts is None else found.parts(key)
+
+
+class _Leaf:
+    """Gives the value of one tensor, or None for an operation."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int | None) -> None:
+        self.position = position
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return None if self.position is None else values[self.position]
+
+
+_NESTED = -1
+
+
+def _flat_list(positions: list[int | None]) -> Build:
+    """Gives a list of the values at ``positions``, None if that is None."""
+    if not any(position is not None for position in positions):
+        return lambda values: [None] * len(positions)
+    count = len(positions)
+    if positions == list(range(count)):
+        return lambda values: list(values[:count])
+    return lambda values: [None if position is None else values[position] for position in positions]
+
+
+def parts_of_fetch(fetch: Any) -> Sequence[Any] | None:
+    """What is fetched for an object of several tensors, or of a class with ``attrs``; None for anything else."""
+    fields = getattr(type(fetch), "__attrs_attrs__", None)
+    if fields is not None:
+        return [getattr(fetch, field.name) for field in fields]
+    if isinstance(fetch, Tensor | Operation):
+        return None
+    found = _composite(fetch)
+    return None if found is None else found.fetch(fetch)[0]
+
+
+class FetchStructure:
+    """The flat form of what was asked for.
+
+    Args:
+        graph: the graph.
+        fetches: what was asked for.
+        release: whose error texts to use.
+        session: who answers; handles of its tensors come as ``TensorHandle``. None: as texts.
+
+    Attributes:
+        tensors: the tensors, each once, in order of appearance.
+        operations: the operations, each once.
+        build: puts the values of ``tensors``, in that order, into the form that was asked for.
+
+    Raises:
+        TypeError: something that cannot be fetched.
+        ValueError: a name or element that is not of this graph.
+    """
+
+    def __init__(self, graph: Graph, fetches: Any, release: str = "1.15", session: Any = None) -> None:
+        self._graph = graph
+        self._session = session
+        self._words = _WORDS_2_21 if release == "2.21" else _WORDS
+        self._positions: dict[Tensor, int] = {}
+        self._operations: dict[Operation, None] = {}
+        try:
+            self.build: Build = self._visit(fetches)
+        except RecursionError:
+            raise ValueError("The fetches are nested too deep: does a list or dict hold itself?") from None
+        self.tensors: tuple[Tensor, ...] = tuple(self._positions)
+        self.operations: tuple[Operation, ...] = tuple(self._operations)
+
+    def _visit(self, fetch: Any) -> Build:
+        if fetch is None:
+            raise TypeError(self._words[0].format(fetch=fetch, type=type(fetch)))
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, Mapping):
+            return self._mapping(fetch)
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            return self._attrs(fetch)
+        if isinstance(fetch, Tensor | Operation | str | bytes):
+            return self._element(fetch, fetch)
+        composite = _composite(fetch)
+        if composite is not None:
+            tensors, build = composite.fetch(fetch)
+            parts = [self._element(tensor, fetch) for tensor in tensors]
+            return lambda values: build([part(values) for part in parts])
+        return self._element(fetch, fetch)
+
+    def _element(self, element: Any, fetch: Any) -> Build:
+        try:
+            found = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
+        except TypeError as error:
+            raise TypeError(self._words[1].format(fetch=fetch, type=type(fetch), error=error)) from None
+        except (ValueError, KeyError) as error:
+            raise ValueError(self._words[2].format(fetch=fetch, error=error)) from None
+        if not self._graph.is_fetchable(found):
+            name = found.op.name if isinstance(found, Tensor) else found.name
+            raise ValueError(self._words[3].format(name=name))
+        if isinstance(found, Operation):
+            self._operations.setdefault(found)
+            return _Leaf(None)
+        leaf = _Leaf(self._positions.setdefault(found, len(self._positions)))
+        if self._session is None or found.op.type not in SESSION_HANDLES:
+            return leaf
+        session, dtype = self._session, found.op.inputs[0].dtype.base_dtype
+        return lambda values: TensorHandle(leaf(values), dtype, session)
+
+    def _sequence(self, fetches: Any) -> Build:
+        parts = [self._visit(fetch) for fetch in fetches]
+        cls = type(fetches)
+        if hasattr(cls, "_fields"):
+            return lambda values: cls(*[part(values) for part in parts])
+        positions = [part.position if isinstance(part, _Leaf) else _NESTED for part in parts]
+        if cls is list and _NESTED not in positions:
+            return _flat_list(positions)
+        if cls is list:
+            return lambda values: [part(values) for part in parts]
+        if cls is tuple:
+            return lambda values: tuple([part(values) for part in parts])
+        return lambda values: cls([part(values) for part in parts])
+
+    def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
+        parts = {key: self._visit(fetch) for key, fetch in fetches.items()}
+        cls: Any = type(fetches)
+        arguments = (fetches.default_factory,) if isinstance(fetches, defaultdict) else ()
+
+        def build(values: Sequence[Any]) -> Any:
+            built = cls(*arguments)
+            for key, part in parts.items():
+                built[key] = part(values)
+            return built
+
+        return build
+
+    def _attrs(self, fetches: Any) -> Build:
+        cls = type(fetches)
+        fields = cls.__attrs_attrs__
+        parts = {
+            getattr(field, "alias", None) or field.name.lstrip("_"): self._visit(getattr(fetches, field.name))
+            for field in fields
+        }
+        return lambda values: cls(**{name: part(values) for name, part in parts.items()})

@@ -1,1 +1,0 @@
-"""Helpers of TensorFlow's tests of kernels that are part of its package."""

@@ -1,1 +1,0 @@
-"""Helpers of tests of random values."""

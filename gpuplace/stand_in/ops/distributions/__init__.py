@@ -1,1 +1,0 @@
-"""Modules of ``tensorflow.python.ops.distributions`` that help tests."""

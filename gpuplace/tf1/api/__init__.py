@@ -1,0 +1,1 @@
+"""Namespaces that belong to this library alone."""

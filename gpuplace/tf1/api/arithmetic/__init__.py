@@ -1,0 +1,1 @@
+"""Namespaces of distributions, sets, signals, sparse tensors and quantized numbers."""

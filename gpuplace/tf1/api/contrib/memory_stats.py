@@ -1,0 +1,13 @@
+"""``tf.contrib.memory_stats``: how much of a device's memory is in use.
+
+Source: tensorflow/contrib/memory_stats/__init__.py, release 1.15 (names).
+"""
+
+import sys as _sys
+
+from gpuplace.api import missing as _missing
+from gpuplace.tf1.contrib.memory_stats import BytesInUse, BytesLimit, MaxBytesInUse
+
+__all__ = ["BytesInUse", "BytesLimit", "MaxBytesInUse"]
+
+_missing.advise("contrib.memory_stats", _sys.modules[__name__])

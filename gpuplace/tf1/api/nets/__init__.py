@@ -1,0 +1,1 @@
+"""``tf.image`` and ``tf.metrics``."""

@@ -1,0 +1,20 @@
+"""``tf.metrics``: figures that are gathered over several runs.
+
+Source: tensorflow/_api/v1/metrics, release 1.15 (names).
+"""
+
+from gpuplace.tf1.metrics.at_k import *
+from gpuplace.tf1.metrics.at_thresholds import *
+from gpuplace.tf1.metrics.metrics import *
+from gpuplace.tf1.metrics.of_means import *
+
+__all__ = [
+    "accuracy", "auc", "average_precision_at_k", "false_negatives", "false_negatives_at_thresholds", "false_positives",
+    "false_positives_at_thresholds", "mean", "mean_absolute_error", "mean_cosine_distance", "mean_iou",
+    "mean_per_class_accuracy", "mean_relative_error", "mean_squared_error", "mean_tensor", "percentage_below",
+    "precision", "precision_at_k", "precision_at_thresholds", "precision_at_top_k", "recall",
+    "recall_at_k", "recall_at_thresholds", "recall_at_top_k", "root_mean_squared_error",
+    "sensitivity_at_specificity", "sparse_average_precision_at_k", "sparse_precision_at_k",
+    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds",
+    "true_positives", "true_positives_at_thresholds",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Namespaces of pipelines, tables, queues and estimators."""

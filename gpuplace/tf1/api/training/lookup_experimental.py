@@ -1,0 +1,8 @@
+"""``tf.lookup.experimental``: tables that are there on trial.
+
+Source: tensorflow/_api/v1/lookup/experimental, release 1.15 (names).
+"""
+
+from gpuplace.tf1.input.tables import DenseHashTable
+
+__all__ = ["DenseHashTable"]

@@ -1,0 +1,13 @@
+"""All versions of Inception.
+
+Source: tensorflow/contrib/slim/python/slim/nets/inception.py, release 1.15 (names).
+"""
+
+from gpuplace.tf1.contrib.nets.inception_v1 import inception_v1, inception_v1_arg_scope, inception_v1_base
+from gpuplace.tf1.contrib.nets.inception_v2 import inception_v2, inception_v2_arg_scope, inception_v2_base
+from gpuplace.tf1.contrib.nets.inception_v3 import inception_v3, inception_v3_arg_scope, inception_v3_base
+
+__all__ = [
+    "inception_v1", "inception_v1_arg_scope", "inception_v1_base", "inception_v2", "inception_v2_arg_scope",
+    "inception_v2_base", "inception_v3", "inception_v3_arg_scope", "inception_v3_base",
+]  # fmt: skip

@@ -1,0 +1,1085 @@
+"""``tf.data.Dataset``: a pipeline of elements as operations of the graph.
+
+Each transformation adds an operation that gives a dataset, a ``variant``; nothing runs before an iterator asks for
+elements. Functions of elements go into the graph's library::
+
+    range(4).map(square).batch(2)
+
+    start, stop, step ─> RangeDataset ─> MapDataset (f: square) ─> BatchDatasetV2 <─ batch_size, drop_remainder
+
+>>> import gpuplace as tf
+>>> dataset = tf.data.Dataset.range(4).map(lambda x: x * x).batch(2)
+>>> batch = dataset.make_one_shot_iterator().get_next()
+>>> tf.Session().run(batch)
+array([0, 1])
+
+Source: tensorflow/python/data/ops/dataset_ops.py, release 1.15 (operations, names, sentences).
+"""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import string, variant
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import (
+    convert_to_tensor,
+    get_default_graph,
+    name_scope,
+)
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.math.comparison import equal, greater, logical_and
+from gpuplace.ops.math.elementwise import add, maximum
+from gpuplace.ops.random.random_ops import get_seed
+from gpuplace.ops.sparse.sparse_spec import SparseTensorSpec
+from gpuplace.ops.sparse.sparse_tensor import to_sparse
+from gpuplace.ops.support import new, new_list
+from gpuplace.ops.text.strings import reduce_join
+from gpuplace.ops.type_spec import TensorSpec, TypeSpec, register_type_spec_from_value_converter
+from gpuplace.shapes import SCALAR_SHAPE, Dimension, TensorShape, as_shape
+from gpuplace.tf1.data import iterators, structure
+from gpuplace.tf1.data.generators import generator_functions
+from gpuplace.tf1.data.options import Options
+from gpuplace.tf1.data.padding import default_padding, padded_shape, padding_value, shape_in
+from gpuplace.tf1.data.tracing import Traced, trace
+from gpuplace.typing import ShapeLike, TensorLike
+
+AUTOTUNE = -1
+"""Leaves a number to TensorFlow; here all of a pipeline runs in turn."""
+
+
+def int64_tensor(value: Any, name: str) -> Tensor:
+    """A number of a pipeline as a tensor."""
+    return convert_to_tensor(value, "int64", name=name)
+
+
+def seed_tensors(seed: int | None) -> tuple[Tensor, Tensor]:
+    """The two seeds of a dataset: 0 and 0 where its order is to differ from run to run."""
+    first, second = get_seed(seed)
+    one = int64_tensor(0 if first is None else first, "seed")
+    if second is None:
+        return one, int64_tensor(0, "seed2")
+    with name_scope(None, "seed2") as scope:
+        other = convert_to_tensor(second, "int64")
+        both = logical_and(equal(one, 0), equal(other, 0))
+        other = new("Select", scope, condition=both, t=convert_to_tensor(2**31 - 1, "int64"), e=other)
+    return one, other
+
+
+def made(
+    op_type: str,
+    spec: Any,
+    inputs: Sequence[Dataset] = (),
+    functions: Sequence[Traced] = (),
+    has_types: bool = True,
+    has_shapes: bool = True,
+    **arguments: Any,
+) -> Dataset:
+    """A dataset from a new operation.
+
+    Args:
+        op_type: its type.
+        spec: what its elements are.
+        inputs: the datasets that it takes from.
+        functions: those that it calls.
+        has_types: whether the operation says the types of the elements in an attribute.
+        has_shapes: whether it says their shapes.
+        **arguments: its inputs and other attributes.
+    """
+    if has_types:
+        arguments["output_types"] = structure.flat_types(spec)
+    if has_shapes:
+        arguments["output_shapes"] = structure.flat_shapes(spec)
+    tensor = new(op_type, **arguments)
+    tensor.set_shape(SCALAR_SHAPE)
+    return Dataset(tensor, spec, inputs, functions)
+
+
+class Dataset:
+    """A pipeline of elements: tensors and datasets in tuples and dicts, alike in form.
+
+    Made by ``from_tensor_slices``, ``range`` and the like and by the methods, not by calling the class.
+
+    Args:
+        variant_tensor: the tensor that stands for it.
+        element_spec: what its elements are.
+        inputs: the datasets that it takes from.
+        functions: the functions that it calls.
+        options: its own options; None: those of its inputs.
+    """
+
+    def __init__(
+        self,
+        variant_tensor: Tensor,
+        element_spec: Any,
+        inputs: Sequence[Dataset] = (),
+        functions: Sequence[Traced] = (),
+        options: Options | None = None,
+    ) -> None:
+        self._variant_tensor = variant_tensor
+        self._spec = element_spec
+        self._takes_from = tuple(inputs)
+        self._calls = tuple(functions)
+        self._options = options
+
+    def _inputs(self) -> list[Dataset]:
+        """The datasets that it takes from."""
+        return list(self._takes_from)
+
+    def _functions(self) -> list[Traced]:
+        """The functions that it calls."""
+        return list(self._calls)
+
+    @property
+    def _flat_structure(self) -> dict[str, Any]:
+        """The attributes by which an operation says what the elements are."""
+        spec = self.element_spec
+        return {"output_types": structure.flat_types(spec), "output_shapes": structure.flat_shapes(spec)}
+
+    @property
+    def element_spec(self) -> Any:
+        """What an element is: ``TensorSpec`` and the like, in its form."""
+        return self._spec
+
+    @property
+    def output_types(self) -> Any:
+        """The types of an element, in its form."""
+        return structure.output_types(self._spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of an element, in its form."""
+        return structure.output_shapes(self._spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the parts of an element, in its form."""
+        return structure.output_classes(self._spec)
+
+    def __repr__(self) -> str:
+        shapes = str(structure.map_form(str, self.output_shapes)).replace("'", "")
+        types = str(structure.map_form(repr, self.output_types)).replace("'", "")
+        return f"<DatasetV1Adapter shapes: {shapes}, types: {types}>"
+
+    def __iter__(self) -> Any:
+        raise RuntimeError(
+            "__iter__() is only supported inside of tf.function or when eager execution is enabled."
+        )
+
+    # Options
+
+    def options(self) -> Options:
+        """The options of this dataset and of those that it takes from.
+
+        Returns:
+            An ``Options``.
+
+        Raises:
+            ValueError: they contradict each other.
+        """
+        if self._options is not None:
+            return self._options
+        merged = Options()
+        for one in self._takes_from:
+            merged = merged.merge(one.options())
+        return merged
+
+    def with_options(self, options: Options) -> Dataset:
+        """The same dataset with options.
+
+        Args:
+            options: an ``Options``, on top of those it has.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: they contradict those it has.
+        """
+        return Dataset(self._variant_tensor, self._spec, (self,), (), self.options().merge(options))
+
+    def _captures_references(self) -> bool:
+        """Whether a function here, or further up, uses a variable by reference."""
+        seen: set[Any] = set()
+        pending = [tensor for function in self._functions() for tensor in function.captured]
+        while pending:
+            tensor = pending.pop()
+            if tensor.dtype.is_ref_dtype:
+                return True
+            if tensor.op not in seen:
+                seen.add(tensor.op)
+                pending.extend(tensor.op.inputs)
+        return any(one._captures_references() for one in self._takes_from)
+
+    def _with_options_applied(self) -> Dataset:
+        """The dataset that an iterator takes from: with the nodes that stand for its options."""
+        dataset, options = self, self.options()
+        threading = options.experimental_threading
+        if threading.max_intra_op_parallelism is not None:
+            count = int64_tensor(threading.max_intra_op_parallelism, "max_intra_op_parallelism")
+            dataset = dataset._unary("MaxIntraOpParallelismDataset", max_intra_op_parallelism=count)
+        if threading.private_threadpool_size is not None:
+            count = int64_tensor(threading.private_threadpool_size, "num_threads")
+            dataset = dataset._unary("PrivateThreadPoolDataset", num_threads=count)
+        names = options.static_optimizations()
+        if names and self._captures_references():
+            warnings.warn(
+                "tf.data static optimizations are not compatible with tf.Variable. The following optimizations will be"
+                f" disabled: {', '.join(names)}. To enable optimizations, use resource variables instead by calling"
+                " `tf.enable_resource_variables()` at the start of the program.",
+                stacklevel=4,
+            )
+        elif names:
+            dataset = dataset._unary(
+                "OptimizeDataset",
+                optimizations=convert_to_tensor(names, string, name="optimizations"),
+                optimization_configs=options.static_optimization_configs(),
+            )
+        tuning = options.experimental_optimization
+        if tuning.autotune is not False:
+            settings = {"cpu_budget": tuning.autotune_cpu_budget, "algorithm": tuning.autotune_algorithm}
+            given = {name: value for name, value in settings.items() if value is not None}
+            dataset = dataset._unary("ModelDataset", **given)
+        return dataset
+
+    def _unary(
+        self, op_type: str, spec: Any = None, functions: Sequence[Traced] = (), **arguments: Any
+    ) -> Dataset:
+        """A dataset that takes from this one; its elements are alike where no other spec is given."""
+        return made(
+            op_type,
+            self._spec if spec is None else spec,
+            (self,),
+            functions,
+            input_dataset=self._variant_tensor,
+            **arguments,
+        )
+
+    # Iterators
+
+    def make_one_shot_iterator(self) -> iterators.Iterator:
+        """An iterator that goes once over the elements, without initialisation.
+
+        Returns:
+            An ``Iterator``.
+
+        Raises:
+            ValueError: the pipeline uses a placeholder, a variable or other state of the graph.
+        """
+        return iterators.one_shot(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
+        """An iterator that goes over the elements from the beginning whenever its ``initializer`` is run.
+
+        Args:
+            shared_name: a name under which sessions share it; None: its own.
+
+        Returns:
+            An ``Iterator``.
+        """
+        return iterators.initializable(self, shared_name)
+
+    # Sources
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset:
+        """A dataset of one element.
+
+        Args:
+            tensors: the element: what converts to tensors, in tuples and dicts.
+
+        Returns:
+            A dataset.
+        """
+        element = structure.normalised(tensors)
+        spec = structure.spec_of_value(element)
+        return made("TensorDataset", spec, has_types=False, components=structure.to_tensors(element))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset:
+        """A dataset of the rows of tensors.
+
+        Args:
+            tensors: what converts to tensors ``[rows, ...]``, in tuples and dicts; equally many rows in all.
+
+        Returns:
+            A dataset with as many elements as there are rows.
+
+        Raises:
+            ValueError: a tensor is a scalar, or they have different numbers of rows.
+        """
+        element = structure.normalised(tensors)
+        spec = structure.map_form(lambda one: one._unbatch(), structure.spec_of_value(element))
+        given = structure.to_rows(element)
+        rows = Dimension(given[0].shape[0].value if given[0].shape.ndims else None)
+        for tensor in given[1:]:
+            rows.assert_is_compatible_with(Dimension(tensor.shape[0].value if tensor.shape.ndims else None))
+        return made("TensorSliceDataset", spec, has_types=False, components=given)
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """A dataset of the rows of a sparse tensor.
+
+        Args:
+            sparse_tensor: the sparse tensor, its indices in row-major order.
+
+        Returns:
+            A dataset of triples: the indices, values and dense shape of a row.
+
+        Raises:
+            TypeError: it is no sparse tensor.
+        """
+        sparse = to_sparse(sparse_tensor)
+        rank = sparse.dense_shape.shape.merge_with([sparse.indices.shape.with_rank(2)[1]])[0].value
+        inner = None if rank is None else rank - 1
+        spec = (
+            TensorSpec([None, inner], "int64"),
+            TensorSpec([None], sparse.dtype),
+            TensorSpec([inner], "int64"),
+        )
+        return made(
+            "SparseTensorSliceDataset",
+            spec,
+            has_types=False,
+            has_shapes=False,
+            indices=sparse.indices,
+            values=sparse.values,
+            dense_shape=sparse.dense_shape,
+        )
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
+    ) -> Dataset:
+        """A dataset of what a Python generator yields; it is called anew for every iterator and repetition.
+
+        Args:
+            generator: a function that returns something to iterate over; takes ``args`` as arrays.
+            output_types: the types of an element, in its form.
+            output_shapes: what is known of its shapes, in the same form; None: nothing.
+            args: tensors that the generator is given, a tuple; None: none.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: ``generator`` cannot be called; at run time (InvalidArgumentError) it yields another type.
+        """
+        functions = generator_functions(generator, output_types, output_shapes, args)
+
+        def one_generator(dummy: Tensor) -> Dataset:
+            return generator_dataset(TensorSpec([], dummy.dtype), [dummy], *functions)
+
+        return Dataset.from_tensors(0).flat_map(one_generator)
+
+    @staticmethod
+    def range(*args: Any) -> Dataset:
+        """A dataset of numbers, int64 scalars.
+
+        Args:
+            *args: stop; start and stop; or start, stop and step, as in Python.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: there are none, or more than three.
+        """
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Invalid arguments to RangeDataset: {args}")
+        bounds = (0, args[0]) if len(args) == 1 else args[:2]
+        step = args[2] if len(args) == 3 else 1
+        return made(
+            "RangeDataset",
+            TensorSpec([], "int64"),
+            start=int64_tensor(bounds[0], "start"),
+            stop=int64_tensor(bounds[1], "stop"),
+            step=int64_tensor(step, "step"),
+        )
+
+    @staticmethod
+    def zip(datasets: Any) -> Dataset:
+        """A dataset of elements taken together; it ends with the shortest.
+
+        Args:
+            datasets: datasets in tuples and dicts.
+
+        Returns:
+            A dataset of elements in the same form.
+
+        Raises:
+            TypeError: something else is among them.
+        """
+        flat = structure.flatten(datasets)
+        for one in flat:
+            if not isinstance(one, Dataset):
+                message = "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects."
+                if isinstance(one, list):
+                    message += " Nested structures do not support Python lists; please use a tuple instead."
+                raise TypeError(message)
+        spec = structure.pack(datasets, [one.element_spec for one in flat])
+        return made("ZipDataset", spec, flat, input_datasets=[one._variant_tensor for one in flat])
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
+        """A dataset of the names of files that match a pattern.
+
+        Args:
+            file_pattern: a glob pattern, or several of them.
+            shuffle: whether the names come in random order; None: they do.
+            seed: the op's seed, as for ``shuffle``.
+
+        Returns:
+            A dataset of strings.
+
+        Raises:
+            InvalidArgumentError: at run time, no file matches.
+        """
+        with name_scope("list_files"):
+            pattern = convert_to_tensor(file_pattern, string, name="file_pattern")
+            matching = new("MatchingFiles", pattern=pattern)
+            condition = greater(reshaping.shape(matching)[0], 0, name="match_not_empty")
+            message = add("No files matched pattern: ", reduce_join(pattern, separator=", "), name="message")
+            check = Assert(condition, [message], summarize=1, name="assert_not_empty")
+            with get_default_graph().control_dependencies([check]):
+                matching = reshaping.identity(matching)
+            dataset = Dataset.from_tensor_slices_of(matching)
+            if shuffle is None or shuffle:
+                count = reshaping.shape(matching, out_type="int64")[0]
+                dataset = dataset.shuffle(maximum(count, 1), seed=seed)
+            return dataset
+
+    @staticmethod
+    def from_tensor_slices_of(tensor: Tensor) -> Dataset:
+        """A dataset of the rows of one tensor, which is taken as it is.
+
+        Args:
+            tensor: ``[rows, ...]``.
+
+        Returns:
+            A dataset.
+        """
+        spec = TensorSpec(tensor.shape[1:], tensor.dtype)
+        return made("TensorSliceDataset", spec, has_types=False, components=[tensor])
+
+    # Transformations
+
+    def concatenate(self, dataset: Dataset) -> Dataset:
+        """The elements of this dataset, then those of another.
+
+        Args:
+            dataset: one of elements of the same form and types.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: they are of other types or classes.
+        """
+        for what, mine, theirs in (
+            ("types", self.output_types, dataset.output_types),
+            ("classes", self.output_classes, dataset.output_classes),
+        ):
+            if mine != theirs:
+                raise TypeError(f"Two datasets to concatenate have different {what} {mine} and {theirs}")
+        spec = common_spec(self._spec, dataset._spec)
+        return made(
+            "ConcatenateDataset",
+            spec,
+            (self, dataset),
+            input_dataset=self._variant_tensor,
+            another_dataset=dataset._variant_tensor,
+        )
+
+    def prefetch(self, buffer_size: TensorLike | None) -> Dataset:
+        """The same elements, made ahead while the last ones are worked on.
+
+        Args:
+            buffer_size: most elements that are made ahead; -1 or None: as many as seem good.
+
+        Returns:
+            A dataset.
+        """
+        return self._unary(
+            "PrefetchDataset",
+            buffer_size=int64_tensor(-1 if buffer_size is None else buffer_size, "buffer_size"),
+        )
+
+    def repeat(self, count: TensorLike | None = None) -> Dataset:
+        """The elements again and again.
+
+        Args:
+            count: how often; -1 or None: without end.
+
+        Returns:
+            A dataset.
+        """
+        return self._unary("RepeatDataset", count=int64_tensor(-1 if count is None else count, "count"))
+
+    def enumerate(self, start: TensorLike = 0) -> Dataset:
+        """Pairs of a number and an element.
+
+        Args:
+            start: the first number.
+
+        Returns:
+            A dataset of pairs, with int64 scalars in front.
+        """
+        return Dataset.zip((Dataset.range(start, np.iinfo(np.int64).max), self))
+
+    def shuffle(
+        self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
+        """The elements in random order, by TensorFlow's generator: each is drawn from a buffer.
+
+        Args:
+            buffer_size: elements of the buffer; a perfect order needs room for all.
+            seed: the op's seed, an integer. None: see ``set_random_seed``.
+            reshuffle_each_iteration: whether each repetition has an order of its own; None: it has.
+
+        Returns:
+            A dataset.
+        """
+        size = int64_tensor(buffer_size, "buffer_size")
+        first, second = seed_tensors(seed)
+        again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        return self._unary(
+            "ShuffleDataset", buffer_size=size, seed=first, seed2=second, reshuffle_each_iteration=again
+        )
+
+    def cache(self, filename: TensorLike = "") -> Dataset:
+        """The same elements, which are made once and kept.
+
+        Args:
+            filename: a file to keep them in; empty: they are kept in memory, as long as the iterator.
+
+        Returns:
+            A dataset.
+        """
+        return self._unary("CacheDataset", filename=convert_to_tensor(filename, string, name="filename"))
+
+    def take(self, count: TensorLike) -> Dataset:
+        """The first elements.
+
+        Args:
+            count: most elements; -1: all.
+
+        Returns:
+            A dataset.
+        """
+        return self._unary("TakeDataset", count=int64_tensor(count, "count"))
+
+    def skip(self, count: TensorLike) -> Dataset:
+        """All but the first elements.
+
+        Args:
+            count: elements that are left out; -1: all.
+
+        Returns:
+            A dataset.
+        """
+        return self._unary("SkipDataset", count=int64_tensor(count, "count"))
+
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
+        """Every ``num_shards``-th element.
+
+        Args:
+            num_shards: into how many parts the elements are divided.
+            index: which of them, from 0.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            InvalidArgumentError: at run time, there is no such part.
+        """
+        return self._unary(
+            "ShardDataset",
+            num_shards=int64_tensor(num_shards, "num_shards"),
+            index=int64_tensor(index, "index"),
+        )
+
+    def batch(self, batch_size: TensorLike, drop_remainder: Any = False) -> Dataset:
+        """Elements put together, along a new first axis.
+
+        Args:
+            batch_size: elements of a batch.
+            drop_remainder: whether a last batch with fewer elements is left out.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            InvalidArgumentError: at run time, elements of a batch differ in shape.
+        """
+        size = int64_tensor(batch_size, "batch_size")
+        drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
+        rows = fixed_rows(size, drops)
+        spec = structure.map_form(lambda one: one._batch(rows), self._spec)
+        return self._unary("BatchDatasetV2", spec, batch_size=size, drop_remainder=drops)
+
+    def padded_batch(
+        self,
+        batch_size: TensorLike,
+        padded_shapes: Any,
+        padding_values: Any = None,
+        drop_remainder: Any = False,
+    ) -> Dataset:
+        """Elements put together after each was filled up to a common shape.
+
+        Args:
+            batch_size: elements of a batch.
+            padded_shapes: the shape of each tensor of an element, in its form; None or -1 in it: as long as the
+                longest of the batch.
+            padding_values: scalars to fill up with, in the same form; None: zeros and empty strings.
+            drop_remainder: whether a last batch with fewer elements is left out.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: a shape does not fit the elements, or a value is no scalar.
+            TypeError: a value is of another type than the tensor, or a tensor is sparse.
+            InvalidArgumentError: at run time, an element is larger than the shape.
+        """
+        size = int64_tensor(batch_size, "batch_size")
+        specs = structure.flatten(self._spec)
+        if any(isinstance(one, SparseTensorSpec) for one in specs):
+            raise TypeError(
+                "Batching of padded sparse tensors is not currently supported: batch() puts them together without"
+                " padding"
+            )
+        values = default_padding(self._spec) if padding_values is None else padding_values
+        shapes = [
+            padded_shape(shape, spec.shape)
+            for shape, spec in builtins.zip(
+                structure.flatten_up_to(self._spec, padded_shapes), specs, strict=True
+            )
+        ]
+        given = [
+            padding_value(value, spec.dtype)
+            for value, spec in builtins.zip(structure.flatten_up_to(self._spec, values), specs, strict=True)
+        ]
+        drops = convert_to_tensor(drop_remainder, "bool", name="drop_remainder")
+        rows = fixed_rows(size, drops)
+        known = [shape_in(shape) for shape in shapes]
+        leaves = [
+            TensorSpec(TensorShape([rows]).concatenate(shape), spec.dtype)
+            for shape, spec in builtins.zip(known, specs, strict=True)
+        ]
+        return made(
+            "PaddedBatchDatasetV2",
+            structure.pack(self._spec, leaves),
+            (self,),
+            has_types=False,
+            input_dataset=self._variant_tensor,
+            batch_size=size,
+            padded_shapes=shapes,
+            padding_values=given,
+            drop_remainder=drops,
+        )
+
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None) -> Dataset:
+        """What a function makes of each element.
+
+        Args:
+            map_func: takes an element, a tuple's parts as arguments of their own; returns one. It is called once, with
+                tensors, and what it builds is run for every element.
+            num_parallel_calls: elements that TensorFlow would work on at a time; None: one. The order is the same.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: the function returns something that is no element.
+        """
+        function = trace(map_func, "Dataset.map()", self._spec)
+        arguments = {"other_arguments": list(function.captured), "f": function.ref}
+        if num_parallel_calls is None:
+            return self._unary("MapDataset", function.spec, (function,), **arguments)
+        count = convert_to_tensor(num_parallel_calls, "int32", name="num_parallel_calls")
+        return self._unary(
+            "ParallelMapDataset", function.spec, (function,), **arguments, num_parallel_calls=count
+        )
+
+    def map_with_legacy_function(
+        self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
+    ) -> Dataset:
+        """The same as ``map``.
+
+        Args:
+            map_func: as for ``map``.
+            num_parallel_calls: as for ``map``.
+
+        Returns:
+            A dataset.
+        """
+        return self.map(map_func, num_parallel_calls)
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+        """The elements of the datasets that a function makes, one dataset after the other.
+
+        Args:
+            map_func: takes an element and returns a dataset.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: the function returns something else.
+        """
+        function = trace(map_func, "Dataset.flat_map()", self._spec)
+        spec = inner_spec(function)
+        return self._unary(
+            "FlatMapDataset", spec, (function,), other_arguments=list(function.captured), f=function.ref
+        )
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: TensorLike = AUTOTUNE,
+        block_length: TensorLike = 1,
+        num_parallel_calls: TensorLike | None = None,
+    ) -> Dataset:
+        """The elements of the datasets that a function makes, in turn.
+
+        Args:
+            map_func: takes an element and returns a dataset.
+            cycle_length: datasets that take turns; -1: as many as there are processors.
+            block_length: elements that each gives at its turn.
+            num_parallel_calls: datasets that TensorFlow would read at a time; None: one. The order is the same.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: the function returns something else.
+        """
+        function = trace(map_func, "Dataset.interleave()", self._spec)
+        spec = inner_spec(function)
+        arguments: dict[str, Any] = {
+            "other_arguments": list(function.captured),
+            "cycle_length": int64_tensor(cycle_length, "cycle_length"),
+            "block_length": int64_tensor(block_length, "block_length"),
+            "f": function.ref,
+        }
+        if num_parallel_calls is None:
+            return self._unary("InterleaveDataset", spec, (function,), **arguments)
+        arguments["num_parallel_calls"] = int64_tensor(num_parallel_calls, "num_parallel_calls")
+        return self._unary("ParallelInterleaveDatasetV2", spec, (function,), **arguments)
+
+    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+        """The elements for which a function is true.
+
+        Args:
+            predicate: takes an element and returns a bool scalar.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: it returns something else.
+        """
+        function = trace(predicate, "Dataset.filter()", self._spec)
+        if not function.is_scalar_of("bool"):
+            raise ValueError(
+                f"`predicate` return type must be convertible to a scalar boolean tensor. Was {function.spec}."
+            )
+        return self._unary(
+            "FilterDataset",
+            functions=(function,),
+            other_arguments=list(function.captured),
+            predicate=function.ref,
+        )
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
+        """The same as ``filter``.
+
+        Args:
+            predicate: as for ``filter``.
+
+        Returns:
+            A dataset.
+        """
+        return self.filter(predicate)
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What a function makes of this dataset.
+
+        Args:
+            transformation_func: takes a dataset and returns one, such as those of ``tf.data.experimental``.
+
+        Returns:
+            Its dataset.
+
+        Raises:
+            TypeError: it returns something else.
+        """
+        dataset = transformation_func(self)
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"`transformation_func` must return a Dataset. Got {dataset}.")
+        return dataset
+
+    def window(
+        self,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: TensorLike = 1,
+        drop_remainder: Any = False,
+    ) -> Dataset:
+        """Datasets of neighbouring elements.
+
+        Args:
+            size: elements of a window.
+            shift: elements from the beginning of a window to that of the next; None: ``size``.
+            stride: elements from one of a window to the next.
+            drop_remainder: whether last windows with fewer elements are left out.
+
+        Returns:
+            A dataset of datasets, in the form of the elements.
+
+        Raises:
+            InvalidArgumentError: at run time, a number is not positive.
+        """
+        numbers: dict[str, Any] = {
+            "size": int64_tensor(size, "size"),
+            "shift": int64_tensor(size if shift is None else shift, "shift"),
+            "stride": int64_tensor(stride, "stride"),
+            "drop_remainder": convert_to_tensor(drop_remainder, "bool", name="drop_remainder"),
+        }
+        return self._unary("WindowDataset", structure.map_form(DatasetSpec, self._spec), **numbers)
+
+    def unbatch(self) -> Dataset:
+        """The rows of the elements.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: a tensor is a scalar, or they have different numbers of rows.
+        """
+        spec = structure.map_form(lambda one: one._unbatch(), self._spec)
+        rows = Dimension(None)
+        for shape in structure.flat_shapes(self._spec):
+            try:
+                rows = rows.merge_with(shape[0] if shape.ndims is not None else Dimension(None))
+            except ValueError:
+                raise ValueError(
+                    "Cannot unbatch an input whose components have different batch sizes."
+                ) from None
+        normal = self.map(lambda *parts: tuple(structure.to_rows(parts)))
+        return Dataset(normal._variant_tensor, self._spec, (self,), normal._calls)._unary(
+            "UnbatchDataset", spec
+        )
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """What a function makes of all elements, one after the other.
+
+        Args:
+            initial_state: the first state, an element.
+            reduce_func: takes a state and an element and returns the next state.
+
+        Returns:
+            The last state.
+
+        Raises:
+            TypeError: the function returns a state of another type.
+            InvalidArgumentError: at run time, the function returns a state of fewer or more parts.
+        """
+        with name_scope("initial_state"):
+            state = structure.normalised(initial_state)
+        known = structure.spec_of_value(state)
+        function, spec = trace_with_state(reduce_func, "reduce()", known, self._spec, is_counted=False)
+        tensors = new_list(
+            "ReduceDataset",
+            input_dataset=self._variant_tensor,
+            initial_state=structure.to_tensors(state),
+            other_arguments=list(function.captured),
+            f=function.ref,
+            output_types=structure.flat_types(spec),
+            output_shapes=structure.flat_shapes(spec),
+        )
+        return structure.from_tensors(spec, tensors)
+
+
+class NestedDatasets:
+    """Datasets in an array, such as a batch of datasets.
+
+    Args:
+        variant_tensor: the tensor that stands for them.
+        element_spec: what the elements of each are.
+        dataset_shape: the shape of the array.
+    """
+
+    def __init__(self, variant_tensor: Tensor, element_spec: Any, dataset_shape: TensorShape) -> None:
+        self._variant_tensor = variant_tensor
+        self.element_spec = element_spec
+        self.dataset_shape = dataset_shape
+
+
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset that is part of an element.
+
+    >>> DatasetSpec(TensorSpec([], "int64"))
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
+
+    Args:
+        element_spec: what its elements are.
+        dataset_shape: the shape of an array of such datasets; of one alone that of a scalar.
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: ShapeLike = ()) -> None:
+        self._element_spec = element_spec
+        self._dataset_shape = as_shape(dataset_shape)
+
+    @classmethod
+    def from_value(cls, value: Dataset | NestedDatasets) -> DatasetSpec:
+        """The spec of a dataset.
+
+        Args:
+            value: the dataset, or datasets in an array.
+        """
+        return cls(value.element_spec, value.dataset_shape if isinstance(value, NestedDatasets) else ())
+
+    @property
+    def value_type(self) -> type:
+        """``Dataset``."""
+        return Dataset
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._element_spec, self._dataset_shape
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return TensorSpec(self._dataset_shape, variant)
+
+    def _to_components(self, value: Dataset | NestedDatasets | list[Any]) -> Tensor:
+        if isinstance(value, list):
+            return convert_to_tensor([self._to_components(one) for one in value])
+        return value._variant_tensor
+
+    def _from_components(self, components: Tensor) -> Dataset | NestedDatasets:
+        if self._dataset_shape.ndims == 0:
+            return Dataset(components, self._element_spec)
+        return NestedDatasets(components, self._element_spec, self._dataset_shape)
+
+    def _batch(self, batch_size: int | None) -> DatasetSpec:
+        return DatasetSpec(self._element_spec, TensorShape([batch_size]).concatenate(self._dataset_shape))
+
+    def _unbatch(self) -> DatasetSpec:
+        if self._dataset_shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
+
+    def _to_batched_tensor_list(self, value: Dataset | NestedDatasets | list[Any]) -> list[Tensor]:
+        if self._dataset_shape.ndims == 0:
+            raise ValueError("Unbatching a dataset is only supported for rank >= 1")
+        return self._to_tensor_list(value)
+
+
+register_type_spec_from_value_converter(Dataset, DatasetSpec.from_value, allow_subclass=True)
+register_type_spec_from_value_converter(NestedDatasets, DatasetSpec.from_value)
+
+
+def generator_dataset(
+    spec: Any,
+    arguments: Sequence[Tensor],
+    init_func: Callable[..., Any],
+    next_func: Callable[..., Any],
+    finalize_func: Callable[..., Any],
+) -> Dataset:
+    """Elements that functions of the graph make, one after the other.
+
+    Args:
+        spec: what the first function takes.
+        arguments: the tensors that this consists of.
+        init_func: gives what the others take.
+        next_func: gives the next element.
+        finalize_func: is called at the end.
+    """
+    name = "Dataset.from_generator()"
+    init = trace(init_func, name, spec)
+    following, finalize = trace(next_func, name, init.spec), trace(finalize_func, name, init.spec)
+    return made(
+        "GeneratorDataset",
+        following.spec,
+        functions=(init, following, finalize),
+        init_func_other_args=[*arguments, *init.captured],
+        next_func_other_args=list(following.captured),
+        finalize_func_other_args=list(finalize.captured),
+        init_func=init.ref,
+        next_func=following.ref,
+        finalize_func=finalize.ref,
+    )
+
+
+def fixed_rows(size: Tensor, drops: Tensor) -> int | None:
+    """How many rows all batches have, where that is known and all have equally many."""
+    known, drop = constant_value(size), constant_value(drops)
+    return int(known) if drop is not None and bool(drop) and known is not None else None
+
+
+def inner_spec(function: Traced) -> Any:
+    """What the elements of the datasets are that a function returns; TypeError if it returns something else."""
+    if not isinstance(function.spec, DatasetSpec):
+        raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(function.spec)}")
+    return function.spec._element_spec
+
+
+def common_spec(first: Any, second: Any) -> Any:
+    """What elements of either spec are."""
+    return structure.map_form(lambda one, other: one.most_specific_compatible_type(other), first, second)
+
+
+def trace_with_state(
+    function: Callable[..., Any],
+    transformation: str,
+    state: Any,
+    element: Any,
+    pick: Callable[[Any], Any] = lambda x: x,
+    is_counted: bool = True,
+) -> tuple[Traced, Any]:
+    """A function of a state and an element, which returns a state.
+
+    Shapes of the state that change from call to call are forgotten.
+
+    Args:
+        function: the function.
+        transformation: who calls it.
+        state: what the first state is.
+        element: what an element is.
+        pick: gives the state in what the function returns.
+        is_counted: whether the new state must have as many parts here, not only when it runs.
+
+    Returns:
+        The function, and what all states are.
+
+    Raises:
+        TypeError: the new state is of other types.
+    """
+    while True:
+        traced = trace(function, transformation, (state, element))
+        new_state = pick(traced.spec)
+        mine, theirs = structure.output_types(state), structure.output_types(new_state)
+        before, after = structure.flatten(mine), structure.flatten(theirs)
+        if not is_counted and len(before) != len(after):
+            return traced, state
+        if before != after:
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {mine}; got {theirs}."
+            )
+        weaker = common_spec(state, structure.pack(state, structure.flatten(new_state)))
+        known = [shape.sizes for shape in structure.flat_shapes(state)]
+        if [shape.sizes for shape in structure.flat_shapes(weaker)] == known:
+            return traced, state
+        library = get_default_graph()
+        for table in (library.functions, library.function_bodies, library.function_op_defs):
+            table.pop(traced.ref.name, None)
+        state = weaker

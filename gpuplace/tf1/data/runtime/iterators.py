@@ -1,0 +1,343 @@
+"""Iterators while they run: resources of the session, from which each run takes an element.
+
+Source: tensorflow/core/kernels/data/iterator_ops.cc, release 1.15 (sentences).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import no_outputs, scalar_shape
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.tf1.data.runtime.stages import END, Call, Following, Run, Stage
+
+_TYPE_NAME = "N10tensorflow4data16IteratorResourceE"
+_numbers = itertools.count()
+
+
+def _ended() -> Any:
+    """What an iterator gives after its last element, however often it is asked."""
+    return END
+
+
+class RunningIterator:
+    """A place in a dataset.
+
+    Args:
+        types: of its elements.
+        shapes: of its elements.
+        factory: makes its dataset when the first element is taken; None: another operation gives it one.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[Any],
+        shapes: Sequence[TensorShape],
+        factory: Callable[[], tuple[Stage, Run]] | None = None,
+    ) -> None:
+        self.types, self.shapes = tuple(types), tuple(shapes)
+        self._factory = factory
+        self._following: Following | None = None
+        self._stage: Stage | None = None
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    def start(self, stage: Stage, run: Run) -> None:
+        """Sets it to the beginning of a dataset."""
+        following = stage.begin(run)
+        with self._lock:
+            self._stage, self._following, self._taken = stage, following, 0
+
+    @property
+    def taken(self) -> int | None:
+        """How many elements were taken since the beginning; None where it has no dataset yet."""
+        with self._lock:
+            return None if self._following is None and self._factory is None else self._taken
+
+    def go_to(self, taken: int, run: Run) -> bool:
+        """Begins anew and goes over so many elements.
+
+        Args:
+            taken: how many.
+            run: what the functions of its dataset run in.
+
+        Returns:
+            Whether it has a dataset.
+        """
+        with self._lock:
+            if self._stage is None:
+                if self._factory is None:
+                    return False
+                self._stage, run = self._factory()
+            following, self._taken = self._stage.begin(run), taken
+            for _ in range(taken):
+                if following() is END:
+                    following = _ended
+                    break
+                run.check()
+            self._following = following
+        return True
+
+    def take(self) -> Any:
+        """The next element.
+
+        Raises:
+            FailedPreconditionError: it has no dataset yet.
+            OutOfRangeError: there are no more elements.
+        """
+        with self._lock:
+            following = self._following
+            if following is None:
+                if self._factory is None:
+                    raise FailedPreconditionError.of(
+                        "GetNext() failed because the iterator has not been initialized. Ensure that you have run the"
+                        " initializer operation for this iterator before getting the next element.",
+                        hint="session.run(iterator.initializer)",
+                    )
+                self._stage, run = self._factory()
+                following = self._following = self._stage.begin(run)
+            element = following()
+            self._taken += 1
+            if element is END:
+                self._following = _ended
+        if element is END:
+            raise OutOfRangeError.of("End of sequence")
+        return element
+
+    def end_session(self) -> None:
+        """Gives up its dataset."""
+        self._following = self._stage = None
+
+
+def _handle(ctx: KernelContext, container: str, name: str, iterator: RunningIterator) -> ResourceHandle:
+    return ResourceHandle(ctx.device, container or DEFAULT_CONTAINER, name, _TYPE_NAME, iterator)
+
+
+def iterator_of(handle: ResourceHandle) -> RunningIterator:
+    """The iterator that a handle names; InvalidArgumentError if it names something else."""
+    if isinstance(handle.resource, RunningIterator):
+        return handle.resource
+    raise InvalidArgumentError.of(
+        f"Trying to access resource using the wrong type. Expected {_TYPE_NAME} got {handle.type_name}"
+    )
+
+
+@compute("IteratorV2", "Iterator")
+def _make(
+    xp: Any,
+    *,
+    shared_name: bytes,
+    container: bytes,
+    output_types: Any,
+    output_shapes: Any,
+    ctx: KernelContext,
+) -> Any:
+    name = shared_name.decode() or ctx.op.name
+    iterator = ctx.session.get_or_create(
+        container.decode(), name, lambda: RunningIterator(output_types, output_shapes), ctx.device
+    )
+    return _handle(ctx, container.decode(), name, iterator)
+
+
+@compute("AnonymousIterator", "AnonymousIteratorV2")
+def _make_anonymous(xp: Any, *, output_types: Any, output_shapes: Any, ctx: KernelContext) -> Any:
+    name = f"AnonymousIterator{next(_numbers)}"
+    iterator = ctx.session.get_or_create(
+        "", name, lambda: RunningIterator(output_types, output_shapes), ctx.device
+    )
+    handle = _handle(ctx, "", name, iterator)
+    return handle if len(ctx.op.outputs) == 1 else (handle, name)
+
+
+@compute("OneShotIterator")
+def _make_one_shot(
+    xp: Any,
+    *,
+    dataset_factory: Any,
+    output_types: Any,
+    output_shapes: Any,
+    shared_name: bytes,
+    container: bytes,
+    ctx: KernelContext,
+) -> Any:
+    def made() -> tuple[Stage, Run]:
+        run = Run(ctx.session, ctx.device)
+        (stage,) = run.function(Call(ctx.op.graph, dataset_factory.name, ()))(())
+        return stage, run
+
+    name = shared_name.decode() or ctx.op.name
+    iterator = ctx.session.get_or_create(
+        container.decode(), name, lambda: RunningIterator(output_types, output_shapes, made), ctx.device
+    )
+    return _handle(ctx, container.decode(), name, iterator)
+
+
+@compute("MakeIterator")
+def _start(xp: Any, dataset: Stage, iterator: ResourceHandle, *, ctx: KernelContext) -> Any:
+    iterator_of(iterator).start(dataset, Run(ctx.session, ctx.device))
+    return ()
+
+
+def checked(element: Sequence[Any], shapes: Sequence[TensorShape]) -> Sequence[Any]:
+    """The values of an element; InvalidArgumentError if one is of a shape that was not said to be possible."""
+    for number, (value, shape) in enumerate(zip(element, shapes, strict=True)):
+        if isinstance(value, np.ndarray) and not shape.is_compatible_with(value.shape):
+            raise InvalidArgumentError.of(
+                f"Shape of element {number} does not match: expected {shape} but got {TensorShape(value.shape)}."
+            )
+    return element
+
+
+def of_outputs(values: Sequence[Any]) -> Any:
+    """The values of an operation's outputs as its kernel returns them."""
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+@compute("IteratorGetNext", "IteratorGetNextSync")
+def _next(xp: Any, iterator: ResourceHandle, *, output_shapes: Any) -> Any:
+    element = checked(iterator_of(iterator).take(), output_shapes)
+    if xp is not np:
+        element = [
+            xp.asarray(value) if isinstance(value, np.ndarray) and value.dtype != object else value
+            for value in element
+        ]
+    return of_outputs(element)
+
+
+@compute("IteratorToStringHandle")
+def _to_string(xp: Any, resource_handle: ResourceHandle) -> Any:
+    iterator_of(resource_handle)
+    parts = resource_handle.device, resource_handle.container, resource_handle.name
+    made = np.empty((), object)
+    made[()] = "\0".join(parts).encode()
+    return made
+
+
+@compute("IteratorFromStringHandle", "IteratorFromStringHandleV2")
+def _from_string(
+    xp: Any, string_handle: Any, *, output_types: Any, output_shapes: Any, ctx: KernelContext
+) -> Any:
+    if string_handle.ndim:
+        raise InvalidArgumentError.of("string_handle must be a scalar")
+    parts = bytes(string_handle[()]).decode(errors="replace").split("\0")
+    if len(parts) != 3:
+        raise InvalidArgumentError.of(
+            "Could not parse string_handle as a valid ResourceHandle",
+            hint="feed what session.run(iterator.string_handle()) returned",
+        )
+    device, container, name = parts
+    try:
+        iterator = ctx.session.lookup(container, name, device, _TYPE_NAME)
+    except NotFoundError:
+        raise NotFoundError.of(
+            f"Resource {container}/{name}/{_TYPE_NAME} does not exist.",
+            hint="take the handle in the same session, as session.run(iterator.string_handle())",
+        ) from None
+    _check_types(iterator, output_types)
+    _check_shapes(iterator, output_shapes)
+    return ResourceHandle(device, container, name, _TYPE_NAME, iterator)
+
+
+def _check_types(iterator: RunningIterator, types: Sequence[Any]) -> None:
+    if not types:
+        return
+    if len(types) != len(iterator.types):
+        raise InvalidArgumentError.of(
+            f"Number of components does not match: expected {len(types)} types but got {len(iterator.types)}."
+        )
+    for number, (wanted, found) in enumerate(zip(types, iterator.types, strict=True)):
+        if wanted is not found:
+            raise InvalidArgumentError.of(
+                f"Data type mismatch at component {number}: expected {wanted.short_name} but got {found.short_name}."
+            )
+
+
+def _check_shapes(iterator: RunningIterator, shapes: Sequence[TensorShape]) -> None:
+    for number, (wanted, found) in enumerate(zip(shapes, iterator.shapes, strict=False)):
+        if not wanted.is_compatible_with(found):
+            raise InvalidArgumentError.of(
+                f"Incompatible shapes at component {number}: expected {wanted} but got {found}."
+            )
+
+
+@compute("ReduceDataset")
+def _reduce(
+    xp: Any,
+    input_dataset: Stage,
+    initial_state: list[Any],
+    other_arguments: list[Any],
+    *,
+    f: Any,
+    ctx: KernelContext,
+) -> Any:
+    run = Run(ctx.session, ctx.device)
+    function = run.function(Call.of(ctx, f, other_arguments))
+    following = input_dataset.begin(run)
+    state: Sequence[Any] = initial_state
+    while (element := following()) is not END:
+        state = function((*state, *element))
+        if len(state) != len(initial_state):
+            raise InvalidArgumentError.of(
+                "The number of components of the initial state and the reduce function output does not match."
+                f" (initial_state={len(initial_state)}, output={len(state)})."
+            )
+        run.check()
+    return of_outputs(state)
+
+
+@compute("DatasetToSingleElement")
+def _single(xp: Any, dataset: Stage, *, ctx: KernelContext) -> Any:
+    following = dataset.begin(Run(ctx.session, ctx.device))
+    element = following()
+    if element is END:
+        raise InvalidArgumentError.of("Dataset was empty.")
+    if following() is not END:
+        raise InvalidArgumentError.of("Dataset had more than one element.")
+    return of_outputs(element)
+
+
+@compute("DatasetCardinality", "ExperimentalDatasetCardinality")
+def _cardinality(xp: Any, input_dataset: Stage) -> Any:
+    return np.array(input_dataset.cardinality(), np.int64)
+
+
+# Shapes
+
+
+@shape_function(
+    "IteratorV2", "Iterator", "OneShotIterator", "IteratorToStringHandle", "IteratorFromStringHandleV2"
+)
+def _scalar(op: Operation) -> Any:
+    return (SCALAR_SHAPE,) * max(1, len(op.op_def.outputs if op.op_def else ()))
+
+
+shape_function("MakeIterator")(no_outputs)
+shape_function("DatasetCardinality", "ExperimentalDatasetCardinality")(scalar_shape)
+
+
+@shape_function(
+    "IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement", "OptionalGetValue"
+)
+def _given(op: Operation) -> Any:
+    shapes, types = op.attrs["output_shapes"], op.attrs["output_types"]
+    if len(shapes) != len(types):
+        raise ValueError(
+            f"`output_shapes` must be the same length as `output_types` ({len(shapes)} vs. {len(types)})"
+        )
+    return shapes
+
+
+not_differentiable(
+    "ReduceDataset", "IteratorGetNext", "MakeIterator", "IteratorToStringHandle", "OneShotIterator"
+)

@@ -1,0 +1,205 @@
+"""Iterators whose elements go to several devices in turns, while they run.
+
+The first device gets the first element, the second the second, and so on. Each asks for the next one of its own, in
+whatever order; what belongs to others until then is kept for them. How many may be kept at most is not limited here, as
+each pipeline is asked only when its step needs an element.
+
+Source: tensorflow/core/kernels/data/multi_device_iterator_ops.cc and experimental/rebatch_dataset_op.cc, release 1.15
+(sentences).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import scalar_shape
+from gpuplace.tf1.data.runtime.iterators import checked, of_outputs
+from gpuplace.tf1.data.runtime.stages import END, Element, Following, Run, Stage, invalid
+
+_TYPE_NAME = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"
+
+not_differentiable(
+    "MultiDeviceIterator",
+    "MultiDeviceIteratorInit",
+    "MultiDeviceIteratorToStringHandle",
+    "MultiDeviceIteratorFromStringHandle",
+    "MultiDeviceIteratorGetNextFromShard",
+    "RebatchDataset",
+)
+shape_function(
+    "MultiDeviceIterator",
+    "MultiDeviceIteratorInit",
+    "MultiDeviceIteratorToStringHandle",
+    "MultiDeviceIteratorFromStringHandle",
+    "RebatchDataset",
+)(scalar_shape)
+
+
+@shape_function("MultiDeviceIteratorGetNextFromShard")
+def _declared(op: Operation) -> Any:
+    return op.attrs["output_shapes"]
+
+
+class SharedIterator:
+    """A place in a dataset whose elements belong to devices in turns.
+
+    Args:
+        count: how many devices there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._waiting: list[deque[Element]] = [deque() for _ in range(count)]
+        self._following: Following | None = None
+        self._turn = 0
+        self._incarnation = 0
+        self._lock = threading.Lock()
+
+    def start(self, stage: Stage, run: Run) -> int:
+        """Sets it to the beginning of a dataset; which beginning it is, from 1 on."""
+        following = stage.begin(run)
+        with self._lock:
+            self._following, self._turn = following, 0
+            for waiting in self._waiting:
+                waiting.clear()
+            self._incarnation += 1
+            return self._incarnation
+
+    def take(self, device: int, incarnation: int) -> Element:
+        """The next element of a device.
+
+        Raises:
+            InvalidArgumentError: there is no such device, or the iterator has begun anew since.
+            OutOfRangeError: there are no more elements for it.
+        """
+        if not 0 <= device < len(self._waiting):
+            raise InvalidArgumentError.of(f"Invalid shard: {device} of {len(self._waiting)}")
+        with self._lock:
+            if incarnation != self._incarnation or self._following is None:
+                raise InvalidArgumentError.of("Invalid incarnation id")
+            mine = self._waiting[device]
+            while not mine:
+                element = self._following()
+                if element is END:
+                    raise OutOfRangeError.of("End of sequence")
+                self._waiting[self._turn].append(element)
+                self._turn = (self._turn + 1) % len(self._waiting)
+            return mine.popleft()
+
+    def end_session(self) -> None:
+        """Gives up its dataset."""
+        self._following = None
+
+
+def _shared(handle: ResourceHandle) -> SharedIterator:
+    if isinstance(handle.resource, SharedIterator):
+        return handle.resource
+    raise InvalidArgumentError.of(
+        f"Trying to access resource using the wrong type. Expected {_TYPE_NAME} got {handle.type_name}"
+    )
+
+
+@compute("MultiDeviceIterator")
+def _make(xp: Any, *, devices: Any, shared_name: bytes, container: bytes, ctx: KernelContext) -> Any:
+    where, name = container.decode(), shared_name.decode() or ctx.op.name
+    iterator = ctx.session.get_or_create(where, name, lambda: SharedIterator(len(devices)), ctx.device)
+    return ResourceHandle(ctx.device, where or DEFAULT_CONTAINER, name, _TYPE_NAME, iterator)
+
+
+@compute("MultiDeviceIteratorInit")
+def _start(
+    xp: Any,
+    dataset: Stage,
+    multi_device_iterator: ResourceHandle,
+    max_buffer_size: Any,
+    *,
+    ctx: KernelContext,
+) -> Any:
+    return np.array(_shared(multi_device_iterator).start(dataset, Run(ctx.session, ctx.device)), np.int64)
+
+
+@compute("MultiDeviceIteratorToStringHandle")
+def _to_string(xp: Any, multi_device_iterator: ResourceHandle) -> Any:
+    _shared(multi_device_iterator)
+    parts = multi_device_iterator.device, multi_device_iterator.container, multi_device_iterator.name
+    made = np.empty((), object)
+    made[()] = "\0".join(parts).encode()
+    return made
+
+
+@compute("MultiDeviceIteratorFromStringHandle")
+def _from_string(xp: Any, string_handle: Any, *, ctx: KernelContext) -> Any:
+    parts = bytes(string_handle[()]).decode(errors="replace").split("\0")
+    if len(parts) != 3:
+        raise InvalidArgumentError.of("Could not parse string_handle as a valid ResourceHandle")
+    device, container, name = parts
+    try:
+        iterator = ctx.session.lookup(container, name, device, _TYPE_NAME)
+    except NotFoundError:
+        raise NotFoundError.of(f"Resource {container}/{name}/{_TYPE_NAME} does not exist.") from None
+    return ResourceHandle(device, container, name, _TYPE_NAME, iterator)
+
+
+@compute("MultiDeviceIteratorGetNextFromShard")
+def _next(
+    xp: Any, multi_device_iterator: ResourceHandle, shard_num: Any, incarnation_id: Any, *, output_shapes: Any
+) -> Any:
+    element = _shared(multi_device_iterator).take(int(shard_num), int(incarnation_id))
+    return of_outputs(checked(element, output_shapes))
+
+
+class Rebatched(Stage):
+    """Batches cut into parts of equal size, the last of which may have fewer rows.
+
+    Args:
+        stage: gives the batches.
+        parts: into how many each is cut.
+    """
+
+    def __init__(self, stage: Stage, parts: int) -> None:
+        super().__init__(stage)
+        if parts < 1:
+            raise invalid("num_replicas must be greater than zero.")
+        self.parts = parts
+
+    def begin(self, run: Run) -> Following:
+        following, waiting = self.inputs[0].begin(run), deque[Element]()
+
+        def take() -> Any:
+            while not waiting:
+                element = following()
+                if element is END:
+                    return END
+                waiting.extend(self._cut(element))
+            return waiting.popleft()
+
+        return take
+
+    def _cut(self, element: Sequence[Any]) -> list[Element]:
+        if not all(value.ndim for value in element):
+            raise invalid("Cannot split a component without a batch dimension: it is a scalar.")
+        rows = {int(value.shape[0]) for value in element}
+        if len(rows) > 1:
+            raise invalid(f"Components differ in the number of rows of the batch: {sorted(rows)}.")
+        (count,) = rows
+        size = -(-count // self.parts)
+        return [tuple(value[at : at + size] for value in element) for at in range(0, count, size or 1)]
+
+    def cardinality(self) -> int:
+        count = self.inputs[0].cardinality()
+        return count * self.parts if count > 0 else count
+
+
+@compute("RebatchDataset")
+def _rebatch(xp: Any, input_dataset: Stage, num_replicas: Any) -> Any:
+    return Rebatched(input_dataset, int(num_replicas))

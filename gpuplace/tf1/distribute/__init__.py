@@ -1,0 +1,1 @@
+"""Strategies that run a model on several devices."""

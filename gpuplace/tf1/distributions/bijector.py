@@ -1,0 +1,471 @@
+"""Functions with an inverse, and how much they stretch: what turns samples of one distribution into those of another.
+
+A result is kept with the tensor it was computed from, so that ``inverse(forward(x))`` is ``x`` and adds nothing.
+
+Source: tensorflow/python/ops/distributions/bijector_impl.py and identity_bijector.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, int32
+from gpuplace.graph.constant_value import static_value
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.constant import constant, ones
+from gpuplace.ops.array.constant import range as numbers
+from gpuplace.ops.array.padding import broadcast_static_shape
+from gpuplace.ops.array.reshaping import rank, shape
+from gpuplace.ops.math.check_ops import assert_greater_equal, assert_rank
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.shapes import TensorShape
+from gpuplace.tf1.distributions.distribution import check_graph_parents, first_implemented
+from gpuplace.typing import ShapeLike, TensorLike
+
+
+class _Known:
+    """What is known of one point and its image."""
+
+    def __init__(self, x: Any = None, y: Any = None) -> None:
+        self.x = x
+        self.y = y
+        self.ildj: dict[Any, Tensor] = {}
+        """Logarithms of the determinant of the inverse's Jacobian, by the number of axes of an event."""
+
+
+class Bijector(abc.ABC):
+    """A function that has an inverse.
+
+    A class below it defines ``_forward``, ``_inverse``, and one of ``_forward_log_det_jacobian`` and
+    ``_inverse_log_det_jacobian``.
+
+    Args:
+        graph_parents: tensors that it is made of.
+        is_constant_jacobian: whether the Jacobian is the same everywhere.
+        validate_args: whether arguments are checked when the graph runs.
+        dtype: type of arguments; None: any.
+        forward_min_event_ndims: how many axes ``forward`` needs to see at once; None: as ``inverse``.
+        inverse_min_event_ndims: how many ``inverse`` needs; None: as ``forward``.
+        name: name of its scope; None: the class's in small letters.
+
+    Raises:
+        ValueError: neither number of axes is given, or one is negative, or a parent is no tensor.
+        TypeError: a number of axes is no integer.
+    """
+
+    @abc.abstractmethod
+    def __init__(
+        self,
+        graph_parents: list[Any] | None = None,
+        is_constant_jacobian: bool = False,
+        validate_args: bool = False,
+        dtype: DType | None = None,
+        forward_min_event_ndims: int | None = None,
+        inverse_min_event_ndims: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._graph_parents = graph_parents or []
+        if forward_min_event_ndims is None and inverse_min_event_ndims is None:
+            raise ValueError(
+                "Must specify at least one of `forward_min_event_ndims` and `inverse_min_event_ndims`."
+            )
+        forward, inverse = forward_min_event_ndims, inverse_min_event_ndims
+        self._forward_min_event_ndims = _axes(inverse if forward is None else forward, "forward")
+        self._inverse_min_event_ndims = _axes(forward if inverse is None else inverse, "inverse")
+        self._is_constant_jacobian = is_constant_jacobian
+        self._validate_args = validate_args
+        self._dtype = dtype
+        self._constant_ildj: dict[Any, Tensor] = {}
+        self._from_x: dict[Any, _Known] = {}
+        self._from_y: dict[Any, _Known] = {}
+        self._name = name or _in_small_letters(type(self).__name__.lstrip("_"))
+        check_graph_parents(self._graph_parents)
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        """The tensors it is made of."""
+        return self._graph_parents
+
+    @property
+    def forward_min_event_ndims(self) -> int:
+        """How many axes ``forward`` sees at once."""
+        return self._forward_min_event_ndims
+
+    @property
+    def inverse_min_event_ndims(self) -> int:
+        """How many axes ``inverse`` sees at once."""
+        return self._inverse_min_event_ndims
+
+    @property
+    def is_constant_jacobian(self) -> bool:
+        """Whether the Jacobian is the same everywhere."""
+        return self._is_constant_jacobian
+
+    @property
+    def _is_injective(self) -> bool:
+        """Whether one point alone has an image; otherwise ``inverse`` gives several."""
+        return True
+
+    @property
+    def validate_args(self) -> bool:
+        """Whether arguments are checked when the graph runs."""
+        return self._validate_args
+
+    @property
+    def dtype(self) -> Any:
+        """The type of arguments; None: any."""
+        return self._dtype
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    # Shapes
+
+    def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
+        return input_shape
+
+    def _forward_event_shape(self, input_shape: TensorShape) -> TensorShape:
+        return input_shape
+
+    def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
+        return output_shape
+
+    def _inverse_event_shape(self, output_shape: ShapeLike) -> TensorShape:
+        return TensorShape(output_shape)
+
+    def forward_event_shape_tensor(
+        self, input_shape: TensorLike, name: str = "forward_event_shape_tensor"
+    ) -> Tensor:
+        """Returns the event shape of images, an int32 vector.
+
+        Args:
+            input_shape: the event shape of points.
+            name: name of the scope.
+        """
+        with self._name_scope(name, [input_shape]):
+            return self._forward_event_shape_tensor(
+                convert_to_tensor(input_shape, dtype=int32, name="input_shape")
+            )
+
+    def forward_event_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """Returns the event shape of images, as far as it is known.
+
+        Args:
+            input_shape: the event shape of points.
+        """
+        return self._forward_event_shape(TensorShape(input_shape))
+
+    def inverse_event_shape_tensor(
+        self, output_shape: TensorLike, name: str = "inverse_event_shape_tensor"
+    ) -> Tensor:
+        """Returns the event shape of points, an int32 vector.
+
+        Args:
+            output_shape: the event shape of images.
+            name: name of the scope.
+        """
+        with self._name_scope(name, [output_shape]):
+            return self._inverse_event_shape_tensor(
+                convert_to_tensor(output_shape, dtype=int32, name="output_shape")
+            )
+
+    def inverse_event_shape(self, output_shape: ShapeLike) -> TensorShape:
+        """Returns the event shape of points, as far as it is known.
+
+        Args:
+            output_shape: the event shape of images.
+        """
+        return self._inverse_event_shape(output_shape)
+
+    # The function and its inverse
+
+    def _forward(self, x: Tensor) -> Tensor:
+        raise NotImplementedError("forward not implemented.")
+
+    def _inverse(self, y: Tensor) -> Any:
+        raise NotImplementedError("inverse not implemented")
+
+    def forward(self, x: TensorLike, name: str = "forward", **kwargs: Any) -> Tensor:
+        """Returns the images of points.
+
+        Args:
+            x: points.
+            name: name of the scope.
+            **kwargs: arguments of classes below, for ``_forward``.
+
+        Raises:
+            TypeError: ``x`` has another type than ``dtype``.
+            NotImplementedError: the class does not define it.
+        """
+        with self._name_scope(name, [x]):
+            x = self._argument(x, "x")
+            if not self._is_injective:
+                return self._forward(x, **kwargs)
+            known = self._known(self._from_x, x, kwargs, _Known(x=x))
+            if known.y is None:
+                known.y = self._forward(x, **kwargs)
+                self._remember(known, kwargs)
+            return known.y
+
+    def inverse(self, y: TensorLike, name: str = "inverse", **kwargs: Any) -> Any:
+        """Returns the points that have images.
+
+        Args:
+            y: images.
+            name: name of the scope.
+            **kwargs: arguments of classes below, for ``_inverse``.
+
+        Returns:
+            A tensor; a tuple of them where several points have one image.
+
+        Raises:
+            TypeError: ``y`` has another type than ``dtype``.
+            NotImplementedError: the class does not define it.
+        """
+        with self._name_scope(name, [y]):
+            y = self._argument(y, "y")
+            if not self._is_injective:
+                return self._inverse(y, **kwargs)
+            known = self._known(self._from_y, y, kwargs, _Known(y=y))
+            if known.x is None:
+                known.x = self._inverse(y, **kwargs)
+                self._remember(known, kwargs)
+            return known.x
+
+    # How much they stretch
+
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Any:
+        raise NotImplementedError("inverse_log_det_jacobian not implemented.")
+
+    def _forward_log_det_jacobian(self, x: Tensor) -> Any:
+        raise NotImplementedError("forward_log_det_jacobian not implemented.")
+
+    def inverse_log_det_jacobian(
+        self, y: TensorLike, event_ndims: Any, name: str = "inverse_log_det_jacobian", **kwargs: Any
+    ) -> Any:
+        """Returns the logarithm of the determinant of the inverse's Jacobian.
+
+        Args:
+            y: images.
+            event_ndims: how many axes at the end are one event.
+            name: name of the scope.
+            **kwargs: arguments of classes below.
+
+        Raises:
+            ValueError: ``event_ndims`` is less than ``inverse`` sees at once.
+            NotImplementedError: the class does not define it.
+        """
+        with self._name_scope(name, [y]):
+            if _hashable(event_ndims) in self._constant_ildj:
+                return self._constant_ildj[_hashable(event_ndims)]
+            y = self._argument(y, "y")
+            checks = self._event_checks(self.inverse_min_event_ndims, event_ndims)
+            with get_default_graph().control_dependencies(checks):
+                if not self._is_injective:
+                    return self._ildjs_of_all(y, event_ndims, kwargs)
+                known = self._known(self._from_y, y, kwargs, _Known(y=y))
+                return self._ildj(known, event_ndims, kwargs, inverse_first=True)
+
+    def forward_log_det_jacobian(
+        self, x: TensorLike, event_ndims: Any, name: str = "forward_log_det_jacobian", **kwargs: Any
+    ) -> Any:
+        """Returns the logarithm of the determinant of the Jacobian.
+
+        Args:
+            x: points.
+            event_ndims: how many axes at the end are one event.
+            name: name of the scope.
+            **kwargs: arguments of classes below.
+
+        Raises:
+            ValueError: ``event_ndims`` is less than ``forward`` sees at once.
+            NotImplementedError: the class does not define it, or several points have one image.
+        """
+        if not self._is_injective:
+            raise NotImplementedError(
+                "forward_log_det_jacobian cannot be implemented for non-injective transforms."
+            )
+        with self._name_scope(name, [x]):
+            checks = self._event_checks(self.forward_min_event_ndims, event_ndims)
+            with get_default_graph().control_dependencies(checks):
+                if _hashable(event_ndims) in self._constant_ildj:
+                    return -1.0 * self._constant_ildj[_hashable(event_ndims)]
+                x = self._argument(x, "x")
+                known = self._known(self._from_x, x, kwargs, _Known(x=x))
+                return -self._ildj(known, event_ndims, kwargs, inverse_first=False)
+
+    def _ildj(self, known: _Known, event_ndims: Any, kwargs: dict[str, Any], inverse_first: bool) -> Tensor:
+        """The inverse's logarithm at a point, by the method at hand first and else by the other one."""
+        key = _hashable(event_ndims)
+        if key in known.ildj:
+            return known.ildj[key]
+
+        def by_inverse() -> Tensor:
+            y = known.y if known.y is not None else self._forward(known.x, **kwargs)
+            found = self._inverse_log_det_jacobian(y, **kwargs)
+            found = self._summed(y, found, self.inverse_min_event_ndims, event_ndims)
+            known.y = y
+            return found
+
+        def by_forward() -> Tensor:
+            x = known.x if known.x is not None else self._inverse(known.y, **kwargs)
+            found = -self._forward_log_det_jacobian(x, **kwargs)
+            found = self._summed(x, found, self.forward_min_event_ndims, event_ndims)
+            known.x = x
+            return found
+
+        ways = (by_inverse, by_forward) if inverse_first else (by_forward, by_inverse)
+        found: Tensor = first_implemented(*ways)
+        known.ildj[key] = found
+        self._remember(known, kwargs)
+        if self.is_constant_jacobian:
+            self._constant_ildj[key] = found
+        return found
+
+    def _ildjs_of_all(self, y: Tensor, event_ndims: Any, kwargs: dict[str, Any]) -> tuple[Tensor, ...]:
+        """The inverse's logarithm at each of the points that have one image."""
+
+        def by_inverse() -> tuple[Tensor, ...]:
+            at_least = self.inverse_min_event_ndims
+            every = self._inverse_log_det_jacobian(y, **kwargs)
+            return tuple(self._summed(y, one, at_least, event_ndims) for one in every)
+
+        def by_forward() -> tuple[Tensor, ...]:
+            at_least = self.forward_min_event_ndims
+            x = self._inverse(y, **kwargs)
+            every = self._forward_log_det_jacobian(x, **kwargs)
+            return tuple(self._summed(x, -one, at_least, event_ndims) for one in every)
+
+        found: tuple[Tensor, ...] = first_implemented(by_inverse, by_forward)
+        return found
+
+    def _summed(self, at: Tensor, ildj: Tensor, at_least: int, event_ndims: Any) -> Tensor:
+        """Sums over the axes of an event beyond those that the function sees at once."""
+        axes = rank(at)
+        sizes = shape(at)[axes - event_ndims : axes - at_least]
+        wide = ones(sizes, ildj.dtype) * ildj
+        known = _known_event_ndims(event_ndims)
+        if known is None:
+            total = reduce_sum(wide, axis=numbers(-(event_ndims - at_least), 0))
+        else:
+            total = reduce_sum(wide, axis=[-index for index in builtins.range(1, known - at_least + 1)])
+        if known is not None and at.shape.ndims is not None and ildj.shape.ndims is not None:
+            static = at.shape[at.shape.ndims - known : at.shape.ndims - at_least]
+            both = broadcast_static_shape(ildj.shape, static)
+            total.set_shape(both[: (both.ndims or 0) - (known - at_least)])
+        return total
+
+    def _event_checks(self, at_least: int, event_ndims: Any) -> list[Operation]:
+        axes = convert_to_tensor(event_ndims, name="event_ndims")
+        known = static_value(axes)
+        checks: list[Any] = []
+        if not axes.dtype.is_integer:
+            raise ValueError(f"Expected integer dtype, got dtype {axes.dtype}")
+        if known is not None:
+            if axes.shape.ndims != 0:
+                raise ValueError(f"Expected scalar event_ndims, got shape {axes.shape}")
+            if at_least > known:
+                raise ValueError(f"event_ndims ({known}) must be larger than min_event_ndims ({at_least})")
+        elif self.validate_args:
+            checks.append(assert_greater_equal(axes, at_least))
+        if axes.shape.is_fully_defined():
+            if axes.shape.ndims != 0:
+                raise ValueError(f"Expected scalar shape, got ndims {axes.shape.ndims}")
+        elif self.validate_args:
+            checks.append(assert_rank(axes, 0, message="Expected scalar."))
+        return checks
+
+    # Inside
+
+    @contextlib.contextmanager
+    def _name_scope(self, name: str | None = None, values: list[Any] | None = None) -> Iterator[str]:
+        with (
+            name_scope(self.name),
+            name_scope(name, values=[*(values or []), *self.graph_parents]) as scope,
+        ):
+            yield scope
+
+    def _argument(self, value: TensorLike, name: str) -> Tensor:
+        tensor = convert_to_tensor(value, name=name)
+        if self.dtype is not None and self.dtype.base_dtype != tensor.dtype.base_dtype:
+            raise TypeError(f"Input had dtype {self.dtype} but expected {tensor.dtype}.")
+        return tensor
+
+    @staticmethod
+    def _known(table: dict[Any, _Known], at: Tensor, kwargs: dict[str, Any], new: _Known) -> _Known:
+        return table.get(_key(at, kwargs), new)
+
+    def _remember(self, known: _Known, kwargs: dict[str, Any]) -> None:
+        for table, at in ((self._from_x, known.x), (self._from_y, known.y)):
+            if at is not None:
+                table[_key(at, kwargs)] = known
+
+
+def _key(at: Tensor, kwargs: dict[str, Any]) -> Any:
+    return id(at), tuple(sorted((name, _hashable(value)) for name, value in kwargs.items()))
+
+
+def _hashable(value: Any) -> Any:
+    """What stands for a value in a table."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_hashable, value))
+    return id(value) if isinstance(value, (Tensor, np.ndarray)) else value
+
+
+def _axes(count: Any, which: str) -> int:
+    if not isinstance(count, int):
+        raise TypeError(f"Expected {which}_min_event_ndims to be of type int, got {type(count).__name__}")
+    if count < 0:
+        raise ValueError(f"{which}_min_event_ndims must be a non-negative integer.")
+    return count
+
+
+def _in_small_letters(name: str) -> str:
+    words = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words).lower()
+
+
+def _known_event_ndims(event_ndims: Any) -> int | None:
+    known = static_value(event_ndims)
+    if isinstance(known, (np.generic, np.ndarray)):
+        if known.dtype not in (np.int32, np.int64):
+            raise ValueError(f"Expected integer dtype, got dtype {known.dtype}")
+        if known.ndim:
+            raise ValueError(f"Expected a scalar integer, got {known}")
+    return None if known is None else int(known)
+
+
+class Identity(Bijector):
+    """The function that changes nothing.
+
+    Args:
+        validate_args: whether arguments are checked when the graph runs.
+        name: name of its scope.
+    """
+
+    def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
+        super().__init__(
+            forward_min_event_ndims=0, is_constant_jacobian=True, validate_args=validate_args, name=name
+        )
+
+    def _forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+    def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
+        return constant(0.0, dtype=y.dtype)
+
+    def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
+        return constant(0.0, dtype=x.dtype)

@@ -1,0 +1,350 @@
+"""A distribution of the images of another's samples under a bijector.
+
+The other distribution may be one of single numbers that is drawn several times, for a batch or an event of more axes;
+then what is drawn for an event comes first and is moved behind the batch::
+
+    drawn [event..., n, batch...]  --rotate-->  [n, batch..., event...]
+
+What of this is known when the graph is built costs no operations.
+
+Source: tensorflow/python/ops/distributions/transformed_distribution.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import int32
+from gpuplace.graph.constant_value import constant_value_as_shape, static_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.constant import constant, ones, ones_like, zeros
+from gpuplace.ops.array.constant import range as numbers
+from gpuplace.ops.array.gather import where_v2
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.padding import broadcast_static_shape, tile
+from gpuplace.ops.array.reshaping import rank, reshape, shape, size, transpose
+from gpuplace.ops.flow.control import with_dependencies
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.check_ops import assert_equal, assert_positive, assert_rank
+from gpuplace.ops.math.comparison import equal, logical_and, logical_not
+from gpuplace.ops.math.reduction import reduce_all, reduce_logsumexp, reduce_prod, reduce_sum
+from gpuplace.ops.math.unary import exp
+from gpuplace.shapes import TensorShape
+from gpuplace.tf1.distributions.bijector import Bijector, Identity
+from gpuplace.tf1.distributions.distribution import Distribution
+from gpuplace.tf1.distributions.vectors import pick_vector, prefer_static_value
+from gpuplace.typing import SizesLike
+
+
+class TransformedDistribution(Distribution):
+    """Distributions of ``bijector.forward(x)``, where ``x`` is drawn of another distribution.
+
+    Args:
+        distribution: the other one.
+        bijector: the function; None: the one that changes nothing.
+        batch_shape: sizes of a batch of it, where it is a single one.
+        event_shape: sizes of events, where it is one of single numbers.
+        validate_args: whether arguments are checked when the graph runs.
+        name: name of its scope; None: the names of both.
+
+    Raises:
+        ValueError: a shape is given, and the other distribution is not of single numbers, or no single one.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        bijector: Bijector | None = None,
+        batch_shape: SizesLike | None = None,
+        event_shape: SizesLike | None = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        parameters = dict(locals())
+        name = name or ("" if bijector is None else bijector.name) + distribution.name
+        with name_scope(name, values=[event_shape, batch_shape]) as scope:
+            self._zero = constant(0, dtype=int32, name="zero")
+            self._empty = constant([], dtype=int32, name="empty")
+            if bijector is None:
+                bijector = Identity(validate_args=validate_args)
+            self._override_batch_shape = self._override(
+                batch_shape, distribution.is_scalar_batch(), validate_args, "batch_shape"
+            )
+            self._is_batch_override = self._is_not_empty(self._override_batch_shape)
+            self._override_event_shape = self._override(
+                event_shape, distribution.is_scalar_event(), validate_args, "event_shape"
+            )
+            self._is_event_override = self._is_not_empty(self._override_event_shape)
+            self._needs_rotation = _logical_and(
+                self._is_event_override,
+                _logical_not(self._is_batch_override),
+                _logical_not(distribution.is_scalar_batch()),
+            )
+            of_events = _length(self._override_event_shape)
+            self._rotate_ndims = _chosen(self._needs_rotation, of_events, 0)
+            self._reduced_axes = numbers(self._rotate_ndims - of_events, self._rotate_ndims)
+        self._distribution = distribution
+        self._bijector = bijector
+        super().__init__(
+            dtype=distribution.dtype,
+            reparameterization_type=distribution.reparameterization_type,
+            validate_args=validate_args,
+            allow_nan_stats=distribution.allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[*distribution._graph_parents, *bijector.graph_parents],
+            name=scope,
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        """The distribution that points are drawn of."""
+        return self._distribution
+
+    @property
+    def bijector(self) -> Bijector:
+        """The function of points."""
+        return self._bijector
+
+    def _override(self, given: Any, base_is_scalar: Tensor, validate_args: bool, name: str) -> Tensor:
+        """A shape that is given as a tensor, ``self._empty`` where it is none, and checked."""
+        sizes = convert_to_tensor([] if given is None else given, dtype=int32, name=name)
+        is_empty = _equal(_length(sizes), 0)
+        if static_value(is_empty):
+            return self._empty
+        checks = []
+        if sizes.shape.ndims is None:
+            if validate_args:
+                checks.append(assert_rank(sizes, 1, message="shape override must be a vector"))
+        elif sizes.shape.ndims != 1:
+            raise ValueError("shape override must be a vector")
+        known, told = static_value(sizes), "shape override must have positive elements"
+        if known is None:
+            if validate_args:
+                checks.append(assert_positive(sizes, message=told))
+        elif (known <= 0).any():
+            raise ValueError(told)
+        both = _logical_and(_logical_not(base_is_scalar), _logical_not(is_empty))
+        refused, told = static_value(both), "base distribution not scalar"
+        if refused is None:
+            if validate_args:
+                checks.append(assert_equal(both, False, message=told))
+        elif refused:
+            raise ValueError(told)
+        return with_dependencies(checks, sizes) if checks else sizes
+
+    def _is_not_empty(self, sizes: Tensor) -> Tensor:
+        return _logical_not(_equal(_length(sizes), self._zero))
+
+    @property
+    def _may_override_event(self) -> bool:
+        return _may_have_elements(self._override_event_shape)
+
+    # Shapes
+
+    def _event_shape_tensor(self) -> Tensor:
+        return self.bijector.forward_event_shape_tensor(
+            pick_vector(
+                self._is_event_override, self._override_event_shape, self.distribution.event_shape_tensor()
+            )
+        )
+
+    def _event_shape(self) -> TensorShape:
+        static = constant_value_as_shape(self._override_event_shape)
+        return self.bijector.forward_event_shape(
+            static if self._may_override_event else self.distribution.event_shape
+        )
+
+    def _batch_shape_tensor(self) -> Tensor:
+        found: Tensor = pick_vector(
+            self._is_batch_override, self._override_batch_shape, self.distribution.batch_shape_tensor()
+        )
+        return found
+
+    def _batch_shape(self) -> TensorShape:
+        static = constant_value_as_shape(self._override_batch_shape)
+        return static if _may_have_elements(self._override_batch_shape) else self.distribution.batch_shape
+
+    # Samples and probabilities
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        first = pick_vector(self._needs_rotation, self._empty, [n])
+        last = pick_vector(self._needs_rotation, [n], self._empty)
+        sizes = _concat(first, self._override_batch_shape, self._override_event_shape, last)
+        return self._rotated(self.distribution.sample(sample_shape=sizes, seed=seed))
+
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str, **kwargs: Any) -> Tensor:
+        with self._name_scope(name, [sample_shape]):
+            sizes, count = self._sample_sizes(sample_shape)
+            points = self._reshaped(self._sample_n(count, seed, **kwargs), sizes)
+            # The bijector sees samples in their shape, as it keeps them for `log_prob`.
+            images = self.bijector.forward(points, **kwargs)
+            return self._set_sample_static_shape(images, sizes)
+
+    def _log_prob(self, y: Tensor) -> Tensor:
+        found = self._of_points(y, lambda x, ildj, axes: self._log_prob_of_one(y, x, ildj, axes))
+        return reduce_logsumexp(stack(found), axis=0) if isinstance(found, list) else found
+
+    def _log_prob_of_one(self, y: Tensor, x: Tensor, ildj: Tensor, event_ndims: Any) -> Tensor:
+        found = self.distribution.log_prob(self._rotated(x, back=True))
+        if self._may_override_event:
+            found = reduce_sum(found, self._reduced_axes)
+        return self._with_batch_shape(found + cast(ildj, found.dtype), y, event_ndims)
+
+    def _prob(self, y: Tensor) -> Tensor:
+        found = self._of_points(y, lambda x, ildj, axes: self._prob_of_one(y, x, ildj, axes))
+        return sum(found) if isinstance(found, list) else found  # type: ignore[return-value]
+
+    def _prob_of_one(self, y: Tensor, x: Tensor, ildj: Tensor, event_ndims: Any) -> Tensor:
+        found = self.distribution.prob(self._rotated(x, back=True))
+        if self._may_override_event:
+            found = reduce_prod(found, self._reduced_axes)
+        return self._with_batch_shape(found * exp(cast(ildj, found.dtype)), y, event_ndims)
+
+    def _of_points(self, y: Tensor, function: Callable[[Tensor, Tensor, Any], Tensor]) -> Any:
+        """A function of the point that has an image, or a list: of each point."""
+        x = self.bijector.inverse(y)
+        axes = self._event_ndims()
+        ildj = self.bijector.inverse_log_det_jacobian(y, event_ndims=axes)
+        if self.bijector._is_injective:
+            return function(x, ildj, axes)
+        return [function(one, of_one, axes) for one, of_one in zip(x, ildj, strict=True)]
+
+    def _event_ndims(self) -> Any:
+        if self.event_shape.ndims is not None:
+            return self.event_shape.ndims
+        return prefer_static_value(size(self.event_shape_tensor()))
+
+    def _with_batch_shape(self, found: Tensor, y: Tensor, event_ndims: Any) -> Tensor:
+        if self._may_override_event and isinstance(event_ndims, int):
+            before = y.shape.with_rank_at_least(1)[:-event_ndims]
+            found.set_shape(broadcast_static_shape(before, self.batch_shape))
+        return found
+
+    def _log_cdf(self, y: Tensor) -> Tensor:
+        return self.distribution.log_cdf(self._one_point(y, "log_cdf"))
+
+    def _cdf(self, y: Tensor) -> Tensor:
+        return self.distribution.cdf(self._one_point(y, "cdf"))
+
+    def _log_survival_function(self, y: Tensor) -> Tensor:
+        return self.distribution.log_survival_function(self._one_point(y, "log_survival_function"))
+
+    def _survival_function(self, y: Tensor) -> Tensor:
+        return self.distribution.survival_function(self._one_point(y, "survival_function"))
+
+    def _quantile(self, value: Tensor) -> Tensor:
+        self._refuse_several("quantile")
+        return self.bijector.forward(self.distribution.quantile(value))
+
+    def _one_point(self, y: Tensor, what: str) -> Tensor:
+        self._refuse_several(what)
+        point: Tensor = self.bijector.inverse(y)
+        return point
+
+    def _refuse_several(self, what: str) -> None:
+        """Says that something is known only of single numbers that have single points."""
+        if self._may_override_event:
+            raise NotImplementedError(f"{what} is not implemented when overriding event_shape")
+        self._refuse_several_points(what)
+
+    def _refuse_several_points(self, what: str) -> None:
+        if not self.bijector._is_injective:
+            raise NotImplementedError(f"{what} is not implemented when bijector is not injective.")
+
+    def _entropy(self) -> Tensor:
+        if not self.bijector.is_constant_jacobian:
+            raise NotImplementedError("entropy is not implemented")
+        self._refuse_several_points("entropy")
+        entropy = self.distribution.entropy()
+        if self._may_override_event:
+            entropy = entropy * cast(reduce_prod(self._override_event_shape), entropy.dtype.base_dtype)
+        if _may_have_elements(self._override_batch_shape):
+            ahead = _ones_of_length(self._override_batch_shape)
+            entropy = reshape(entropy, concat([ahead, self.distribution.batch_shape_tensor()], 0))
+            behind = _ones_of_length(self.distribution.batch_shape_tensor())
+            entropy = tile(entropy, concat([self._override_batch_shape, behind], 0))
+        sizes = concat([self.batch_shape_tensor(), self.event_shape_tensor()], 0)
+        anywhere = zeros(shape=sizes, dtype=self.dtype)
+        axes: Any = self.event_shape.ndims
+        if axes is None:
+            axes = size(self.event_shape_tensor())
+        ildj = self.bijector.inverse_log_det_jacobian(anywhere, event_ndims=axes)
+        entropy = entropy - cast(ildj, entropy.dtype)
+        entropy.set_shape(self.batch_shape)
+        return entropy
+
+    def _rotated(self, x: Tensor, back: bool = False) -> Tensor:
+        """Events moved behind the batch, or back."""
+        needed = static_value(self._needs_rotation)
+        if needed is not None and not needed:
+            return x
+        axes = rank(x)
+        first = axes - self._rotate_ndims if back else self._rotate_ndims
+        return transpose(x, _concat(numbers(first, axes), numbers(0, first)))
+
+
+# Where values are known, results are constants
+
+
+def _value(x: Any) -> Any:
+    return static_value(convert_to_tensor(x))
+
+
+def _logical_and(*args: Tensor) -> Tensor:
+    values = [_value(one) for one in args]
+    if any(value is not None and not value for value in values):
+        return constant(False)
+    if all(value is not None for value in values):
+        return constant(True)
+    return logical_and(*args) if len(args) == 2 else reduce_all(args)
+
+
+def _logical_not(x: Tensor) -> Tensor:
+    value = _value(x)
+    return logical_not(x) if value is None else constant(np.logical_not(value))
+
+
+def _equal(x: Any, y: Any) -> Tensor:
+    values = _value(x), _value(y)
+    if values[0] is None or values[1] is None:
+        return equal(x, y)
+    return constant(np.array_equal(values[0], values[1]))
+
+
+def _chosen(condition: Tensor, one: Any, other: Any) -> Any:
+    value = _value(condition)
+    if value is None:
+        return where_v2(condition, one, other)
+    return one if value else other
+
+
+def _concat(*vectors: Any) -> Tensor:
+    values = [_value(one) for one in vectors]
+    if any(value is None for value in values):
+        return concat(vectors, 0)
+    return constant([element for value in values for element in value])
+
+
+def _ones_of_length(x: Tensor) -> Tensor:
+    return ones(x.shape.as_list(), dtype=x.dtype) if x.shape.is_fully_defined() else ones_like(x)
+
+
+def _length(sizes: Tensor) -> Tensor:
+    """How many axes a shape has."""
+    if sizes.shape.ndims not in (None, 1):
+        raise ValueError("input is not a valid shape: not 1D")
+    if not sizes.dtype.is_integer:
+        raise TypeError("input is not a valid shape: wrong dtype")
+    known = sizes.shape.num_elements()
+    if known is not None:
+        return constant(known)
+    return shape(sizes)[0]
+
+
+def _may_have_elements(sizes: Tensor) -> bool:
+    known = static_value(sizes)
+    return known is None or known.size != 0

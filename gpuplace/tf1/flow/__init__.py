@@ -1,0 +1,1 @@
+"""Critical sections, functions that run immediately, subscriptions."""

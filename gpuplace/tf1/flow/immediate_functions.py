@@ -1,0 +1,191 @@
+"""``tf.py_function``: an op that calls a Python function of tensors, whose values it may look at.
+
+When the op runs, the function is called with tensors of a graph made for this call. What it adds to that graph runs as
+soon as it asks for a value, and at its end, each operation once::
+
+    def f(x):              x ──> Square ──> y      y.numpy() runs what is there so far
+        y = x * x                     └──> Add     the function's result runs the rest
+        print(y.numpy())
+        return y + 1
+
+The graph of the last call is kept for the gradient.
+
+Source: tensorflow/python/ops/script_ops.py, release 1.15 (names, arguments, the gradient's graph).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.callers import raise_of_signal_handler
+from gpuplace.display import above
+from gpuplace.dtypes import as_dtype
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.arguments import on_host
+from gpuplace.ops.array.constant import placeholder, zeros_like
+from gpuplace.ops.flow.python_functions import find_function, keep_function, step_error
+from gpuplace.ops.gradients.gradients import gradients
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+__all__ = ["py_function"]
+
+
+class _Call:
+    """One call of a function: its graph, and the values that are known.
+
+    Args:
+        values: those of the arguments.
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.graph = Graph()
+        self._session = above("gpuplace.runtime.session.session", "Session")(graph=self.graph)
+        self._known: dict[Tensor, Any] = {}
+        self._done: set[Operation] = set()
+        with self.graph.as_default():
+            self.arguments = [placeholder(as_dtype(value.dtype), value.shape) for value in values]
+        for argument, value in zip(self.arguments, values, strict=True):
+            self._known[argument] = value
+        self.results: list[Tensor] = []
+
+    def value_of(self, tensor: Tensor) -> Any:
+        """The value of a tensor of the graph."""
+        new = [
+            op
+            for op in self.graph.get_operations()
+            if op not in self._done and op._get_control_flow_context() is None
+        ]
+        self._done.update(new)
+        wanted = [
+            output
+            for op in new
+            for output in op.outputs
+            if output not in self._known and not output.dtype.is_handle
+        ]
+        without = [op for op in new if not op.outputs]
+        found, _ = self._session.run((wanted, without), feed_dict=dict(self._known))
+        self._known.update(zip(wanted, map(np.asarray, found), strict=True))
+        return self._known[tensor]
+
+    def returned(self, values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+        """The values of what the function returned, or was made of it."""
+        self.results = [convert_to_tensor(value, dtype) for value, dtype in zip(values, types, strict=True)]
+        return [self.value_of(tensor) for tensor in self.results]
+
+    def close(self) -> None:
+        """Ends its session."""
+        self._session.close()
+
+
+class _Function:
+    """A function of tensors, and its last call.
+
+    Args:
+        function: the function.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._lock = threading.Lock()
+        self._last: _Call | None = None
+
+    def __call__(self, values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+        call = _Call(values)
+        with self._lock:
+            last, self._last = self._last, call
+        if last is not None:
+            last.close()
+        with call.graph.as_default():
+            call.graph._evaluate = call.value_of
+            result = self._function(*call.arguments)
+            given = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+            if len(given) != len(types):
+                raise ValueError(f"py_function returns {len(given)} values, expects {len(types)}")
+            return call.returned(given, types)
+
+    def gradients_of(self, values: Sequence[Any], types: Sequence[Any]) -> list[Any]:
+        """The gradients with respect to the arguments of the last call, for those of its results."""
+        call = self._last
+        if call is None:
+            raise ValueError("the function whose gradient is asked for was not called")
+        with call.graph.as_default():
+            found = gradients(call.results, call.arguments, [convert_to_tensor(value) for value in values])
+            whole = [
+                zeros_like(argument) if one is None else convert_to_tensor(one)
+                for one, argument in zip(found, call.arguments, strict=True)
+            ]
+            return call.returned(whole, types)
+
+
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:  # noqa: N803
+    """Returns what a Python function makes of tensors, which have values while it runs; it can be differentiated.
+
+    >>> import gpuplace as tf
+    >>> def f(x):
+    ...     return x * x if x > 2 else x.numpy() * 0.5
+    >>> float(tf.Session().run(tf.py_function(f, [3.0], tf.float32)))
+    9.0
+
+    Args:
+        func: takes one tensor per tensor of ``inp`` and returns a tensor, or what converts to one, or a list of them.
+            In it a tensor's value is ``x.numpy()``, and tensors may stand where Python asks for a truth value.
+        inp: tensors, of any dtypes and shapes.
+        Tout: dtype of the result, or a list of dtypes.
+        name: name of the op.
+
+    Returns:
+        A tensor of unknown shape, or a list of them where ``Tout`` is a list.
+
+    Raises:
+        ValueError: ``func`` cannot be called.
+        OpError: at run time, the function raises an exception, as for ``tf.py_func``.
+    """
+    return _called(_Function(func) if callable(func) else func, inp, Tout, name)
+
+
+def _called(function: Any, inp: Sequence[Any], types: Any, name: str | None = None) -> Any:
+    several = isinstance(types, (list, tuple))
+    token = keep_function(function, get_default_graph())
+    wanted = list(types) if several else [types]
+    op = apply_op("EagerPyFunc", name, input=list(inp), token=token, is_async=False, Tout=wanted)
+    if not op.outputs:
+        return op
+    return list(op.outputs) if several else op.outputs[0]
+
+
+@compute("EagerPyFunc", fresh=True, calls_program=True)
+def _eager_py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
+    host = [on_host(value) for value in input]
+    try:
+        arrays = find_function(token.decode())(host, Tout)
+    except Exception as error:
+        raise_of_signal_handler(error)
+        raise step_error(error) from error
+    moved = [xp.array(array) if array.dtype != object else array for array in arrays]
+    return moved if len(moved) != 1 else moved[0]
+
+
+@shape_function("EagerPyFunc")
+def _unknown_shapes(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,) * len(op.attrs["Tout"])
+
+
+@gradient("EagerPyFunc")
+def _eager_py_func_gradient(op: Operation, *grads: Tensor) -> list[Tensor]:
+    function = find_function(op.attrs["token"].decode())
+    types = [tensor.dtype.base_dtype for tensor in op.inputs]
+    with get_default_graph().control_dependencies(op.outputs):
+        found: list[Tensor] = _called(function.gradients_of, grads, types)
+    for tensor, given in zip(found, op.inputs, strict=True):
+        tensor.set_shape(given.shape)
+    return found

@@ -1,0 +1,556 @@
+"""Readers: ops that take names of files from a queue and give out what is in them, record by record.
+
+A reader gives pairs: a key, the file's name and which record, and the record.
+
+Source: tensorflow/python/ops/io_ops.py and core/kernels/reader_base.cc, text_line_reader_op.cc, tf_record_reader_op.cc,
+fixed_length_record_reader_op.cc, whole_file_read_ops.cc, identity_reader_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError, OpError, OutOfRangeError, UnimplementedError
+from gpuplace.files import file_system, records
+from gpuplace.files.checkpoints.table import read_varint, varint
+from gpuplace.files.tfrecord import TFRecordOptions
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.op_sets import READER_MAKERS
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels import queues
+from gpuplace.kernels.cancellation import Cancellation
+from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import no_outputs, scalar_shape
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.tf1.input.queue_kernels import own_resource, resource_of
+from gpuplace.tf1.input.queues import QueueBase
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader", "TextLineReader",
+    "WholeFileReader",
+]  # fmt: skip
+
+_TYPE_NAME = "N10tensorflow15ReaderInterfaceE"
+
+Record = tuple[bytes, bytes]
+"""Key and value."""
+
+_NAME_FIELD = 8 * 4 + 2
+"""Key of the field of a ``ReaderBaseState`` that holds the name of the file."""
+
+
+class _Work:
+    """A file that a reader reads."""
+
+    is_done = False
+    """Whether it is known that no record is left."""
+
+    def next(self) -> Record | None:
+        """The next record; None when there is none."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the file."""
+
+
+class _Reader:
+    """What a reader op keeps: the file that is read now, and how much is done.
+
+    Args:
+        name: of the op.
+        open_file: begins with a file.
+        keeps_state: whether its state can be saved: it is between files after every record.
+    """
+
+    def __init__(self, name: str, open_file: Callable[[str], _Work], keeps_state: bool) -> None:
+        self.name = name
+        self._open = open_file
+        self._keeps_state = keeps_state
+        self._lock = threading.Lock()
+        self._work: _Work | None = None
+        self._name_of_work = b""
+        self.produced = 0
+        """Records given out."""
+        self.finished = 0
+        """Files read to the end."""
+
+    def read(self, queue: queues.Queue, count: int, cancellation: Cancellation) -> list[Record]:
+        """Gives records of one file: at least one, at most so many.
+
+        Raises:
+            OutOfRangeError: the queue is closed and everything is read.
+        """
+        with self._lock:
+            found: list[Record] = []
+            while len(found) < count:
+                if self._work is None:
+                    if found:
+                        break
+                    self._work = self._next_work(queue, cancellation)
+                record = self._work.next()
+                if record is None:
+                    self._end_work()
+                else:
+                    found.append(record)
+                    self.produced += 1
+                    if self._work.is_done:
+                        self._end_work()
+            return found
+
+    def _next_work(self, queue: queues.Queue, cancellation: Cancellation) -> _Work:
+        self._name_of_work = b""
+        (name,) = queue.dequeue(cancellation)
+        if name.ndim or name.dtype != object:
+            raise InvalidArgumentError.of(
+                "Expected one string, the name of a file, from the queue of a reader"
+            )
+        self._name_of_work = name.item()
+        return self._open(os.fsdecode(name.item()))
+
+    def _end_work(self) -> None:
+        work, self._work = self._work, None
+        if work is not None:
+            work.close()
+            self.finished += 1
+
+    def reset(self) -> None:
+        """Begins anew."""
+        with self._lock:
+            work, self._work = self._work, None
+            if work is not None:
+                work.close()
+            self.produced = self.finished = 0
+            self._name_of_work = b""
+
+    def state(self) -> bytes:
+        """The reader's state, a ``ReaderBaseState``; UnimplementedError for readers that cannot save it."""
+        if not self._keeps_state:
+            raise UnimplementedError.of("Reader SerializeState")
+        with self._lock:
+            counts = (self.finished, self.finished, self.produced)
+            written = [varint(8 * field) + varint(count) for field, count in enumerate(counts, 1) if count]
+            if self._name_of_work:
+                written.append(varint(_NAME_FIELD) + varint(len(self._name_of_work)) + self._name_of_work)
+            return b"".join(written)
+
+    def restore(self, state: bytes) -> None:
+        """Goes back to a state; begins anew where it cannot.
+
+        Raises:
+            UnimplementedError: readers of this kind keep no state.
+            InvalidArgumentError: this is no state, or one within a file.
+        """
+        try:
+            self._restore(state)
+        except OpError:
+            self.reset()
+            raise
+
+    def _restore(self, state: bytes) -> None:
+        if not self._keeps_state:
+            raise UnimplementedError.of("Reader RestoreState")
+        fields: dict[int, Any] = {}
+        try:
+            at = 0
+            while at < len(state):
+                key, at = read_varint(state, at)
+                value, at = read_varint(state, at)
+                if key == _NAME_FIELD:
+                    fields[key], at = state[at : at + value], at + value
+                else:
+                    fields[key] = value
+        except (IndexError, ValueError, OpError):
+            at = -1
+        if at != len(state) or not fields.keys() <= {8, 16, 24, _NAME_FIELD}:
+            raise InvalidArgumentError.of(f"Could not parse state for {self.name}: {state!r}")
+        if fields.get(8, 0) != fields.get(16, 0):
+            raise InvalidArgumentError.of(
+                f"Inconsistent work started vs. finished when restoring in {self.name}"
+            )
+        with self._lock:
+            self.finished, self.produced = fields.get(16, 0), fields.get(24, 0)
+            self._name_of_work = fields.get(_NAME_FIELD, b"")
+
+
+class _Lines(_Work):
+    def __init__(self, path: str, skipped: int) -> None:
+        self._path = path
+        self._reader = records.LineReader(path)
+        self._line = 0
+        for _ in range(skipped):
+            self._reader.next()
+            self._line += 1
+
+    def next(self) -> Record | None:
+        text = self._reader.next()
+        if text is None:
+            return None
+        self._line += 1
+        return os.fsencode(f"{self._path}:{self._line}"), text
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _Records(_Work):
+    def __init__(self, path: str, kind: str) -> None:
+        self._path = path
+        self._reader = records.RecordReader(path, kind)
+
+    def next(self) -> Record | None:
+        key = os.fsencode(f"{self._path}:{self._reader.offset}")
+        record = self._reader.next()
+        return None if record is None else (key, record)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _Fixed(_Work):
+    def __init__(self, path: str, header: int, size: int, footer: int, hop: int, kind: str) -> None:
+        self._path = path
+        self._reader = records.FixedLengthReader(path, kind, size, header, footer, hop)
+        self._number = 0
+        if not self._reader.has_header():
+            self._reader.close()
+            raise OutOfRangeError.of("reached end of file", facts={"file": path, "header": f"{header} bytes"})
+
+    def next(self) -> Record | None:
+        record = self._reader.next()
+        if record is None:
+            return None
+        key = os.fsencode(f"{self._path}:{self._number}")
+        self._number += 1
+        return key, record
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class _Whole(_Work):
+    """A file, or its name, as one record."""
+
+    def __init__(self, path: str, read: Callable[[str], bytes]) -> None:
+        self._left = [path]
+        self._read = read
+
+    def next(self) -> Record | None:
+        if not self._left:
+            return None
+        path = self._left.pop()
+        self.is_done = True
+        return os.fsencode(path), self._read(path)
+
+
+def _opener(op: Operation, attrs: Mapping[str, Any]) -> Callable[[str], _Work]:
+    """What begins with a file, for each kind of reader."""
+    if op.type == "TextLineReaderV2":
+        return lambda path: _Lines(path, attrs["skip_header_lines"])
+    if op.type == "TFRecordReaderV2":
+        return lambda path: _Records(path, attrs["compression_type"].decode())
+    if op.type == "FixedLengthRecordReaderV2":
+        sizes = {name: attrs[f"{name}_bytes"] for name in ("header", "record", "footer", "hop")}
+        for name, size in sizes.items():
+            if size < (name == "record"):
+                least = "positive" if name == "record" else ">= 0"
+                raise InvalidArgumentError.of(f"{name}_bytes must be {least} but is {size}")
+        kind = attrs["encoding"].decode()
+        return lambda path: _Fixed(
+            path, sizes["header"], sizes["record"], sizes["footer"], sizes["hop"], kind
+        )
+    read = file_system.read_bytes if op.type == "WholeFileReaderV2" else os.fsencode
+    return lambda path: _Whole(path, read)
+
+
+@binder(*sorted(READER_MAKERS))
+def _reader(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    def get() -> ResourceHandle:
+        def make(name: str) -> _Reader:
+            return _Reader(op.name, _opener(op, attrs), op.type in ("WholeFileReaderV2", "IdentityReaderV2"))
+
+        reader, container, name = own_resource(ctx, attrs, make)
+        return ResourceHandle(ctx.device, container, name, _TYPE_NAME, reader)
+
+    return get
+
+
+def _reader_of(handle: Any) -> _Reader:
+    found: _Reader = resource_of(handle, _Reader, _TYPE_NAME)
+    return found
+
+
+def _texts(values: list[bytes]) -> Any:
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
+
+
+@compute("ReaderReadV2", waits=True)
+def _read(xp: Any, reader_handle: Any, queue_handle: Any, *, ctx: KernelContext) -> Any:
+    queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
+    ((key, value),) = _reader_of(reader_handle).read(queue, 1, ctx.session.cancellation)
+    return np.array(key, object), np.array(value, object)
+
+
+@compute("ReaderReadUpToV2", waits=True)
+def _read_up_to(
+    xp: Any, reader_handle: Any, queue_handle: Any, num_records: Any, *, ctx: KernelContext
+) -> Any:
+    queue = resource_of(queue_handle, queues.Queue, queues.TYPE_NAME)
+    count = int(num_records)
+    if count <= 0:
+        raise InvalidArgumentError.of(f"num_records must be positive, but is {count}")
+    found = _reader_of(reader_handle).read(queue, count, ctx.session.cancellation)
+    return _texts([key for key, _ in found]), _texts([value for _, value in found])
+
+
+@compute("ReaderNumRecordsProducedV2")
+def _produced(xp: Any, reader_handle: Any) -> Any:
+    return np.asarray(_reader_of(reader_handle).produced, np.int64)
+
+
+@compute("ReaderNumWorkUnitsCompletedV2")
+def _finished(xp: Any, reader_handle: Any) -> Any:
+    return np.asarray(_reader_of(reader_handle).finished, np.int64)
+
+
+@compute("ReaderSerializeStateV2")
+def _state(xp: Any, reader_handle: Any) -> Any:
+    return np.array(_reader_of(reader_handle).state(), object)
+
+
+@compute("ReaderRestoreStateV2")
+def _restore(xp: Any, reader_handle: Any, state: Any) -> tuple[()]:
+    _reader_of(reader_handle).restore(state.item())
+    return ()
+
+
+@compute("ReaderResetV2")
+def _reset(xp: Any, reader_handle: Any) -> tuple[()]:
+    _reader_of(reader_handle).reset()
+    return ()
+
+
+shape_function(
+    *sorted(READER_MAKERS),
+    "ReaderNumRecordsProducedV2",
+    "ReaderNumWorkUnitsCompletedV2",
+    "ReaderSerializeStateV2",
+)(scalar_shape)
+
+
+@shape_function("ReaderReadV2")
+def _pair(op: Operation) -> Any:
+    return SCALAR_SHAPE, SCALAR_SHAPE
+
+
+@shape_function("ReaderReadUpToV2")
+def _pairs(op: Operation) -> Any:
+    return TensorShape.of((None,)), TensorShape.of((None,))
+
+
+shape_function("ReaderRestoreStateV2", "ReaderResetV2")(no_outputs)
+
+
+not_differentiable(
+    *sorted(READER_MAKERS), "ReaderReadV2", "ReaderReadUpToV2", "ReaderNumRecordsProducedV2",
+    "ReaderNumWorkUnitsCompletedV2", "ReaderSerializeStateV2", "ReaderRestoreStateV2", "ReaderResetV2",
+)  # fmt: skip
+
+
+class ReaderBase:
+    """A reader, by its handle: takes names of files from a queue, and gives out what is in them.
+
+    Args:
+        reader_ref: the handle, a tensor.
+        supports_serialize: whether its state can be saved.
+    """
+
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
+        self._reader_ref = reader_ref
+        self._supports_serialize = supports_serialize
+
+    @property
+    def reader_ref(self) -> Tensor:
+        """The handle."""
+        return self._reader_ref
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether its state can be saved."""
+        return self._supports_serialize
+
+    def _apply(self, op_type: str, name: str | None, **arguments: Any) -> Operation:
+        return apply_op(op_type, name, reader_handle=self._reader_ref, **arguments)
+
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> Any:
+        """Returns the next record, of the file that is read or the next one in the queue.
+
+        Args:
+            queue: a queue of names of files, or its handle.
+            name: name of the op.
+
+        Returns:
+            ``(key, value)``, string scalars.
+
+        Raises:
+            OutOfRangeError: when it runs: the queue is closed and everything is read.
+            NotFoundError: when it runs: there is no such file.
+        """
+        handle = queue.queue_ref if isinstance(queue, QueueBase) else queue
+        return tuple(self._apply("ReaderReadV2", name, queue_handle=handle).outputs)
+
+    def read_up_to(self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None) -> Any:
+        """Returns the next records, at least one.
+
+        Args:
+            queue: as for ``read``.
+            num_records: how many at most, an int64 scalar.
+            name: name of the op.
+
+        Returns:
+            ``(keys, values)``, string vectors.
+
+        Raises:
+            OutOfRangeError: as ``read``.
+        """
+        handle = queue.queue_ref if isinstance(queue, QueueBase) else queue
+        op = self._apply("ReaderReadUpToV2", name, queue_handle=handle, num_records=num_records)
+        return tuple(op.outputs)
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """Returns how many records were read.
+
+        Args:
+            name: name of the op.
+
+        Returns:
+            An int64 scalar.
+        """
+        return self._apply("ReaderNumRecordsProducedV2", name).outputs[0]
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """Returns how many files were read to the end.
+
+        Args:
+            name: name of the op.
+
+        Returns:
+            An int64 scalar.
+        """
+        return self._apply("ReaderNumWorkUnitsCompletedV2", name).outputs[0]
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """Returns the reader's state.
+
+        Args:
+            name: name of the op.
+
+        Returns:
+            A string scalar, which means something to ``restore_state`` only.
+
+        Raises:
+            UnimplementedError: when it runs: this reader cannot save it.
+        """
+        return self._apply("ReaderSerializeStateV2", name).outputs[0]
+
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
+        """Returns an operation that goes back to a state.
+
+        Args:
+            state: what ``serialize_state`` gave, a string scalar.
+            name: name of the op.
+
+        Raises:
+            UnimplementedError: when it runs: this reader cannot do so.
+        """
+        return self._apply("ReaderRestoreStateV2", name, state=state)
+
+    def reset(self, name: str | None = None) -> Operation:
+        """Returns an operation after which the reader begins anew.
+
+        Args:
+            name: name of the op.
+        """
+        return self._apply("ReaderResetV2", name)
+
+
+class WholeFileReader(ReaderBase):
+    """Gives each file as one record, with its name as the key.
+
+    Args:
+        name: name of the op.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(apply_op("WholeFileReaderV2", name).outputs[0], supports_serialize=True)
+
+
+class TextLineReader(ReaderBase):
+    """Gives the lines of text files, without their ends.
+
+    Args:
+        skip_header_lines: so many lines at the beginning of each file are left out.
+        name: name of the op.
+    """
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(apply_op("TextLineReaderV2", name, skip_header_lines=skip_header_lines).outputs[0])
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Gives pieces of files that are all of one length.
+
+    Args:
+        record_bytes: length of a record.
+        header_bytes: bytes at the beginning of each file that are left out; None: none.
+        footer_bytes: bytes at its end that are left out; None: none.
+        hop_bytes: bytes from the beginning of a record to that of the next one; None: its length.
+        name: name of the op.
+        encoding: how files are compressed, ``"ZLIB"`` or ``"GZIP"``; None: not at all.
+    """
+
+    def __init__(
+        self, record_bytes: int, header_bytes: int | None = None, footer_bytes: int | None = None,
+        hop_bytes: int | None = None, name: str | None = None, encoding: str | None = None,
+    ) -> None:  # fmt: skip
+        handle = apply_op(
+            "FixedLengthRecordReaderV2", name, record_bytes=record_bytes, header_bytes=header_bytes,
+            footer_bytes=footer_bytes, hop_bytes=hop_bytes, encoding=encoding,
+        ).outputs[0]  # fmt: skip
+        super().__init__(handle)
+
+
+class TFRecordReader(ReaderBase):
+    """Gives the records of TFRecord files.
+
+    Args:
+        name: name of the op.
+        options: ``TFRecordOptions``, which say how they are compressed; None: not at all.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        kind = TFRecordOptions.get_compression_type_string(options)
+        super().__init__(apply_op("TFRecordReaderV2", name, compression_type=kind).outputs[0])
+
+
+class IdentityReader(ReaderBase):
+    """Gives what is in the queue, as key and as value.
+
+    Args:
+        name: name of the op.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(apply_op("IdentityReaderV2", name).outputs[0], supports_serialize=True)

@@ -1,0 +1,205 @@
+"""Ops that make rows and columns of a checkpoint's matrix follow the words of a new vocabulary.
+
+    vocabularies -> remapping [-1 where a word is new] -> LoadAndRemapMatrix: rows of the checkpoint, or new values
+
+Source: tensorflow/core/kernels/generate_vocab_remapping_op.cc and load_and_remap_matrix_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import float32
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError
+from gpuplace.files.file_system import read_bytes
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import new
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = ["generate_vocab_remapping", "load_and_remap_matrix"]
+
+
+def generate_vocab_remapping(
+    new_vocab_file: TensorLike,
+    old_vocab_file: TensorLike,
+    new_vocab_offset: int,
+    num_new_vocab: int,
+    old_vocab_size: int = -1,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Where the words of a new vocabulary are in an old one.
+
+    Args:
+        new_vocab_file: a file of words, one a line; a string scalar.
+        old_vocab_file: the other one.
+        new_vocab_offset: number of the first word to look for.
+        num_new_vocab: how many words to look for.
+        old_vocab_size: how many words of the old vocabulary count; -1: all.
+        name: name of the operation.
+
+    Returns:
+        Their lines in the old file, int64 ``[num_new_vocab]``, -1 where there is none; and how many there are, an int32
+        scalar.
+    """
+    made = apply_op(
+        "GenerateVocabRemapping",
+        name,
+        new_vocab_file=new_vocab_file,
+        old_vocab_file=old_vocab_file,
+        new_vocab_offset=new_vocab_offset,
+        num_new_vocab=num_new_vocab,
+        old_vocab_size=old_vocab_size,
+    )
+    remapping, present = made.outputs
+    return remapping, present
+
+
+def load_and_remap_matrix(
+    ckpt_path: TensorLike,
+    old_tensor_name: TensorLike,
+    row_remapping: TensorLike,
+    col_remapping: TensorLike,
+    initializing_values: TensorLike,
+    num_rows: int,
+    num_cols: int,
+    max_rows_in_memory: int = -1,
+    name: str | None = None,
+) -> Tensor:
+    """A matrix of rows and columns of one in a checkpoint.
+
+    Args:
+        ckpt_path: the checkpoint, a string scalar.
+        old_tensor_name: of the matrix in it.
+        row_remapping: for each row that of the checkpoint, int64; -1: a new one.
+        col_remapping: for each column that of the checkpoint, int64; empty: the same columns.
+        initializing_values: what fills the new rows and columns, in order.
+        num_rows: of the result.
+        num_cols: of the result.
+        max_rows_in_memory: TensorFlow reads so many at once; -1: all.
+        name: name of the operation.
+
+    Returns:
+        float32 ``[num_rows, num_cols]``.
+    """
+    return new(
+        "LoadAndRemapMatrix",
+        name,
+        ckpt_path=ckpt_path,
+        old_tensor_name=old_tensor_name,
+        row_remapping=row_remapping,
+        col_remapping=col_remapping,
+        initializing_values=initializing_values,
+        num_rows=num_rows,
+        num_cols=num_cols,
+        max_rows_in_memory=max_rows_in_memory,
+    )
+
+
+@shape_function("GenerateVocabRemapping")
+def _vocab_shape(op: Operation) -> list[TensorShape]:
+    for file in op.inputs:
+        require_rank(file.shape, 0)
+    return [TensorShape([op.attrs["num_new_vocab"]]), SCALAR_SHAPE]
+
+
+@shape_function("LoadAndRemapMatrix")
+def _matrix_shape(op: Operation) -> list[TensorShape]:
+    require_rank(op.inputs[2].shape, 1)
+    require_rank(op.inputs[3].shape, 1)
+    return [TensorShape([op.attrs["num_rows"], op.attrs["num_cols"]])]
+
+
+_OLD = "old_vocab_size"
+
+
+def _words(file: Any, what: str, count: int) -> list[bytes]:
+    """The first words of a file; all of them where ``count`` is -1."""
+    path = os.fsdecode(file.item() if hasattr(file, "item") else file)
+    if count == 0 and what == _OLD:
+        raise OutOfRangeError.of(f"{what} is 0: no word of {path} counts; -1 stands for all")
+    lines = read_bytes(path).split(b"\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    if count > len(lines):
+        raise InvalidArgumentError.of(
+            f"Invalid vocab_size in {path}: {what} asks for {count} words, and the file has {len(lines)}"
+        )
+    return lines if count < 0 else lines[:count]
+
+
+@compute("GenerateVocabRemapping")
+def _remapping(
+    xp: Any,
+    new_vocab_file: Any,
+    old_vocab_file: Any,
+    *,
+    new_vocab_offset: int,
+    num_new_vocab: int,
+    old_vocab_size: int,
+) -> Any:
+    old = {word: line for line, word in enumerate(_words(old_vocab_file, _OLD, old_vocab_size))}
+    wanted = _words(new_vocab_file, "new_vocab_offset + num_new_vocab", new_vocab_offset + num_new_vocab)
+    found = np.array([old.get(word, -1) for word in wanted[new_vocab_offset:]], np.int64)
+    return found, np.asarray(np.count_nonzero(found >= 0), np.int32)
+
+
+@compute("LoadAndRemapMatrix")
+def _matrix(
+    xp: Any, ckpt_path: Any, old_tensor_name: Any, row_remapping: Any, col_remapping: Any, initializing_values: Any, *,
+    num_rows: int, num_cols: int, max_rows_in_memory: int,
+) -> Any:  # fmt: skip
+    from gpuplace.files.checkpoints.reader import open_checkpoint
+
+    if row_remapping.size != num_rows:
+        raise InvalidArgumentError.of(
+            f"Size of row_remapping is {row_remapping.size} instead of being equal to num_rows={num_rows}"
+        )
+    if col_remapping.size not in (0, num_cols):
+        raise InvalidArgumentError.of(
+            f"Provided col_remapping, but its size is {col_remapping.size} instead of being equal to"
+            f" num_cols={num_cols}"
+        )
+    checkpoint = open_checkpoint(os.fsdecode(ckpt_path.item()))
+    name = os.fsdecode(old_tensor_name.item())
+    if checkpoint.dtype(name) is not float32 or len(checkpoint.shape(name)) != 2:
+        raise InvalidArgumentError.of(
+            f"Input tensor {name} must be a matrix of float32, but is of {checkpoint.dtype(name).name} and has rank"
+            f" {len(checkpoint.shape(name))}"
+        )
+    old = checkpoint.read(name)
+    columns = col_remapping if col_remapping.size else np.arange(num_cols)
+    for what, given, size in (("row", row_remapping, old.shape[0]), ("col", columns, old.shape[1])):
+        taken = given[given >= 0]
+        if taken.size and taken.max() >= size:
+            raise InvalidArgumentError.of(
+                f"{what}_remapping contains {taken.max()}, and the checkpoint's matrix has only {size}"
+            )
+        if given is not columns and np.unique(taken).size != taken.size:
+            raise InvalidArgumentError.of(f"{what}_remapping maps two new ones to one old one")
+    is_there = (row_remapping >= 0)[:, None] & (columns >= 0)[None, :]
+    missing = is_there.size - np.count_nonzero(is_there)
+    values = initializing_values.reshape(-1)
+    if missing > values.size:
+        raise InvalidArgumentError.of(
+            f"initializing_values contained {values.size} elements, but more missing values remain."
+        )
+    if missing < values.size:
+        raise InvalidArgumentError.of(
+            f"initializing_values contained {values.size} elements, but only {missing} elements were used to fill in"
+            " missing values."
+        )
+    result = old[np.maximum(row_remapping, 0)[:, None], np.maximum(columns, 0)[None, :]]
+    result[~is_there] = values
+    return result
+
+
+not_differentiable("GenerateVocabRemapping", "LoadAndRemapMatrix")

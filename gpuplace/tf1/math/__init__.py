@@ -1,0 +1,1 @@
+"""Signals, special functions, and functions of matrices."""

@@ -1,0 +1,1 @@
+"""``tf.metrics``: figures that are gathered over several runs."""

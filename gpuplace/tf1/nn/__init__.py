@@ -1,0 +1,1 @@
+"""Parts of ``tf.nn`` that few nets have."""

@@ -1,0 +1,142 @@
+"""The log of a graph's operations: what is counted of each, its types, and the lines of Python that made it.
+
+Source: tensorflow/python/profiler/tfprof_logger.py, release 1.15 (what is logged, the messages, the file's name).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from gpuplace.files.gfile import GFile
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.kernels.flop_statistics import get_stats_for_node_def
+from gpuplace.tf1.profiling.messages import OpLogEntry, OpLogProto
+from gpuplace.tf1.profiling.option_builder import TRAINABLE_VARIABLES
+
+__all__ = [
+    "REGISTERED_FLOP_STATS",
+    "TRAINABLE_VARIABLES",
+    "merge_default_with_oplog",
+    "write_op_log",
+]
+
+REGISTERED_FLOP_STATS = "flops"
+"""The statistic that is logged."""
+
+
+def _take_shapes(graph: Graph, run_meta: Any) -> None:
+    """Gives tensors of unknown sizes the shapes that a step saw."""
+    operations = {operation.name: operation for operation in graph.get_operations()}
+    for stats in (one for device in run_meta.step_stats.dev_stats for one in device.node_stats):
+        if not stats.output or stats.node_name not in operations:
+            continue  # a receive, for example
+        outputs = operations[stats.node_name].outputs
+        if len(outputs) != len(stats.output):
+            continue  # of a branch that was not taken nothing comes
+        for tensor, seen in zip(outputs, stats.output, strict=True):
+            if tensor.shape.is_fully_defined():
+                continue
+            try:
+                tensor.set_shape(
+                    tensor.shape.merge_with([size.size for size in seen.tensor_description.shape.dim])
+                )
+            except ValueError as error:
+                print(f"Node {stats.node_name} incompatible shapes: {error}.", file=sys.stderr)
+
+
+def _trace(entry: Any, operation: Any, ids: dict[str, int]) -> None:
+    """Writes the lines that made an operation into its entry, texts as numbers."""
+    for file, line, function, text, start in operation.traceback_with_start_lines:
+        entry.code_def.traces.add(
+            file_id=ids.setdefault(file, len(ids)) if file else 0,
+            lineno=line or -1,
+            function_id=ids.setdefault(function, len(ids)) if function else 0,
+            line_id=ids.setdefault(text, len(ids)) if text else 0,
+            func_start_line=start or -1,
+        )
+
+
+def _logged(
+    graph: Graph, run_meta: Any, add_trace: bool, add_trainable_var: bool
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Name -> entry for all that there is something to say of, and the numbers of texts."""
+    if run_meta is not None:
+        _take_shapes(graph, run_meta)
+    entries: dict[str, Any] = {}
+    ids = {"none": 0}
+    unknown = 0
+    for operation in graph.get_operations():
+        try:
+            count = get_stats_for_node_def(graph, operation.node_def, REGISTERED_FLOP_STATS).value
+        except ValueError:  # a shape is not known: said once below
+            unknown += 1
+            count = None
+        if count or add_trace:
+            entry = entries[operation.name] = OpLogEntry(name=operation.name, float_ops=int(count or 0))
+            if add_trace:
+                _trace(entry, operation, ids)
+    if add_trainable_var:
+        for variable in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES):
+            name = variable.op.name
+            entries.setdefault(name, OpLogEntry(name=name)).types.append(TRAINABLE_VARIABLES)
+    if unknown and run_meta is None:
+        print(f"{unknown} ops no flops stats due to incomplete shapes.", file=sys.stderr)
+    return entries, ids
+
+
+def merge_default_with_oplog(
+    graph: Graph | None,
+    op_log: Any = None,
+    run_meta: Any = None,
+    add_trace: bool = True,
+    add_trainable_var: bool = True,
+) -> Any:
+    """What is known of a graph's operations, and what a log says of them.
+
+    Args:
+        graph: the graph; None: the default one.
+        op_log: an ``OpLogProto``; what it says of operations comes first. It stays as it is.
+        run_meta: a ``RunMetadata``, whose shapes the graph's tensors get where their own are not known.
+        add_trace: with the lines of Python that made them.
+        add_trainable_var: with ``_trainable_variables`` as a type of those of trainable variables.
+
+    Returns:
+        An ``OpLogProto``.
+    """
+    entries, ids = _logged(graph or get_default_graph(), run_meta, add_trace, add_trainable_var)
+    merged = OpLogProto(id_to_string={number: text for text, number in ids.items()})
+    for given in () if op_log is None else op_log.log_entries:
+        entry = merged.log_entries.add()
+        entry.MergeFromString(given.SerializeToString())
+        own = entries.pop(entry.name, None)
+        if own is not None:
+            entry.types.extend(own.types)
+            entry.float_ops = entry.float_ops or own.float_ops
+            if not entry.code_def.traces:
+                entry.code_def.CopyFrom(own.code_def)
+    merged.log_entries.extend(entries.values())
+    return merged
+
+
+def write_op_log(
+    graph: Graph | None, log_dir: str, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
+) -> None:
+    """Writes what is known of a graph's operations into a folder, as ``tfprof_log``.
+
+    Args:
+        graph: the graph; None: the default one.
+        log_dir: the folder.
+        op_log: an ``OpLogProto`` with more about them; None: there is none.
+        run_meta: a ``RunMetadata``, whose shapes the graph's tensors get where their own are not known.
+        add_trace: with the lines of Python that made them.
+
+    Raises:
+        OpError: the file cannot be written.
+    """
+    merged = merge_default_with_oplog(graph, op_log, run_meta, add_trace)
+    with GFile(os.path.join(log_dir, "tfprof_log"), "wb") as file:
+        file.write(merged.SerializeToString())

@@ -1,0 +1,153 @@
+"""A profile by one of its views, printed or written where its options say.
+
+Source: tensorflow/core/profiler/internal/print_model_analysis.cc, tfprof_stats.cc, tfprof_show.cc and
+tfprof_timeline.h, release 1.15 (what is printed, when nothing is shown).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError, OpError, UnimplementedError
+from gpuplace.files.file_io import write_string_to_file
+from gpuplace.tf1.profiling.graph_profile import GraphProfile
+from gpuplace.tf1.profiling.messages import GraphNodeProto, MultiGraphNodeProto
+from gpuplace.tf1.profiling.options import Options, explanations
+from gpuplace.tf1.profiling.views.trees import CodeView, GraphView, ScopeView
+from gpuplace.tf1.profiling.views.types import OpView
+
+__all__ = ["VIEWS", "report", "show"]
+
+VIEWS: dict[str, Any] = {"scope": ScopeView, "graph": GraphView, "op": OpView, "code": CodeView}
+"""Command -> the view."""
+
+
+def _message(view: str) -> Any:
+    return MultiGraphNodeProto if view in ("op", "code") else GraphNodeProto
+
+
+def _complain(error: OpError) -> None:
+    """Says what is wrong, with the kind of error in words."""
+    words = re.findall("[A-Z][a-z]+", type(error).__name__.removesuffix("Error"))
+    print(f"{' '.join(words).capitalize()}: {error.message}", file=sys.stderr)
+
+
+def report(profile: GraphProfile, view: str, given: Mapping[str, Any]) -> Any:
+    """Shows a profile.
+
+    Args:
+        profile: the nodes.
+        view: ``scope``, ``graph``, ``op`` or ``code``.
+        given: the options.
+
+    Returns:
+        ``GraphNodeProto`` of the root, or ``MultiGraphNodeProto``; empty where the options cannot be met, which is said
+        on the standard error stream.
+
+    Raises:
+        UnimplementedError: a profile for pprof is asked for.
+    """
+    try:
+        options = Options.of(given)
+    except InvalidArgumentError as error:
+        _complain(error)
+        return _message(view)()
+    if options.output != "stdout":
+        return show(profile, view, options)
+    print(f"\n=========================Options=============================\n{options}", end="")
+    print("\n==================Model Analysis Report======================")
+    found = show(profile, view, options)
+    print("\n======================End of Report==========================")
+    return found
+
+
+def show(profile: GraphProfile, view: str, options: Options) -> Any:
+    """Shows a profile without what is printed around it.
+
+    Args:
+        profile: the nodes.
+        view: ``scope``, ``graph``, ``op`` or ``code``.
+        options: what is shown, and where.
+
+    Returns:
+        The root's message.
+
+    Raises:
+        UnimplementedError: a profile for pprof is asked for.
+    """
+    if options.step >= 0 and options.step not in profile.steps:
+        steps = "".join(f"{step} " for step in sorted(profile.steps))
+        print(f"Options -step={options.step} not found.\nAvailable steps: {steps}", file=sys.stderr)
+        return _message(view)()
+    if view == "code" and not profile.has_traces:
+        print("No code trace information", file=sys.stderr)
+        return _message(view)()
+    if options.output == "pprof":
+        raise UnimplementedError.of(
+            "gpuplace writes no profiles for pprof",
+            hint="print the view, with_stdout_output(), or write it as text, with_file_output(path)",
+        )
+    if options.output == "timeline" and view in ("op", "graph"):
+        raise UnimplementedError.of(
+            f"the {view} view has no timeline",
+            hint="ask for the scope or the code view, or show the step itself: gpuplace.timeline(run_metadata)",
+        )
+    made = VIEWS[view](profile)
+    text, message = made.show(options)
+    text = f"{profile.complaint}{explanations(view, options.select)}Profile:\n{text}"
+    if options.output == "stdout":
+        print(text, end="", flush=True)
+    elif options.output == "file":
+        _write(options.output_settings["outfile"], text)
+    elif options.output == "timeline":
+        _write_timeline(made.root, f"{options.output_settings['outfile']}_{options.step}")
+    return message
+
+
+def _write(path: str, text: str) -> bool:
+    """Writes a file; where it cannot be written, that is said on the standard error stream, and False returned."""
+    try:
+        write_string_to_file(path, text)
+    except OpError as error:
+        _complain(error)
+        return False
+    return True
+
+
+def _events(root: Any) -> Iterator[dict[str, Any]]:
+    """The events of a Chrome trace: a process a depth, in it regions as long as what they stand for took in all."""
+    named: set[int] = set()
+    waiting = [(root, 0, 0)]
+    while waiting:
+        item, start, depth = waiting.pop()
+        if depth not in named:
+            named.add(depth)
+            yield {"args": {"name": f"Scope:{depth}"}, "name": "process_name", "ph": "M", "pid": depth}
+        yield {
+            "args": {"name": item.name, "op": item.name},
+            "cat": "Op",
+            "dur": item.total.get("exec_micros", 0),
+            "name": item.name,
+            "ph": "X",
+            "pid": depth,
+            "tid": 0,
+            "ts": start,
+        }
+        below = []
+        for child in item.kept:
+            took = child.total.get("exec_micros", 0)
+            if took > 0:
+                below.append((child, start, depth + 1))
+                start += took
+        waiting += below[::-1]
+
+
+def _write_timeline(root: Any, path: str) -> None:
+    if _write(path, json.dumps({"traceEvents": list(_events(root))}, separators=(",", ":")) + "\n"):
+        line = "\n******************************************************\n"
+        where = "Open a Chrome browser, enter URL chrome://tracing and load the timeline file."
+        print(f"{line}Timeline file is written to {path}.\n{where}{line}", end="", flush=True)

@@ -1,0 +1,234 @@
+"""What a view shows: an item stands for one node, or for several of one op type or one line of Python.
+
+Source: tensorflow/core/profiler/internal/tfprof_node_show.cc and tfprof_show.cc, release 1.15 (what is added, which
+items are shown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Self
+
+from gpuplace.tf1.profiling.graph_profile import GraphProfile
+from gpuplace.tf1.profiling.nodes import NodeProfile, shape_message
+from gpuplace.tf1.profiling.options import COUNTS, Options, is_any, matches
+from gpuplace.tf1.profiling.views.introsort import introsorted
+
+__all__ = ["ROOT", "Item", "NodeItem", "NodesItem", "is_shown", "ordered", "unrolled"]
+
+ROOT = "_TFProfRoot"
+"""The item above all others."""
+
+
+def unrolled(task: Generator[Any, Any, Any]) -> Any:
+    """Runs a recursion written as generators: each yields the call that it waits for, and returns its answer.
+
+    Graphs are deeper than Python's stack.
+
+    Args:
+        task: the outermost call.
+
+    Returns:
+        What it returns.
+    """
+    tasks, answer = [task], None
+    while tasks:
+        try:
+            tasks.append(tasks[-1].send(answer))
+            answer = None
+        except StopIteration as done:
+            tasks.pop()
+            answer = done.value
+    return answer
+
+
+class Item:
+    """Something with a name, counts of its own, and sums of these and of those of what is below it.
+
+    Args:
+        name: the name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.own: dict[str, int] = {}
+        self.total: dict[str, int] = {}
+        self.children: list[Self] = []
+        """All below it."""
+        self.kept: list[Self] = []
+        """Those that are counted, later those that are shown."""
+        self.counted = False
+        self.line = ""
+
+    @property
+    def types(self) -> set[str]:
+        """Types of what it stands for."""
+        return set()
+
+    @property
+    def devices(self) -> list[str]:
+        """Devices of what it stands for."""
+        return []
+
+    def take(self, options: Options) -> None:
+        """Counts what the item stands for, and says whether it is counted at all.
+
+        Args:
+            options: the step, and the types that are counted.
+        """
+        raise NotImplementedError
+
+    def add_up(self, below: Sequence[Item], with_own: bool = True) -> None:
+        """Sums up.
+
+        Args:
+            below: the items below that count.
+            with_own: with the item's own counts.
+        """
+        self.total = {"definition_count": int(with_own)}
+        if with_own:
+            self.total.update(self.own)
+        for item in below:
+            for count, value in item.total.items():
+                self.total[count] = self.total.get(count, 0) + value
+
+    def write(self, message: Any) -> None:
+        """Writes the item into its message, without what is below it.
+
+        Args:
+            message: the message.
+        """
+        message.name = self.name
+        for count, value in self.own.items():
+            if hasattr(message, count):
+                setattr(message, count, value)
+        for count, value in self.total.items():
+            if hasattr(message, f"total_{count}"):
+                setattr(message, f"total_{count}", value)
+
+
+class NodeItem(Item):
+    """One node, or a scope without one.
+
+    Args:
+        name: its name.
+        profile: where the node is from.
+        node: the node; None for a scope.
+        kind: the type of a scope.
+    """
+
+    def __init__(self, name: str, profile: GraphProfile, node: NodeProfile | None, kind: str = "") -> None:
+        super().__init__(name)
+        self.node = node
+        self._kind = kind
+        self.shapes: Mapping[int, list[int]] = {} if node is None else profile.input_shapes(node)
+
+    @property
+    def types(self) -> set[str]:
+        return {self._kind} if self.node is None else self.node.types
+
+    @property
+    def devices(self) -> list[str]:
+        return [self.node.device] if self.node is not None and self.node.device else []
+
+    def take(self, options: Options) -> None:
+        patterns = options.patterns["account_type"]
+        self.own = {} if self.node is None else self.node.counts(options.step)
+        self.counted = is_any(patterns) or any(matches(patterns, one) for one in self.types)
+
+    def write(self, message: Any) -> None:
+        super().write(message)
+        message.devices.extend(self.devices)
+        for index, sizes in self.shapes.items():
+            shape_message(sizes, message.input_shapes[index])
+
+
+class NodesItem(Item):
+    """Several nodes.
+
+    Args:
+        name: its name.
+        profile: where the nodes are from.
+    """
+
+    def __init__(self, name: str, profile: GraphProfile) -> None:
+        super().__init__(name)
+        self._profile = profile
+        self.nodes: dict[str, NodeProfile] = {}
+        self.picked: list[NodeItem] = []
+        """The nodes that are counted, by name."""
+
+    @property
+    def types(self) -> set[str]:
+        return {one for item in self.picked for one in item.types}
+
+    @property
+    def devices(self) -> list[str]:
+        """Of all; "" stands for those that did not run."""
+        return sorted({item.node.device for item in self.picked if item.node is not None})
+
+    def take(self, options: Options) -> None:
+        patterns = options.patterns["account_type"]
+        self.picked = [
+            NodeItem(name, self._profile, node)
+            for name, node in sorted(self.nodes.items())
+            if node.times_picked(patterns)
+        ]
+        for item in self.picked:
+            item.take(options)
+            item.add_up(())
+        often = {item.name: self.nodes[item.name].times_picked(patterns) for item in self.picked}
+        self.own = {
+            count: sum(item.own[count] * often[item.name] for item in self.picked) for count in COUNTS
+        }
+        self.counted = bool(self.picked) or is_any(patterns)
+
+    def write(self, message: Any) -> None:
+        super().write(message)
+        for item in self.picked:
+            item.write(message.graph_nodes.add())
+
+
+def is_shown(item: Item, options: Options, depth: int, of_groups: bool) -> bool:
+    """Whether an item is shown where those above it are.
+
+    Args:
+        item: the item, summed up.
+        options: what is to be shown.
+        depth: how many are above it.
+        of_groups: sums decide about parameters and operations too, and how often something ran does not.
+    """
+    if item.name == ROOT:
+        return True
+    for count, least in options.least.items():
+        if count == "run_count":
+            value = least if of_groups else item.own.get(count, 0)
+        elif count in ("parameters", "float_ops") and not of_groups:
+            value = item.own.get(count, 0)
+        else:
+            value = item.total.get(count, 0)
+        if value < least:
+            return False
+    show, hide = options.patterns["show_name"], options.patterns["hide_name"]
+    return (
+        depth <= options.max_depth
+        and (is_any(show) or matches(show, item.name))
+        and not matches(hide, item.name)
+    )
+
+
+def ordered(items: list[Any], options: Options) -> list[Any]:
+    """Items in the order that is asked for.
+
+    Args:
+        items: the items, summed up; equal ones come out as ``std::sort`` leaves them.
+        options: what they are sorted by.
+    """
+    if not options.order_by:
+        return items
+    count = options.order
+    if options.order_by == "occurrence" and items and isinstance(items[0], NodesItem):
+        return introsorted(items, lambda one, other: len(one.picked) > len(other.picked))
+    if count is None:
+        return sorted(items, key=lambda item: item.name)
+    return introsorted(items, lambda one, other: one.total.get(count, 0) > other.total.get(count, 0))

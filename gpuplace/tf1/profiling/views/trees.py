@@ -1,0 +1,253 @@
+"""Views that are trees: nodes by name scope, nodes by what goes into them, lines of Python by who calls.
+
+Source: tensorflow/core/profiler/internal/tfprof_scope.cc, tfprof_graph.cc and tfprof_code.cc, release 1.15 (what is
+counted, what is shown, how it is printed).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Generator
+from typing import Any
+
+from gpuplace.tf1.profiling.graph_profile import GraphProfile
+from gpuplace.tf1.profiling.messages import GraphNodeProto, MultiGraphNodeProto
+from gpuplace.tf1.profiling.nodes import NodeProfile
+from gpuplace.tf1.profiling.options import Options, is_any, matches
+from gpuplace.tf1.profiling.views.columns import BYTES, legend, memory, micros, number, shapes_text, times
+from gpuplace.tf1.profiling.views.items import ROOT, Item, NodeItem, NodesItem, is_shown, ordered, unrolled
+
+__all__ = ["CodeView", "GraphView", "ScopeView", "TreeView"]
+
+_Recursion = Generator[Any, Any, list[Any]]
+
+
+class TreeView:
+    """A tree of items.
+
+    Args:
+        profile: the nodes.
+    """
+
+    message: Any = GraphNodeProto
+    of_groups = False
+    """Items stand for several nodes each."""
+    once = False
+    """An item is below the first that is seen above it alone, and what does not count hands on what is below it."""
+
+    def __init__(self, profile: GraphProfile) -> None:
+        self.profile = profile
+        self.root: Any = self._root()
+        self._seen: set[str] | None = None
+
+    def _root(self) -> Any:
+        raise NotImplementedError
+
+    def show(self, options: Options) -> tuple[str, Any]:
+        """Arranges the items.
+
+        Args:
+            options: what is counted and shown, and in which order.
+
+        Returns:
+            The text, and the root's message.
+        """
+        kept = self._first(self._count(self.root.children, options))
+        self.root.own = {}
+        self.root.add_up(kept, with_own=False)
+        start = options.patterns["start_name"]
+        if not is_any(start):
+            kept = self._first(self._begin(kept, start))
+        self.root.kept = kept
+        self._first(self._show([self.root], options, 1, 0))
+        message = self.message()
+        lines = [legend(options.select, self.of_groups)]
+        waiting = [(self.root, message)]
+        while waiting:
+            item, about = waiting.pop()
+            item.write(about)
+            lines.append(item.line)
+            waiting += [(below, about.children.add()) for below in item.kept][::-1]
+        return "".join(lines), message
+
+    def _first(self, task: _Recursion) -> list[Any]:
+        self._seen = set() if self.once else None
+        found: list[Any] = unrolled(task)
+        return found
+
+    def _is_new(self, item: Item) -> bool:
+        if self._seen is None:
+            return True
+        new = item.name not in self._seen
+        self._seen.add(item.name)
+        return new
+
+    def _count(self, items: list[Any], options: Options) -> _Recursion:
+        kept = []
+        for item in items:
+            if not self._is_new(item):
+                continue
+            below = yield self._count(item.children, options)
+            item.take(options)
+            if item.counted or (below and not self.once):
+                item.kept = below
+                item.add_up(below)
+                kept.append(item)
+            else:
+                kept += below
+        return kept
+
+    def _begin(self, items: list[Any], start: tuple[str, ...]) -> _Recursion:
+        found: list[Any] = []
+        for item in items:
+            if not self._is_new(item):
+                continue
+            found += [item] if matches(start, item.name) else (yield self._begin(item.kept, start))
+        return found
+
+    def _show(self, items: list[Any], options: Options, depth: int, indent: int) -> _Recursion:
+        found: list[Any] = []
+        for item in items:
+            if not self._is_new(item):
+                continue
+            ends = matches(options.patterns["trim_name"], item.name) or depth > options.max_depth
+            if ends and self.of_groups:
+                continue
+            shown = is_shown(item, options, depth, self.of_groups)
+            below = [] if ends else (yield self._show(item.kept, options, depth + 1, indent + 2 * shown))
+            if not shown:
+                found += below
+                continue
+            if options.account_displayed_op_only and not self.of_groups:
+                item.add_up(below)
+            item.kept = ordered(below, options)
+            item.line = f"{' ' * indent}{item.name} ({', '.join(self._columns(item, options))})\n"
+            found.append(item)
+        return found
+
+    def _columns(self, item: Any, options: Options) -> list[str]:
+        select = options.select
+        counts = [
+            f"{_pair(item, count, number)} {unit}"
+            for name, count, unit in (("params", "parameters", "params"), ("float_ops", "float_ops", "flops"))
+            if name in select
+        ]
+        measured = [
+            *(_pair(item, count, memory) for name, (count, _) in BYTES.items() if name in select),
+            *(_pair(item, count, micros) for count, _ in times(select)),
+        ]
+        devices = ["|".join(item.devices)] if "device" in select and item.devices else []
+        types = ["|".join(sorted(item.types))] if "op_types" in select else []
+        if self.of_groups:
+            last = [f"{name} N/A in code view" for name in ("occurrence", "input_shapes") if name in select]
+            return [*measured, *counts, *devices, *types, *last]
+        shape = item.node.shape if item.node is not None and "params" in select else []
+        sizes = ["x".join(map(str, shape))] if shape else []
+        last = []
+        if "occurrence" in select:
+            defined = f"{'1' if item.counted else '--'}/{number(item.total.get('definition_count', 0))}"
+            last.append(f"{_pair(item, 'run_count', number)}|{defined}")
+        if "input_shapes" in select:
+            last.append(shapes_text(sorted(item.shapes.items()), "|"))
+        return [*sizes, *counts, *measured, *devices, *types, *last]
+
+
+def _pair(item: Item, count: str, form: Any) -> str:
+    """An item's own count, and the sum."""
+    own = form(item.own.get(count, 0)) if item.counted else "--"
+    return f"{own}/{form(item.total.get(count, 0))}"
+
+
+class ScopeView(TreeView):
+    """Nodes below the scope, or the node, that their name says."""
+
+    def _root(self) -> NodeItem:
+        items: dict[str, NodeItem] = {}
+        for name, node in self.profile.nodes.items():
+            items.setdefault(name, NodeItem(name, self.profile, node))
+            while "/" in name:
+                name = name.rpartition("/")[0]
+                items.setdefault(name, NodeItem(name, self.profile, None, "_kTFScopeParent"))
+        root = NodeItem(ROOT, self.profile, None, "_kTFScopeParent")
+        for name in sorted(items):
+            above = items[name.rpartition("/")[0]] if "/" in name else root
+            above.children.append(items[name])
+        return root
+
+
+class GraphView(TreeView):
+    """Nodes below those that take what they give; at the top those that nobody takes anything of."""
+
+    once = True
+
+    def _root(self) -> NodeItem:
+        items = {name: NodeItem(name, self.profile, node) for name, node in self.profile.nodes.items()}
+        taken: set[str] = set()
+        for name, node in self.profile.nodes.items():
+            taken.update(node.inputs)
+            items[name].children = [items[one] for one in node.inputs if one in items]
+        root = NodeItem(ROOT, self.profile, None, "_TFGraphParent")
+        root.children = [item for name, item in items.items() if name not in taken]
+        return root
+
+
+_LONG = 20
+"""Characters from which a function's name is cut."""
+
+_GRADIENT = re.compile(r"(?s).*?gradients/(.+?)_grad/")
+
+
+class CodeView(TreeView):
+    """Lines of Python, each below the one that calls it; nodes stand at the line that made them.
+
+    Nodes of gradients stand below the lines that made the node whose gradient they are, each with `` (gradient)``.
+    """
+
+    message = MultiGraphNodeProto
+    of_groups = True
+
+    def _root(self) -> NodesItem:
+        root = NodesItem(ROOT, self.profile)
+        gradients: dict[str, list[NodeProfile]] = {}
+        nodes = {name: node for name, node in self.profile.nodes.items() if node.trace and node.trace.traces}
+        forward = {}
+        for name, node in nodes.items():
+            found = _GRADIENT.match(name)
+            if found is not None:
+                gradients.setdefault(found[1], []).append(node)
+            else:
+                forward[name] = self._leaf(root, node, "")
+        lost = 0
+        for name, made in sorted(gradients.items()):
+            if name not in forward:
+                lost += 1
+                continue
+            leaf = self._leaf(root, nodes[name], " (gradient)", own=False)
+            leaf.nodes.update({node.name: node for node in made})
+        if lost:
+            print(f"{lost} gradient nodes not accounted", file=sys.stderr)
+        return root
+
+    def _leaf(self, root: NodesItem, node: NodeProfile, suffix: str, own: bool = True) -> NodesItem:
+        at = root
+        for trace in node.trace.traces:
+            function = self.profile.texts[trace.function_id]
+            if len(function) >= _LONG:
+                function = f"{function[: _LONG - 3]}..."
+            file = os.path.basename(self.profile.texts[trace.file_id])
+            line = f"{file}:{trace.lineno}:{function}{suffix}"
+            below = next((item for item in at.children if item.name == line), None)
+            if below is None:
+                below = NodesItem(line, self.profile)
+                at.children.append(below)
+            at = below
+        if own:
+            at.nodes[node.name] = node
+        return at
+
+    def show(self, options: Options) -> tuple[str, Any]:
+        if options.account_displayed_op_only:
+            print("Note: code view ignores account_displayed_op_only", file=sys.stderr)
+        return super().show(options)

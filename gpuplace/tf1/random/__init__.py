@@ -1,0 +1,1 @@
+"""Random numbers of rarer distributions, and without state."""

@@ -1,0 +1,1 @@
+"""Cells of one node, and cells with projections."""

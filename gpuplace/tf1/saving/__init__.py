@@ -1,0 +1,1 @@
+"""SavedModels, trackable objects in checkpoints, and values of checkpoints in new variables."""

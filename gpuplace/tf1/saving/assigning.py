@@ -1,0 +1,174 @@
+"""Variables given the values of a checkpoint, or of arrays: ``tf.contrib.framework.assign_from_*``.
+
+Source: tensorflow/contrib/framework/python/ops/variables.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.files.checkpoints.reader import NewCheckpointReader
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graphdef.messages import SaverDef
+from gpuplace.ops.array.constant import placeholder
+from gpuplace.ops.flow.control import group
+from gpuplace.runtime.session.session import Session
+from gpuplace.saving.saver import Saver
+from gpuplace.tf1.contrib.arg_scope import add_arg_scope
+
+__all__ = [
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
+    "assign_from_values",
+    "assign_from_values_fn",
+]
+
+Assignment = tuple[Operation, dict[Tensor, Any]]
+"""The op that assigns, and what has to be fed to it."""
+
+
+def _assign(pairs: list[tuple[Any, Any]]) -> Assignment:
+    """Assigns an array to each variable."""
+    ops, feeds = [], {}
+    for variable, value in pairs:
+        fed = placeholder(
+            dtype=variable.dtype.base_dtype,
+            shape=variable.get_shape(),
+            name=f"placeholder/{variable.op.name}",
+        )
+        ops.append(variable.assign(fed))
+        feeds[fed] = value
+    return group(*ops), feeds
+
+
+def _found(name: str) -> Any:
+    variables = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, name)
+    if not variables:
+        raise ValueError(f"Variable {name} wasn't found")
+    if len(variables) == 1:
+        return variables[0]
+    for variable in variables:
+        if variable.op.name == name:
+            return variable
+    raise ValueError(f"Variable {name} doesn't uniquely identify a variable")
+
+
+def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
+    """An op that gives variables the values of arrays.
+
+    Args:
+        var_names_to_values: name of a global variable to an array of as many elements.
+
+    Returns:
+        The op, and the dict that has to be fed to it.
+
+    Raises:
+        ValueError: there is no such variable, or several, or the array has another number of elements.
+    """
+    found = [(_found(name), value) for name, value in var_names_to_values.items()]
+    return _assign([(variable, value.reshape(variable.get_shape().as_list())) for variable, value in found])
+
+
+def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Session], Any]:
+    """``assign_from_values`` as a function that runs the op in a session.
+
+    Args:
+        var_names_to_values: as for ``assign_from_values``.
+
+    Returns:
+        A function of a session.
+    """
+    op, feeds = assign_from_values(var_names_to_values)
+    return lambda session: session.run(op, feeds)
+
+
+def _full_name(variable: Any) -> str:
+    info = getattr(variable, "_save_slice_info", None)
+    name: str = info.full_name if info else variable.op.name
+    return name
+
+
+def _part(variable: Any, value: Any) -> Any:
+    """What a variable holds of the tensor in the file: all, or its slice."""
+    info = getattr(variable, "_save_slice_info", None)
+    if info:
+        return value[tuple(slice(at, at + n) for at, n in zip(info.var_offset, info.var_shape, strict=True))]
+    return value
+
+
+@add_arg_scope
+def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
+    """An op that gives variables the values of a checkpoint.
+
+    Args:
+        model_path: the checkpoint, as ``tf.train.latest_checkpoint`` gives it.
+        var_list: variables, or a dict from the name in the checkpoint to a variable or a list of them.
+        ignore_missing_vars: leave variables alone that are not in the checkpoint.
+
+    Returns:
+        The op, and the dict that has to be fed to it.
+
+    Raises:
+        ValueError: a variable is not in the checkpoint, or is of another shape there.
+    """
+    wanted: list[tuple[str, Any]] = []
+    if isinstance(var_list, dict):
+        for name, given in var_list.items():
+            wanted += [(name, one) for one in (given if isinstance(given, list | tuple) else [given])]
+    else:
+        wanted = [(_full_name(one), one) for one in var_list]
+    reader = NewCheckpointReader(model_path)
+    pairs = []
+    for name, variable in wanted:
+        if not reader.has_tensor(name):
+            missing = f"Checkpoint is missing variable [{name}]"
+            if not ignore_missing_vars:
+                raise ValueError(missing)
+            tf_logging.warning(missing)
+            continue
+        value = _part(variable, reader.get_tensor(name))
+        if tuple(variable.get_shape().as_list()) != value.shape:
+            raise ValueError(
+                f"Total size of new array must be unchanged for {name} lh_shape: [{value.shape}], rh_shape: "
+                f"[{variable.get_shape()}]"
+            )
+        pairs.append((variable, value))
+    return _assign(pairs)
+
+
+@add_arg_scope
+def assign_from_checkpoint_fn(
+    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+) -> Callable[[Session], None] | None:
+    """A function that gives variables the values of a checkpoint, such as ``slim.learning.train`` takes as ``init_fn``.
+
+    Args:
+        model_path: the checkpoint.
+        var_list: variables, or a dict from the name in the checkpoint to the variable.
+        ignore_missing_vars: leave variables alone that are not in the checkpoint.
+        reshape_variables: take values of another shape, with as many elements.
+
+    Returns:
+        A function of a session; None where the checkpoint has none of the variables.
+
+    Raises:
+        ValueError: there are no variables.
+    """
+    if not var_list:
+        raise ValueError("var_list cannot be empty")
+    if ignore_missing_vars:
+        reader = NewCheckpointReader(model_path)
+        wanted = var_list if isinstance(var_list, dict) else {one.op.name: one for one in var_list}
+        for name in wanted:
+            if not reader.has_tensor(name):
+                tf_logging.warning("Variable %s missing in checkpoint %s", name, model_path)
+        var_list = {name: variable for name, variable in wanted.items() if reader.has_tensor(name)}
+    if not var_list:
+        tf_logging.warning("No Variables to restore")
+        return None
+    saver = Saver(var_list, reshape=reshape_variables, write_version=SaverDef.V1)
+    return lambda session: saver.restore(session, model_path)

@@ -1,0 +1,314 @@
+"""SavedModels written: graphs with their tags and signatures, the variables they share, and files they need.
+
+    folder/saved_model.pb          SavedModel: a MetaGraphDef for each add_meta_graph
+    folder/variables/variables.*   a checkpoint
+    folder/assets/...              copies of files
+
+Source: tensorflow/python/saved_model/builder_impl.py and simple_save.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.files.file_system import read_bytes, with_op_errors
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graphdef.messages import AnyProto, AssetFileDef, SavedModel, SaverDef, text_format
+from gpuplace.saving.saved_model_constants import (
+    ASSETS_DIRECTORY,
+    ASSETS_KEY,
+    INIT_OP_SIGNATURE_KEY,
+    LEGACY_INIT_OP_KEY,
+    MAIN_OP_KEY,
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    SAVED_MODEL_SCHEMA_VERSION,
+    TRAIN_OP_SIGNATURE_KEY,
+    VARIABLES_DIRECTORY,
+    VARIABLES_FILENAME,
+)
+from gpuplace.saving.saver import Saver
+from gpuplace.saving.signature_constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from gpuplace.saving.tag_constants import SERVING
+from gpuplace.tf1.saving.signatures import predict_signature_def
+from gpuplace.writing import write_file
+
+__all__ = ["SavedModelBuilder", "simple_save"]
+
+_ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
+_RESERVED = (INIT_OP_SIGNATURE_KEY, TRAIN_OP_SIGNATURE_KEY)
+"""Keys of signatures that a model has for itself."""
+
+
+class SavedModelBuilder:
+    """Writes a SavedModel.
+
+    Args:
+        export_dir: its folder, which is made where it is missing.
+
+    Raises:
+        AssertionError: there is something in the folder.
+    """
+
+    def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
+        self._export_dir = os.fsdecode(export_dir)
+        self._saved_model = SavedModel(saved_model_schema_version=SAVED_MODEL_SCHEMA_VERSION)
+        self._has_saved_variables = False
+        with with_op_errors(self._export_dir):
+            if os.path.exists(self._export_dir):
+                if os.listdir(self._export_dir):
+                    raise AssertionError(
+                        "Export directory already exists, and isn't empty. Please choose a different export directory,"
+                        f" or delete all the contents of the specified directory: {self._export_dir}"
+                    )
+            else:
+                os.makedirs(self._export_dir)
+
+    def add_meta_graph_and_variables(
+        self,
+        sess: Any,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, and writes the variables.
+
+        Args:
+            sess: the session whose variables are written.
+            tags: by which the graph is found.
+            signature_def_map: keys to ``SignatureDef``; None: none.
+            assets_collection: constants that are paths of files, which are copied; None: none.
+            legacy_init_op: deprecated name of ``main_op``.
+            clear_devices: leave the devices out.
+            main_op: an operation to run when the model is loaded; None: none.
+            strip_default_attrs: leave attributes out that have their default values.
+            saver: what writes the variables; None: a new one, for all of the graph.
+
+        Raises:
+            AssertionError: the variables were written before, or a signature lacks a tensor's name or dtype.
+            KeyError: the key of a signature is one that a model has for itself.
+            TypeError: ``main_op`` is no operation, or an asset no text constant.
+            ValueError: the graph has another operation to run when it is loaded.
+        """
+        if self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has already been saved. Please invoke `add_meta_graph()`"
+                " instead."
+            )
+        self._add_to_graph(
+            signature_def_map, assets_collection, legacy_init_op if main_op is None else main_op
+        )
+        folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
+        with with_op_errors(folder):
+            os.makedirs(folder, exist_ok=True)
+        saver = saver or _new_saver()
+        saver.save(sess, os.path.join(folder, VARIABLES_FILENAME), write_meta_graph=False, write_state=False)
+        self._add(saver, tags, signature_def_map, clear_devices, strip_default_attrs)
+        self._has_saved_variables = True
+
+    def add_meta_graph(
+        self,
+        tags: Iterable[str],
+        signature_def_map: Mapping[str, Any] | None = None,
+        assets_collection: Sequence[Any] | None = None,
+        legacy_init_op: Operation | None = None,
+        clear_devices: bool = False,
+        main_op: Operation | None = None,
+        strip_default_attrs: bool = False,
+        saver: Saver | None = None,
+    ) -> None:
+        """Adds the default graph, which shares the variables that were written.
+
+        Args:
+            tags: by which the graph is found.
+            signature_def_map: keys to ``SignatureDef``; None: none.
+            assets_collection: constants that are paths of files, which are copied; None: none.
+            legacy_init_op: deprecated name of ``main_op``.
+            clear_devices: leave the devices out.
+            main_op: an operation to run when the model is loaded; None: none.
+            strip_default_attrs: leave attributes out that have their default values.
+            saver: what reads the variables; None: a new one, for all of the graph.
+
+        Raises:
+            AssertionError: no variables were written yet, or a signature lacks a tensor's name or dtype.
+            KeyError: the key of a signature is one that a model has for itself.
+            TypeError: ``main_op`` is no operation, or an asset no text constant.
+            ValueError: the graph has another operation to run when it is loaded.
+        """
+        if not self._has_saved_variables:
+            raise AssertionError(
+                "Graph state including variables and assets has not been saved yet. Please invoke"
+                " `add_meta_graph_and_variables()` first."
+            )
+        self._add_to_graph(
+            signature_def_map, assets_collection, legacy_init_op if main_op is None else main_op
+        )
+        self._add(saver or _new_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
+
+    def save(self, as_text: bool = False) -> bytes:
+        """Writes the file with the graphs.
+
+        Args:
+            as_text: write protobuf's text format.
+
+        Returns:
+            Its path, as bytes.
+        """
+        name = SAVED_MODEL_FILENAME_PBTXT if as_text else SAVED_MODEL_FILENAME_PB
+        path = os.path.join(self._export_dir, name)
+        content: str | bytes = (
+            text_format.MessageToString(self._saved_model)
+            if as_text
+            else self._saved_model.SerializeToString(deterministic=True)
+        )
+        with with_op_errors(path):
+            write_file(path, content)
+        tf_logging.info("SavedModel written to: %s", path)
+        return os.fsencode(path)
+
+    def _add_to_graph(
+        self, signatures: Mapping[str, Any] | None, assets: Sequence[Any] | None, main_op: Any
+    ) -> None:
+        """Checks the signatures, copies assets, and adds collections to the graph for these and the operation."""
+        _check_signatures(signatures or {})
+        for asset in self._save_assets(assets or ()):
+            entry = AnyProto(type_url=_ASSET_TYPE, value=asset.SerializeToString())
+            get_default_graph().add_to_collection(ASSETS_KEY, entry)
+        if main_op is None:
+            return
+        if not isinstance(main_op, Operation):
+            raise TypeError(f"main_op needs to be an Operation: {main_op!r}")
+        graph = get_default_graph()
+        for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+            if graph.get_collection(key):
+                raise ValueError(f"Graph already contains one or more main ops under the collection {key}.")
+        graph.add_to_collection(MAIN_OP_KEY, main_op)
+
+    def _save_assets(self, assets: Sequence[Any]) -> list[Any]:
+        """Copies files; returns an ``AssetFileDef`` for each."""
+        sources: dict[str, str] = {}
+        made = []
+        for tensor in assets:
+            source = _asset_path(tensor)
+            name = os.path.basename(source)
+            known = sources.get(name)
+            if known is not None and known != source and not filecmp.cmp(known, source, shallow=False):
+                count = 1
+                while f"{name}_{count}" in sources:
+                    count += 1
+                name = f"{name}_{count}"
+            sources[name] = source
+            asset = AssetFileDef(filename=name)
+            asset.tensor_info.name = tensor.name
+            made.append(asset)
+        if not sources:
+            return made
+        folder = os.path.join(self._export_dir, ASSETS_DIRECTORY)
+        with with_op_errors(folder):
+            os.makedirs(folder, exist_ok=True)
+            for name, source in sources.items():
+                target = os.path.join(folder, name)
+                if not os.path.exists(target):
+                    write_file(target, read_bytes(source))
+        return made
+
+    def _add(
+        self,
+        saver: Saver,
+        tags: Iterable[str],
+        signatures: Mapping[str, Any] | None,
+        clear_devices: bool,
+        strip_default_attrs: bool,
+    ) -> None:
+        made = self._saved_model.meta_graphs.add()
+        made.CopyFrom(
+            saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip_default_attrs)
+        )
+        made.meta_info_def.tags.extend(tags)
+        for key, signature in (signatures or {}).items():
+            made.signature_def[key].CopyFrom(signature)
+
+
+def _new_saver() -> Saver:
+    return Saver(sharded=True, write_version=SaverDef.V2, allow_empty=True)
+
+
+def _asset_path(tensor: Any) -> str:
+    """The path in a constant of one text."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError("Asset path tensor must be a Tensor.")
+    if tensor.op.type != "Const":
+        raise TypeError("Asset path tensor must be of type constant.")
+    if tensor.dtype.name != "string":
+        raise TypeError("Asset path tensor must be of dtype string.")
+    value = tensor.op.attrs["value"].array
+    if value.size != 1:
+        raise TypeError("Asset path tensor must be a scalar.")
+    path = os.fsdecode(value.reshape(-1)[0])
+    if not path:
+        raise ValueError(f"Invalid asset filepath tensor {tensor}")
+    return path
+
+
+def _check_signatures(signatures: Mapping[str, Any]) -> None:
+    for key, signature in signatures.items():
+        for info in (*signature.inputs.values(), *signature.outputs.values()):
+            _check_info(info)
+        if key in _RESERVED:
+            raise KeyError(
+                f'SignatureDef map key "{key}" is reserved for initialization. Please use a different key.'
+            )
+
+
+def _check_info(info: Any) -> None:
+    kind = info.WhichOneof("encoding")
+    if kind is None:
+        raise AssertionError(
+            "All TensorInfo protos used in the SignatureDefs must have one of the 'encoding' fields (e.g., name or"
+            f" coo_sparse) set: {info}"
+        )
+    if kind == "composite_tensor":
+        for component in info.composite_tensor.components:
+            _check_info(component)
+    elif not info.dtype:
+        raise AssertionError(
+            f"All TensorInfo protos used in the SignatureDefs must have the dtype field set: {info}"
+        )
+
+
+def simple_save(
+    session: Any,
+    export_dir: str | bytes | os.PathLike[str],
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    legacy_init_op: Operation | None = None,
+) -> None:
+    """Writes the default graph as a SavedModel to be served, with one signature.
+
+    Args:
+        session: the session whose variables are written.
+        export_dir: the folder, which is made where it is missing.
+        inputs: names to tensors that are fed.
+        outputs: names to tensors that are fetched.
+        legacy_init_op: an operation to run when the model is loaded; None: none.
+
+    Raises:
+        AssertionError: there is something in the folder.
+        ValueError: there are no inputs or no outputs.
+    """
+    signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
+    builder = SavedModelBuilder(export_dir)
+    builder.add_meta_graph_and_variables(
+        session, [SERVING], signatures, main_op=legacy_init_op, clear_devices=True
+    )
+    builder.save()

@@ -1,0 +1,323 @@
+"""SavedModels loaded into a session: nodes, variables, and what is to be run first.
+
+Source: tensorflow/python/saved_model/loader_impl.py and main_op_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.errors import DataLossError, InvalidArgumentError
+from gpuplace.files.file_system import read_bytes
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation
+from gpuplace.graphdef.messages import AssetFileDef, DecodeError, MetaGraphDef, SavedModel, text_format
+from gpuplace.ops.flow import control
+from gpuplace.ops.variables.initialization import (
+    global_variables_initializer,
+    local_variables_initializer,
+    saveable_objects,
+)
+from gpuplace.saving.import_meta_graph import import_with_elements
+from gpuplace.saving.names import prepend_name_scope
+from gpuplace.saving.saved_model_constants import (
+    ASSETS_DIRECTORY,
+    ASSETS_KEY,
+    INIT_OP_SIGNATURE_KEY,
+    LEGACY_INIT_OP_KEY,
+    MAIN_OP_KEY,
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    TRAIN_OP_KEY,
+    TRAIN_OP_SIGNATURE_KEY,
+    VARIABLES_DIRECTORY,
+    VARIABLES_FILENAME,
+)
+from gpuplace.tf1.saving.signatures import load_op_from_signature_def
+
+__all__ = [
+    "SavedModelLoader", "get_train_op", "load", "main_op", "main_op_with_restore", "maybe_saved_model_directory",
+    "parse_saved_model",
+]  # fmt: skip
+
+
+def parse_saved_model(export_dir: str | bytes | os.PathLike[str]) -> Any:
+    """The ``SavedModel`` in a folder.
+
+    Args:
+        export_dir: the folder.
+
+    Raises:
+        OSError: there is none, or the file is damaged.
+    """
+    folder = os.fsdecode(export_dir)
+    made = SavedModel()
+    path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
+    try:
+        if os.path.exists(path):
+            made.ParseFromString(read_bytes(path))
+            return made
+        path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
+        if os.path.exists(path):
+            return text_format.Parse(read_bytes(path).decode(), made)
+    except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
+        raise OSError(f"Cannot parse file {path}: {error}.") from None
+    raise OSError(
+        f"SavedModel file does not exist at: {folder}/{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}"
+    )
+
+
+def maybe_saved_model_directory(export_dir: str | bytes | os.PathLike[str]) -> bool:
+    """Whether there is the file of a SavedModel in a folder; it is not looked into.
+
+    Args:
+        export_dir: the folder.
+    """
+    folder = os.fsdecode(export_dir)
+    return any(
+        os.path.exists(os.path.join(folder, name))
+        for name in (SAVED_MODEL_FILENAME_PBTXT, SAVED_MODEL_FILENAME_PB)
+    )
+
+
+def load(
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: str | bytes | os.PathLike[str],
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Loads a SavedModel: adds its nodes to the session's graph, restores its variables, and runs its first operation.
+
+    Args:
+        sess: the session.
+        tags: all tags of the graph that is wanted.
+        export_dir: the model's folder.
+        import_scope: a scope for the names; None: none.
+        **saver_kwargs: what ``tf.train.import_meta_graph`` takes besides: ``clear_devices=True``, ``input_map``.
+
+    Returns:
+        The ``MetaGraphDef``, with names as they are in the file.
+
+    Raises:
+        OSError: there is no model, or its file is damaged.
+        RuntimeError: no graph has these tags.
+    """
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """A SavedModel that is loaded step by step.
+
+    Args:
+        export_dir: its folder.
+
+    Raises:
+        OSError: there is no model, or its file is damaged.
+    """
+
+    def __init__(self, export_dir: str | bytes | os.PathLike[str]) -> None:
+        self._folder = os.fsdecode(export_dir)
+        self._saved_model = parse_saved_model(self._folder)
+
+    @property
+    def export_dir(self) -> str:
+        """The folder."""
+        return self._folder
+
+    @property
+    def variables_path(self) -> str:
+        """What the names of the files with the variables begin with."""
+        return os.path.join(self._folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
+
+    @property
+    def saved_model(self) -> Any:
+        """The model's message."""
+        return self._saved_model
+
+    def get_meta_graph_def_from_tags(self, tags: Iterable[str]) -> Any:
+        """The graph with exactly these tags.
+
+        Args:
+            tags: the tags.
+
+        Raises:
+            RuntimeError: none has them.
+        """
+        return _tagged(self._saved_model, tags)
+
+    def load_graph(
+        self, graph: Graph, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Adds the nodes to a graph.
+
+        Args:
+            graph: the graph.
+            tags: as for `load`.
+            import_scope: the same.
+            **saver_kwargs: the same.
+
+        Returns:
+            The saver of the variables, None where there are none, and what ``return_elements`` asks for.
+        """
+        given = MetaGraphDef()
+        given.CopyFrom(self.get_meta_graph_def_from_tags(tags))
+        with graph.as_default():
+            return import_with_elements(given, import_scope=import_scope, **saver_kwargs)
+
+    def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
+        """Restores the variables.
+
+        Args:
+            sess: the session.
+            saver: what reads them; None: there are none.
+            import_scope: the scope of their names.
+
+        Raises:
+            ValueError: there are some, and no saver.
+        """
+        with sess.graph.as_default():
+            if saver is not None:
+                saver.restore(sess, self.variables_path)
+            elif saveable_objects(import_scope):
+                raise ValueError(
+                    "No tf.train.Saver object was passed to the function SavedModelLoader.restore_variables."
+                )
+            else:
+                tf_logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
+
+    def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
+        """Runs the operation that the model wants run when it is loaded.
+
+        Args:
+            sess: the session.
+            tags: as for `load`.
+            import_scope: the same.
+        """
+        meta_graph = self.get_meta_graph_def_from_tags(tags)
+        with sess.graph.as_default():
+            first = _init_op(meta_graph, import_scope)
+            if first is not None:
+                sess.run(first, _asset_paths(self._folder, meta_graph, import_scope))
+
+    def load(
+        self, sess: Any, tags: Iterable[str], import_scope: str | None = None, **saver_kwargs: Any
+    ) -> Any:
+        """All of these steps.
+
+        Args:
+            sess: the session.
+            tags: as for `load`, the function.
+            import_scope: the same.
+            **saver_kwargs: the same.
+
+        Returns:
+            The ``MetaGraphDef``, with names as they are in the file.
+        """
+        wanted = list(tags)
+        saver, _ = self.load_graph(sess.graph, wanted, import_scope, **saver_kwargs)
+        self.restore_variables(sess, saver, import_scope)
+        self.run_init_ops(sess, wanted, import_scope)
+        return self.get_meta_graph_def_from_tags(wanted)
+
+
+def get_train_op(meta_graph_def: Any, import_scope: str | None = None) -> Any:
+    """What a model is trained by, in the default graph; None for nothing.
+
+    Args:
+        meta_graph_def: the model's graph.
+        import_scope: the scope under which it was loaded.
+    """
+    if TRAIN_OP_SIGNATURE_KEY in meta_graph_def.signature_def:
+        signature = meta_graph_def.signature_def[TRAIN_OP_SIGNATURE_KEY]
+        return load_op_from_signature_def(signature, TRAIN_OP_SIGNATURE_KEY, import_scope)
+    found = (
+        get_default_graph().get_collection(TRAIN_OP_KEY)
+        if TRAIN_OP_KEY in meta_graph_def.collection_def
+        else []
+    )
+    return found[0] if found else None
+
+
+def _tagged(model: Any, tags: Iterable[str]) -> Any:
+    """The graph with exactly these tags."""
+    wanted = set(tags)
+    for meta_graph in model.meta_graphs:
+        if set(meta_graph.meta_info_def.tags) == wanted:
+            return meta_graph
+    available = [set(meta_graph.meta_info_def.tags) for meta_graph in model.meta_graphs]
+    raise RuntimeError(
+        f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To"
+        " inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`\n"
+        f"available_tags: {available}"
+    )
+
+
+def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
+    """The operation that a model wants run when it is loaded, or None."""
+    graph = get_default_graph()
+    if INIT_OP_SIGNATURE_KEY in meta_graph.signature_def:
+        signature = meta_graph.signature_def[INIT_OP_SIGNATURE_KEY]
+        return load_op_from_signature_def(signature, INIT_OP_SIGNATURE_KEY, import_scope)
+    for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+        if key in meta_graph.collection_def:
+            names = meta_graph.collection_def[key].node_list.value
+            if len(names) != 1:
+                raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {list(names)}")
+            return graph.get_collection(key)[0]
+    return None
+
+
+def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict[str, str]:
+    """Names of tensors that are paths of files -> where these files are now.
+
+    Raises:
+        DataLossError: what is said of an asset cannot be read.
+        InvalidArgumentError: a name of a file leads out of the folder of assets.
+    """
+    assets = list(meta_graph.asset_file_def)
+    if not assets and ASSETS_KEY in meta_graph.collection_def:
+        entries = meta_graph.collection_def[ASSETS_KEY].any_list.value
+        try:
+            assets = [AssetFileDef.FromString(entry.value) for entry in entries]
+        except DecodeError as error:
+            raise DataLossError.of(
+                f"Cannot parse an asset of the SavedModel in {folder}: {error}",
+                hint="is the file complete? Export the model again, or copy this one again",
+            ) from None
+    found = {}
+    for asset in assets:
+        name = os.path.normpath(asset.filename)
+        if os.path.isabs(name) or name.split(os.sep)[0] in (os.curdir, os.pardir):
+            raise InvalidArgumentError.of(
+                f"The SavedModel in {folder} names a file outside of its assets: {asset.filename!r}",
+                hint="load only models that you trust; a model that was exported has its assets in its own folder",
+            )
+        path = os.path.join(folder, ASSETS_DIRECTORY, name)
+        found[prepend_name_scope(asset.tensor_info.name, import_scope)] = path
+    return found
+
+
+def main_op() -> Operation:
+    """An operation that initialises all variables and tables, for models that are loaded without values."""
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    first, second = global_variables_initializer(), local_variables_initializer()
+    name = "init_all_tables"
+    tables = control.group(*initializers, name=name) if initializers else control.no_op(name=name)
+    return control.group(first, second, tables)
+
+
+def main_op_with_restore(restore_op_name: Any) -> Operation:
+    """As `main_op`, and then runs another operation.
+
+    Args:
+        restore_op_name: the operation.
+    """
+    graph = get_default_graph()
+    with graph.control_dependencies([main_op()]):
+        return control.group(graph.as_graph_element(restore_op_name))

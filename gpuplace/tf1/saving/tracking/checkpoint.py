@@ -1,0 +1,316 @@
+"""``tf.train.Checkpoint``: objects saved by the paths to them, and restored along these paths.
+
+Source: tensorflow/python/training/tracking/util.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+from gpuplace.dtypes import int64, string
+from gpuplace.files.checkpoints.reader import NewCheckpointReader
+from gpuplace.files.file_system import text_of
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.operation import Tensor
+from gpuplace.graphdef.messages import TrackableObjectGraph
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.array.reshaping import identity
+from gpuplace.ops.tracking.base import (
+    OBJECT_GRAPH_PROTO_KEY,
+    CheckpointPosition,
+    Trackable,
+    uid,
+)
+from gpuplace.ops.tracking.identity import ObjectIdentityWeakKeyDictionary
+from gpuplace.ops.tracking.tracking import AutoTrackable
+from gpuplace.ops.tracking.variables import add_variable
+from gpuplace.saving.checkpoint_state import write_checkpoint_state
+from gpuplace.saving.saveables import SaveableObject
+from gpuplace.tf1.saving.tracking.device_saver import MultiDeviceSaver
+from gpuplace.tf1.saving.tracking.graph_view import ObjectGraphView
+from gpuplace.tf1.saving.tracking.restoring import CheckpointRestoreCoordinator, NameBasedRestoreCoordinator
+from gpuplace.tf1.saving.tracking.state import NoRestoreSaveable
+from gpuplace.tf1.saving.tracking.status import (
+    CheckpointLoadStatus,
+    InitializationOnlyStatus,
+    NameBasedSaverStatus,
+    get_session,
+)
+
+__all__ = [
+    "Checkpoint",
+    "TrackableSaver",
+    "frozen_saver",
+    "gather_initializers",
+    "list_objects",
+    "object_metadata",
+    "saver_with_op_caching",
+]
+
+
+def object_metadata(save_path: str) -> Any:
+    """The graph of objects that a checkpoint has.
+
+    Args:
+        save_path: the checkpoint.
+
+    Returns:
+        A ``TrackableObjectGraph``.
+
+    Raises:
+        ValueError: it is no checkpoint of objects.
+        NotFoundError: there is none.
+    """
+    reader = NewCheckpointReader(save_path)
+    if not reader.has_tensor(OBJECT_GRAPH_PROTO_KEY):
+        raise ValueError(
+            f'The specified checkpoint "{save_path}" does not appear to be object-based (it is missing the key '
+            f'"{OBJECT_GRAPH_PROTO_KEY}"). Likely it was created with a name-based saver and does not contain an '
+            "object dependency graph."
+        )
+    return TrackableObjectGraph.FromString(reader.get_tensor(OBJECT_GRAPH_PROTO_KEY))
+
+
+def list_objects(root_trackable: Any) -> list[Any]:
+    """An object and all that it depends on, each once, the nearest first; slots last.
+
+    Args:
+        root_trackable: the object.
+    """
+    return ObjectGraphView(root_trackable).list_objects()
+
+
+def gather_initializers(root_trackable: Any) -> list[Any]:
+    """The initializers of an object and of all that it depends on.
+
+    Args:
+        root_trackable: the object.
+    """
+    found = [getattr(one, "initializer", None) for one in list_objects(root_trackable)]
+    return [initializer for initializer in found if initializer is not None]
+
+
+def frozen_saver(root_trackable: Any) -> MultiDeviceSaver:
+    """What saves an object, and all that it depends on now.
+
+    Args:
+        root_trackable: the object.
+    """
+    return MultiDeviceSaver(ObjectGraphView(root_trackable).frozen_saveable_objects())
+
+
+def saver_with_op_caching(obj: Any) -> TrackableSaver:
+    """A saver of an object that does not keep it alive, and that makes operations once.
+
+    Args:
+        obj: the object.
+    """
+    return TrackableSaver(ObjectGraphView(weakref.ref(obj), ObjectIdentityWeakKeyDictionary()))
+
+
+class TrackableSaver:
+    """Saves an object and all that it depends on, and restores them.
+
+    Args:
+        graph_view: the objects.
+    """
+
+    def __init__(self, graph_view: ObjectGraphView) -> None:
+        self._graph_view = graph_view
+        self._saved_prefix: Tensor | None = None
+        self._saved_graph: Tensor | None = None
+        self._restored_prefix: Tensor | None = None
+        self._last_save_object_graph: Any = None
+        self._cached_save_operation: Tensor | None = None
+        self._restore_op_cache: dict[str, Any] = {}
+
+    def save(self, file_prefix: str, checkpoint_number: Any = None, session: Any = None) -> str:
+        """Writes a checkpoint.
+
+        Args:
+            file_prefix: what the files' names begin with; missing folders are made.
+            checkpoint_number: a number for them to end with; None or 0: none.
+            session: the session that has the variables' values; None: the default one, else one of the graph.
+
+        Returns:
+            The path of the checkpoint.
+
+        Raises:
+            NotImplementedError: an object cannot be saved.
+            ValueError: one has changed so that it could not be restored.
+        """
+        file_prefix = text_of(file_prefix)
+        if checkpoint_number:
+            file_prefix = f"{file_prefix}-{int(checkpoint_number)}"
+        if self._saved_graph is None:
+            with get_default_graph().device("/cpu:0"):
+                self._saved_graph = constant("", dtype=string)
+                self._saved_prefix = constant("", dtype=string)
+        saveables, graph, feeds = self._graph_view.serialize_object_graph()
+        if self._cached_save_operation is None or self._last_save_object_graph != graph:
+            self._cached_save_operation = self._save_operation(saveables)
+            self._last_save_object_graph = graph
+        if os.path.dirname(file_prefix):
+            os.makedirs(os.path.dirname(file_prefix), exist_ok=True)
+        fed = {**(feeds or {}), self._saved_graph: graph.SerializeToString(), self._saved_prefix: file_prefix}
+        path: bytes = get_session(session).run(self._cached_save_operation, feed_dict=fed)
+        return text_of(path)
+
+    def _save_operation(self, saveables: list[SaveableObject]) -> Tensor:
+        assert self._saved_graph is not None and self._saved_prefix is not None
+        graph = NoRestoreSaveable(tensor=self._saved_graph, name=OBJECT_GRAPH_PROTO_KEY)
+        written = MultiDeviceSaver([*saveables, graph]).save(self._saved_prefix)
+        with get_default_graph().device("/cpu:0"), get_default_graph().control_dependencies([written]):
+            return identity(self._saved_prefix)
+
+    def restore(self, save_path: str | None) -> Any:
+        """Notes what is to be restored; what has the operations for it is returned.
+
+        Args:
+            save_path: the checkpoint; None: there is none.
+
+        Returns:
+            A `CheckpointLoadStatus`; `InitializationOnlyStatus` without a checkpoint; `NameBasedSaverStatus` for one
+            that ``tf.train.Saver`` wrote.
+
+        Raises:
+            NotFoundError: there is no such checkpoint.
+            DataLossError: it is damaged.
+        """
+        if save_path is None:
+            return InitializationOnlyStatus(self._graph_view, uid())
+        save_path = text_of(save_path)
+        if not NewCheckpointReader(save_path).has_tensor(OBJECT_GRAPH_PROTO_KEY):
+            return NameBasedSaverStatus(NameBasedRestoreCoordinator(save_path), self._graph_view)
+        if self._restored_prefix is None:
+            with get_default_graph().device("/cpu:0"):
+                self._restored_prefix = constant("model")
+        checkpoint = CheckpointRestoreCoordinator(
+            object_graph_proto=object_metadata(save_path),
+            save_path=save_path,
+            save_path_tensor=self._restored_prefix,
+            restore_op_cache=self._restore_op_cache,
+            graph_view=self._graph_view,
+        )
+        CheckpointPosition(checkpoint, 0).restore(self._graph_view.root)
+        return CheckpointLoadStatus(
+            checkpoint, feed_dict={self._restored_prefix: save_path}, graph_view=self._graph_view
+        )
+
+
+class Checkpoint(AutoTrackable):
+    """Objects that are saved and restored together.
+
+    Each is known by its name here, and what it depends on by its name there: neither the names of variables nor the
+    order in which they are made matter.
+
+    >>> import gpuplace as tf, os, tempfile
+    >>> count = tf.Variable(3, name="count")
+    >>> checkpoint = tf.train.Checkpoint(count=count)
+    >>> with tf.Session() as session:
+    ...     session.run(count.initializer)
+    ...     path = checkpoint.save(os.path.join(tempfile.mkdtemp(), "model"))
+    >>> with tf.Session() as session:
+    ...     checkpoint.restore(path).assert_consumed().run_restore_ops()
+    ...     os.path.basename(path), int(session.run(count))
+    ('model-1', 3)
+
+    Args:
+        **kwargs: the objects by name: variables, optimizers, layers, modules, tables, other checkpoints, and what
+            subclasses of these are.
+
+    Raises:
+        ValueError: one cannot be in a checkpoint of objects.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        for name, value in sorted(kwargs.items()):
+            if not isinstance(value, Trackable):
+                raise ValueError(
+                    "`Checkpoint` was expecting a trackable object (an object derived from `TrackableBase`), got "
+                    f"{value}. If you believe this object should be trackable (i.e. it is part of the TensorFlow "
+                    "Python API and manages state), please open an issue."
+                )
+            setattr(self, name, value)
+        self._save_counter: Any = None
+        self._save_assign_op: Any = None
+        self._saver = saver_with_op_caching(self)
+
+    def _maybe_create_save_counter(self) -> None:
+        if self._save_counter is None:
+            with get_default_graph().device("/cpu:0"):
+                counter = add_variable(self, name="save_counter", initializer=0, dtype=int64, trainable=False)
+            self._save_counter = self._no_dependency(counter)
+
+    @property
+    def save_counter(self) -> Any:
+        """How often `save` was called, an int64 variable that is saved too."""
+        self._maybe_create_save_counter()
+        return self._save_counter
+
+    def write(self, file_prefix: str, session: Any = None) -> str:
+        """Writes a checkpoint, without a number and without a word in the file that names the last ones.
+
+        Args:
+            file_prefix: what the files' names begin with; missing folders are made.
+            session: the session that has the variables' values; None: the default one, else one of the graph.
+
+        Returns:
+            The path of the checkpoint.
+
+        Raises:
+            NotImplementedError: an object cannot be saved.
+            ValueError: one has changed so that it could not be restored.
+        """
+        return self._saver.save(file_prefix=file_prefix, session=session)
+
+    def save(self, file_prefix: str, session: Any = None) -> str:
+        """Writes a checkpoint, with the next number, and notes it as the last one.
+
+        Args:
+            file_prefix: what the files' names begin with, ``"folder/name"``; missing folders are made.
+            session: the session that has the variables' values; None: the default one, else one of the graph.
+
+        Returns:
+            The path of the checkpoint: ``"folder/name-1"`` and so on.
+
+        Raises:
+            NotImplementedError: an object cannot be saved.
+            ValueError: one has changed so that it could not be restored.
+        """
+        session = get_session(session)
+        file_prefix = text_of(file_prefix)
+        if self._save_counter is None:
+            session.run(self.save_counter.initializer)
+        if self._save_assign_op is None:
+            with get_default_graph().colocate_with(self.save_counter.op):
+                counted = self.save_counter.assign_add(1, read_value=True)
+            self._save_assign_op = self._no_dependency(counted)
+        number = session.run(self._save_assign_op)
+        path = self.write(f"{file_prefix}-{number}", session=session)
+        write_checkpoint_state(os.path.dirname(file_prefix), path, [path], save_relative_paths=True)
+        return path
+
+    def restore(self, save_path: str | None) -> Any:
+        """Restores the objects: those that are there, and others as they are added.
+
+        Nothing has its value before what is returned is told to run the operations, ``run_restore_ops`` or
+        ``initialize_or_restore``. It also says what of the checkpoint or the program was not found on the other side:
+        ``assert_consumed``, ``assert_existing_objects_matched``, ``assert_nontrivial_match``.
+
+        Args:
+            save_path: the checkpoint, such as ``tf.train.latest_checkpoint`` gives; None: there is none. For one that
+                ``tf.train.Saver`` wrote, variables are found by their names.
+
+        Returns:
+            The status of the restore.
+
+        Raises:
+            NotFoundError: there is no such checkpoint.
+            DataLossError: it is damaged.
+        """
+        status = self._saver.restore(save_path=save_path)
+        self._maybe_create_save_counter()
+        return status

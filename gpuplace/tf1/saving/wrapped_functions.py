@@ -1,0 +1,309 @@
+"""``tf.wrap_function``: a function of TensorFlow 1's kind, traced once, of which parts can be taken out again.
+
+    graph of the function:   x ──> mul ──> add ──> y          prune(x, "mul:0")  ──>  a function x ──> mul
+                             v (variable) ──┘
+
+Only what its results need runs, as in a session; a `tf.function` runs all that is stateful.
+
+Source: tensorflow/python/eager/wrap_function.py, release 1.15 (names, sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.graph import name_from_scope_name
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graphdef.attr_values import encode_attr
+from gpuplace.graphdef.export import node_def, version_def
+from gpuplace.graphdef.importer import import_graph_def
+from gpuplace.graphdef.messages import GraphDef
+from gpuplace.ops import nest
+from gpuplace.ops.variables.variable_scope import variable_creator_scope
+from gpuplace.tf1.functions.concrete import ConcreteFunction
+from gpuplace.tf1.functions.func_graph import FuncGraph, func_graph_from_py_func
+
+__all__ = ["wrap_function"]
+
+
+class VariableHolder:
+    """The variables that a function makes.
+
+    Args:
+        fn: the function, for calls of the holder itself; None: there are none.
+        share_variables: whether one that has the name of an earlier one is that one.
+    """
+
+    def __init__(self, fn: Callable[..., Any] | None = None, share_variables: bool = False) -> None:
+        self._fn = fn
+        self._share_variables = share_variables
+        self._variables_by_name: dict[str, Any] = {}
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables."""
+        return list(self._variables_by_name.values())
+
+    def variable_creator_scope(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Makes a variable, as ``tf.variable_creator_scope`` asks for it, and keeps it.
+
+        Args:
+            next_creator: makes it.
+            **kwargs: the arguments.
+        """
+        keys = kwargs.pop("collections", None) or [GraphKeys.GLOBAL_VARIABLES]
+        with name_scope(kwargs.get("name"), "Variable") as scope:
+            name = name_from_scope_name(scope)
+            known = self._variables_by_name.get(name) if self._share_variables else None
+            if known is None:
+                known = self._variables_by_name[name] = next_creator(**{**kwargs, "name": scope})
+        graph = get_default_graph()
+        for key in dict.fromkeys([*keys, *((GraphKeys.TRAINABLE_VARIABLES,) if known.trainable else ())]):
+            graph.add_to_collection(key, known)
+        return known
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function.
+
+        Args:
+            *args: its arguments.
+            **kwargs: those by name.
+        """
+        assert self._fn is not None
+        return self.call_with_variable_creator_scope(self._fn)(*args, **kwargs)
+
+    def call_with_variable_creator_scope(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """A function whose variables are kept here.
+
+        Args:
+            fn: the function.
+        """
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with variable_creator_scope(self.variable_creator_scope):
+                return fn(*args, **kwargs)
+
+        return wrapped
+
+
+class WrappedFunction(ConcreteFunction):
+    """A function of which parts can be taken out.
+
+    Args:
+        fn_graph: its graph.
+        variable_holder: its variables.
+        attrs: attributes of the function in the library.
+        signature: what it was traced for.
+    """
+
+    def __init__(
+        self, fn_graph: FuncGraph, variable_holder: VariableHolder, attrs: Any = None, signature: Any = None
+    ) -> None:
+        super().__init__(fn_graph, attrs)
+        self._variable_holder = variable_holder
+        self._signature = signature
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that it made."""
+        return self._variable_holder.variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """Those of them that are trained."""
+        return [one for one in self.variables if one.trainable]
+
+    def prune(
+        self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
+    ) -> WrappedFunction:
+        """A function of some nodes of this one.
+
+        Args:
+            feeds: the tensors of this graph that it takes, or their names.
+            fetches: the tensors that it gives and the operations that it runs, in any structure, or their names.
+            name: its name; None: ``"pruned"``.
+            input_signature: specs for its arguments.
+
+        Raises:
+            ValueError: something is no tensor, or of another graph.
+        """
+        graph = self.graph
+        given = [graph.as_graph_element(one) for one in nest.flatten(feeds, opens_slices=True)]
+        if not all(isinstance(one, Tensor) for one in given):
+            raise ValueError("Feeds must be tensors.")
+        given = [one for one in given if one not in graph.internal_captures]
+        wanted = nest.map_structure(
+            lambda one: one if nest.items(one, opens_slices=True) else self._element(one), fetches
+        )
+        flat = nest.flatten(wanted, opens_slices=True)
+        made, copies = _copied(graph, given, flat, name or "pruned")
+        made.structured_outputs = nest.pack_sequence_as(
+            wanted, [copies.get(one) if isinstance(one, Tensor) else None for one in flat], opens_slices=True
+        )
+        made.structured_input_signature = input_signature
+        return WrappedFunction(made, self._variable_holder)
+
+    def _element(self, fetch: Any) -> Any:
+        if isinstance(fetch, (Tensor, Operation)) and fetch.graph is not self.graph:
+            raise ValueError(
+                "Can only prune function whose feeds and fetches are from this graph"
+                f" ({self.graph}). Input {fetch} is from graph {fetch.graph}"
+            )
+        return self.graph.as_graph_element(fetch)
+
+
+def _copied(
+    graph: FuncGraph, feeds: Sequence[Tensor], fetches: Sequence[Any], name: str
+) -> tuple[FuncGraph, dict[Tensor, Tensor]]:
+    """A graph of what is between tensors of a function, and what each tensor that is fetched is there."""
+    sources = {tensor.op: tensor for tensor in (*feeds, *graph.internal_captures)}
+    needed: set[Operation] = set(sources)
+    pending = [one.op if isinstance(one, Tensor) else one for one in fetches]
+    while pending:
+        op = pending.pop()
+        if op not in needed:
+            needed.add(op)
+            pending += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    message = GraphDef(versions=version_def(graph))
+    for op in graph.get_operations():
+        if op in sources:
+            node = message.node.add(name=op.name, op="Placeholder")
+            encode_attr(sources[op].dtype.base_dtype, node.attr["dtype"])
+            encode_attr(sources[op].shape, node.attr["shape"])
+        elif op in needed:
+            node_def(op, message.node.add())
+    with graph.outer_graph.as_default():
+        made = FuncGraph(name, collections={})
+    with made.as_default():
+        import_graph_def(message, name="")
+    made.args = [made.get_tensor_by_name(tensor.name) for tensor in feeds]
+    made.captured = {outer: made.get_tensor_by_name(inner.name) for outer, inner in graph.captured.items()}
+    copies = {one: made.get_tensor_by_name(one.name) for one in fetches if isinstance(one, Tensor)}
+    made.outputs = [copies[one] for one in fetches if isinstance(one, Tensor)]
+    made.control_outputs = [
+        made.get_operation_by_name(one.name) for one in fetches if isinstance(one, Operation)
+    ]
+    return made, copies
+
+
+class WrappedGraph:
+    """A graph that several functions are traced in; they have variables and collections in common.
+
+    Args:
+        variable_holder: keeps the variables; None: a new one, by whose names they are shared.
+        name: name of the graph.
+        collections: those that it begins with; None: none.
+    """
+
+    def __init__(
+        self,
+        variable_holder: VariableHolder | None = None,
+        name: str = "wrapped_function_graph",
+        collections: Any = None,
+    ) -> None:
+        self._variable_holder = variable_holder or VariableHolder(share_variables=True)
+        self.graph = FuncGraph(name, collections={} if collections is None else collections)
+        self._functions: dict[str, WrappedFunction] = {}
+
+    @property
+    def functions(self) -> dict[str, WrappedFunction]:
+        """The functions, by their names."""
+        return self._functions
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that they made."""
+        return self._variable_holder.variables
+
+    def wrap_function(
+        self, fn: Callable[..., Any], signature: Any, name: str | None = None
+    ) -> WrappedFunction:
+        """Traces a function in this graph.
+
+        Args:
+            fn: the function; it gives tensors and operations, in any structure.
+            signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
+            name: its name; None: the Python function's.
+        """
+        returned: list[Any] = []
+
+        def without_operations(*args: Any) -> Any:
+            returned.append(self._variable_holder.call_with_variable_creator_scope(fn)(*args))
+            return nest.map_structure(lambda one: None if isinstance(one, Operation) else one, returned[0])
+
+        before = len(self.graph.args)
+        func_graph_from_py_func(
+            name or fn.__name__,
+            without_operations,
+            (),
+            None,
+            signature=signature,
+            add_control_dependencies=False,
+            func_graph=self.graph,
+        )
+        given = self.graph.args[before:]
+        flat = nest.flatten(self.graph.structured_outputs, opens_slices=True)
+        ops = nest.flatten(returned[0], opens_slices=True)
+        fetches = nest.pack_sequence_as(
+            returned[0],
+            [op if isinstance(op, Operation) else one for one, op in zip(flat, ops, strict=True)],
+            opens_slices=True,
+        )
+        whole = WrappedFunction(self.graph, self._variable_holder)
+        made = whole.prune(given, fetches, name or fn.__name__, self.graph.structured_input_signature)
+        self._functions[name or fn.__name__] = made
+        return made
+
+
+def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> WrappedFunction:
+    """A function of TensorFlow 1's kind: traced once, and only what its results need runs.
+
+    >>> import gpuplace as tf
+    >>> double = wrap_function(lambda x: x * 2.0, [tf.TensorSpec([], tf.float32)])
+    >>> float(tf.Session().run(double(tf.constant(4.0))))
+    8.0
+
+    Args:
+        fn: takes tensors and other values; it may make variables.
+        signature: a ``TensorSpec`` for each argument that is a tensor, other arguments as they are.
+        name: part of its name in the library; None: none.
+
+    Returns:
+        The function, which takes tensors; its method ``prune`` takes parts of it out.
+
+    Raises:
+        TypeError: it gives something that is no tensor.
+    """
+    holder = VariableHolder(fn)
+    graph = func_graph_from_py_func(
+        "wrapped_function" if name is None else f"wrapped_function_{name}",
+        holder,
+        (),
+        None,
+        signature=signature,
+        add_control_dependencies=False,
+        collections={},
+    )
+    return WrappedFunction(graph, holder, signature=signature)
+
+
+def function_from_graph_def(graph_def: Any, inputs: Any, outputs: Any) -> WrappedFunction:
+    """A function of the nodes of a graph.
+
+    Args:
+        graph_def: the ``GraphDef``.
+        inputs: the names of tensors that it takes, in any structure.
+        outputs: the names of those that it gives.
+    """
+
+    def imported() -> None:
+        import_graph_def(graph_def, name="")
+
+    wrapped = wrap_function(imported, [])
+    return wrapped.prune(
+        nest.map_structure(wrapped.graph.as_graph_element, inputs),
+        nest.map_structure(wrapped.graph.as_graph_element, outputs),
+    )

@@ -1,0 +1,204 @@
+"""What a session needs to begin: operations that initialise, report and summarise, and a saver.
+
+Source: tensorflow/python/training/monitored_session.py, ops/resources.py and ops/lookup_ops.py, release 1.15 (order and
+names of the operations, collections).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace import tf_logging
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import summaries
+from gpuplace.ops.array import joining
+from gpuplace.ops.flow import control
+from gpuplace.ops.variables import initialization, resources
+from gpuplace.saving.saver import saver_or_default
+from gpuplace.tf1.input.tables import tables_initializer
+from gpuplace.typing import FeedDict
+
+
+class Scaffold:
+    """What a session begins with; what is not given is taken from the graph's collections, or made.
+
+    Args:
+        init_op: initialises the variables where no checkpoint does; None: all global variables.
+        init_feed_dict: what is fed to it; None: nothing.
+        init_fn: called after it with the scaffold and the session; None: nothing is.
+        ready_op: gives the names of variables without values; None: of all.
+        ready_for_local_init_op: the same before ``local_init_op`` is run; None: of the global variables.
+        local_init_op: run in every new session; None: local variables and tables are initialised.
+        summary_op: the merged summary; None: all summaries.
+        saver: a ``Saver``; None: the one of the collection, or a new one.
+        copy_from_scaffold: a ``Scaffold`` that has what is not given here.
+
+    Raises:
+        TypeError: ``copy_from_scaffold`` is something else.
+    """
+
+    def __init__(
+        self,
+        init_op: Any = None,
+        init_feed_dict: FeedDict | None = None,
+        init_fn: Callable[[Any, Any], Any] | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
+        copy_from_scaffold: Any = None,
+    ) -> None:
+        def either(given: Any, name: str) -> Any:
+            return getattr(copy_from_scaffold, name) if given is None and copy_from_scaffold else given
+
+        if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+        self._user_init_fn: Callable[[Any, Any], Any] | None = either(init_fn, "_user_init_fn")
+        self._init_op = either(init_op, "_init_op")
+        self._init_feed_dict = either(init_feed_dict, "_init_feed_dict")
+        self._ready_op = either(ready_op, "_ready_op")
+        self._ready_for_local_init_op = either(ready_for_local_init_op, "_ready_for_local_init_op")
+        self._local_init_op = either(local_init_op, "_local_init_op")
+        self._summary_op = either(summary_op, "_summary_op")
+        self._saver = either(saver, "_saver")
+
+    def finalize(self) -> Scaffold:
+        """Makes what is missing, and finalises the default graph.
+
+        Returns:
+            The scaffold.
+
+        Raises:
+            RuntimeError: a collection has several to choose from, or the graph is finalised and something is missing.
+        """
+        if self._init_op is None:
+            self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
+        if self._ready_op is None:
+            self._ready_op = Scaffold.get_or_default("ready_op", GraphKeys.READY_OP, _default_ready_op)
+        if self._ready_for_local_init_op is None:
+            self._ready_for_local_init_op = Scaffold.get_or_default(
+                "ready_for_local_init_op",
+                GraphKeys.READY_FOR_LOCAL_INIT_OP,
+                _default_ready_for_local_init_op,
+            )
+        if self._local_init_op is None:
+            self._local_init_op = Scaffold.get_or_default(
+                "local_init_op", GraphKeys.LOCAL_INIT_OP, Scaffold.default_local_init_op
+            )
+        if self._summary_op is None:
+            self._summary_op = Scaffold.get_or_default(
+                "summary_op", GraphKeys.SUMMARY_OP, summaries.merge_all
+            )
+        if self._saver is None:
+            self._saver = saver_or_default()
+        self._saver.build()
+        get_default_graph().finalize()
+        tf_logging.info("Graph was finalized.")
+        return self
+
+    @property
+    def init_fn(self) -> Callable[[Any], Any] | None:
+        """A function of the session that initialises it; None: there is none."""
+        function = self._user_init_fn
+        return None if function is None else lambda session: function(self, session)
+
+    @property
+    def init_op(self) -> Any:
+        """The operation that initialises variables."""
+        return self._init_op
+
+    @property
+    def init_feed_dict(self) -> FeedDict | None:
+        """What is fed to ``init_op``."""
+        return self._init_feed_dict
+
+    @property
+    def ready_op(self) -> Any:
+        """A tensor with the names of variables that have no value."""
+        return self._ready_op
+
+    @property
+    def ready_for_local_init_op(self) -> Any:
+        """A tensor with the names of variables that need a value before ``local_init_op`` is run."""
+        return self._ready_for_local_init_op
+
+    @property
+    def local_init_op(self) -> Any:
+        """The operation that is run in every new session."""
+        return self._local_init_op
+
+    @property
+    def summary_op(self) -> Any:
+        """The merged summary."""
+        return self._summary_op
+
+    @property
+    def saver(self) -> Any:
+        """The ``Saver``."""
+        return self._saver
+
+    @staticmethod
+    def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
+        """What a collection of the default graph has; made, and put there, where it is empty.
+
+        Args:
+            arg_name: what it is called, for the error.
+            collection_key: name of the collection.
+            default_constructor: makes it; may return None.
+
+        Returns:
+            The element.
+
+        Raises:
+            RuntimeError: there are several.
+        """
+        graph = get_default_graph()
+        elements = graph.get_collection(collection_key)
+        if len(elements) > 1:
+            raise RuntimeError(
+                f'More than one item in the collection "{collection_key}". Please indicate which one to use by passing'
+                f" it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
+            )
+        if elements:
+            return elements[0]
+        made = default_constructor()
+        if made is not None:
+            graph.add_to_collection(collection_key, made)
+        return made
+
+    @staticmethod
+    def default_local_init_op() -> Operation:
+        """An operation that initialises local variables and tables."""
+        return control.group(
+            initialization.local_variables_initializer(),
+            tables_initializer(),
+            resources.initialize_resources(resources.local_resources()),
+        )
+
+
+def _default_init_op() -> Operation:
+    return control.group(
+        initialization.global_variables_initializer(),
+        resources.initialize_resources(resources.shared_resources()),
+    )
+
+
+def _default_ready_op() -> Tensor:
+    return joining.concat(
+        [initialization.report_uninitialized_variables(), resources.report_uninitialized_resources()], 0
+    )
+
+
+def _default_ready_for_local_init_op() -> Tensor:
+    variables = initialization.global_variables()
+    return joining.concat(
+        [
+            initialization.report_uninitialized_variables(variables),
+            resources.report_uninitialized_resources(),
+        ],
+        0,
+    )

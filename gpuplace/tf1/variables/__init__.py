@@ -1,0 +1,1 @@
+"""Templates, and initializers of kernels of convolutions."""

@@ -1,0 +1,209 @@
+r"""Logs inside of other files: outputs of a notebook, and lines of JSON as containers and clouds write them.
+
+>>> found = unpacked('{"log": "Device mapping:\\n", "stream": "stdout"}\n{"log": "no\\n", "stream": "stderr"}')
+>>> found.text, found.lines, found.what
+('Device mapping:\nno', [1, 2], "JSON: field 'log' of 2 entries")
+>>> unpacked("a: (Neg): /job:j/replica:0/task:0/cpu:0") is None
+True
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpuplace.views.tables.text import counted
+
+_FIELDS = ("log", "message", "msg", "textPayload", "text", "body", "MESSAGE")
+"""Where an entry has its text."""
+_INNER = ("jsonPayload", "json_payload", "fields", "_source")
+"""Where an entry has another one."""
+_BREAK = re.compile(r"<br[ ]?/?>(?!\r?\n|$)", re.IGNORECASE)
+
+
+_ESCAPED = re.compile(r"(?:Device mapping:|[CcGg][Pp][Uu]:\d{1,4})(?:\\r)?\\n(?![\"'],?\s*$)", re.MULTILINE)
+"""A line break after a sentence, written as two characters, in the middle of a line."""
+_ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?:[\"'],[ ]?[\"']|(?![\"'\w]|$)|(?=[\w/]))")
+_OPENING = re.compile(r"\A[\[( ]{0,4}b?[\"']")
+_CLOSING = re.compile(r"(?:\\n)?[\"'][\]) ,]{0,4}\Z")
+_PAIR = re.compile(r"\b(msg|message)=(\"(?:[^\"\\]|\\.)*+\")")
+_GAP = re.compile(r"[\s,]*+")
+_DECODER = json.JSONDecoder()
+_DEEPEST = 4
+"""Levels of lists and objects around entries."""
+_LONGEST_HEAD = 200
+"""Characters before an entry on its line."""
+Entry = tuple[str, str]
+"""Name of a field and what it says."""
+
+
+class Unpacked(NamedTuple):
+    """What was in a file."""
+
+    text: str
+    lines: list[int]
+    """Line of the file, counted from 1, for each line of the text; of a notebook, lines of its outputs together."""
+    what: str
+    """What was undone, in a few words."""
+
+
+def unpacked(text: str) -> Unpacked | None:
+    """The log inside of a text; None if the text is no container."""
+    found = _whole(text) if text.lstrip()[:1] in ("{", "[") else None
+    if found is None and ('{"' in text or 'msg="' in text or 'message="' in text):
+        found = _by_line(text)
+    if found is None and "/job:" in text:
+        if _ESCAPED.search(text):
+            return _broken(text, _unescaped, "escaped line breaks")
+        if _BREAK.search(text):
+            return _broken(text, _BREAK.split, "HTML: line breaks")
+    return found
+
+
+def _whole(text: str) -> Unpacked | None:
+    """A text of JSON values: a notebook, an entry, a list of entries, or several of them."""
+    entries: list[tuple[int, Entry]] = []
+    at, line = 0, 1
+    while (begin := _GAP.match(text, at)) is not None and begin.end() < len(text):
+        line += text.count("\n", at, begin.end())
+        try:
+            value, at = _DECODER.raw_decode(text, begin.end())
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(value, Mapping) and ("cells" in value or "worksheets" in value):
+            return _notebook(value)
+        found = [(line, entry) for entry in _entries(value, _DEEPEST)]
+        if not found:
+            return None
+        entries += found
+        line += text.count("\n", begin.end(), at)
+    return _of_entries(entries) if entries else None
+
+
+def _notebook(value: Mapping[str, Any]) -> Unpacked:
+    outputs = list(_outputs(value))
+    joined = "\n".join(output.removesuffix("\n") for output in outputs)
+    lines = list(range(1, joined.count("\n") + 2))
+    return Unpacked(joined, lines, f"notebook: {counted(len(outputs), 'output')}")
+
+
+def _by_line(text: str) -> Unpacked | None:
+    """A text with entries, one a line, and other lines."""
+    found: list[tuple[int, Entry | str]] = []
+    has_entry = False
+    for number, line in enumerate(text.split("\n"), 1):
+        entry = _entry_of_line(line)
+        has_entry = has_entry or entry is not None
+        found.append((number, line if entry is None else entry))
+    return _of_entries(found) if has_entry else None
+
+
+def _entry_of_line(line: str) -> Entry | None:
+    """An entry of JSON, also after the name of what wrote it, or of `key="value"` pairs."""
+    stripped = line.rstrip(" \t\r,")
+    begin = stripped.find('{"', 0, _LONGEST_HEAD)
+    if begin >= 0 and stripped.endswith("}"):
+        try:
+            return _field(json.loads(stripped[begin:]))
+        except (ValueError, RecursionError):
+            return None
+    pair = _PAIR.search(line) if "level=" in line or "time=" in line else None
+    if pair is None:
+        return None
+    try:
+        return pair[1], str(json.loads(pair[2], strict=False))
+    except ValueError:
+        return None
+
+
+def _entries(value: Any, depth: int) -> Iterator[Entry]:
+    """What is said in a value, or in the lists inside of it."""
+    found = _field(value)
+    if found is not None:
+        yield found
+    elif depth and isinstance(value, list | Mapping):
+        for item in value if isinstance(value, list) else value.values():
+            yield from _entries(item, depth - 1)
+
+
+def _of_entries(entries: Sequence[tuple[int, Entry | str]]) -> Unpacked:
+    """The lines of entries; a container cuts long lines into entries without a line break at the end."""
+    cuts = any(
+        not isinstance(entry, str) and entry[0] == "log" and entry[1].endswith("\n") for _, entry in entries
+    )
+    kept: list[str] = []
+    numbers: list[int] = []
+    names: Counter[str] = Counter()
+    is_open = False
+    for number, entry in entries:
+        name, said = ("", entry) if isinstance(entry, str) else entry
+        if name:
+            names[name] += 1
+        parts = said.removesuffix("\n").split("\n")
+        if is_open and name == "log":
+            kept[-1] += parts.pop(0)
+        kept += parts
+        numbers += [number] * len(parts)
+        is_open = cuts and name == "log" and not said.endswith("\n")
+    fields = " and ".join(
+        f"field '{name}' of {counted(count, 'entry', 'entries')}" for name, count in names.items()
+    )
+    return Unpacked("\n".join(kept), numbers, f"JSON: {fields}")
+
+
+def _field(entry: Any) -> Entry | None:
+    """Name and text of what an entry says."""
+    if not isinstance(entry, Mapping):
+        return None
+    for name in _FIELDS:
+        if isinstance(entry.get(name), str):
+            return name, entry[name]
+    for name in _INNER:
+        inner = entry.get(name)
+        if isinstance(inner, Mapping):
+            found = _field(inner)
+            if found is not None:
+                return f"{name}.{found[0]}", found[1]
+    return None
+
+
+def _outputs(notebook: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that cells printed or showed, in order."""
+    sheets = notebook.get("worksheets") or [notebook]
+    for sheet in sheets if isinstance(sheets, list) else ():
+        for cell in _dicts(sheet.get("cells") if isinstance(sheet, Mapping) else None):
+            for output in _dicts(cell.get("outputs")):
+                data = output.get("data")
+                shown = data.get("text/plain") if isinstance(data, Mapping) else None
+                for part in (output.get("text"), shown, output.get("traceback")):
+                    if isinstance(part, str):
+                        yield part
+                    elif isinstance(part, list):
+                        yield ("\n" if part is output.get("traceback") else "").join(map(str, part))
+
+
+def _dicts(items: Any) -> Iterator[Mapping[str, Any]]:
+    return (item for item in (items if isinstance(items, list) else ()) if isinstance(item, Mapping))
+
+
+def _broken(text: str, split: Callable[[str], list[str]], what: str) -> Unpacked:
+    """A text in which something else stands for line breaks."""
+    kept: list[str] = []
+    numbers: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        parts = split(line)
+        kept += parts
+        numbers += [number] * len(parts)
+    return Unpacked("\n".join(kept), numbers, what)
+
+
+def _unescaped(line: str) -> list[str]:
+    """The lines in a line that is a string of Python or JSON, or a list of them."""
+    if _ESCAPED.search(line) is None:
+        return [line]
+    parts = _ESCAPED_BREAK.split(line)
+    parts[0], parts[-1] = _OPENING.sub("", parts[0]), _CLOSING.sub("", parts[-1])
+    return parts

@@ -1,0 +1,62 @@
+"""The functions that a page can show beside its graph: those that its nodes call and that are not inlined.
+
+Each is a graph of its own, and what it calls in turn comes after it, as far as there is room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from gpuplace.errors import OpError
+from gpuplace.runtime.session.called import place_function
+from gpuplace.views.tables.calls import all_calls
+from gpuplace.why.placement import Placement
+
+MOST_BODIES = 64
+"""Most function bodies in a page."""
+MOST_NODES = 10_000
+"""Most nodes of all bodies together."""
+
+
+def bodies_of(
+    placement: Any, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
+) -> dict[str, Placement]:
+    """Return the placed body of each called function, those called by the graph itself first.
+
+    One that cannot be placed alone, since only a call gives it its attributes, and one for which there is no room are
+    left out.
+
+    Args:
+        placement: a `Placement`; a log has no functions.
+        most_bodies: how many at most.
+        most_nodes: how many nodes they may have together.
+    """
+    bodies: dict[str, Placement] = {}
+    if not isinstance(placement, Placement):
+        return bodies
+    waiting = deque((placement, call, name) for name, call in _called(placement).items())
+    seen = {name for _, _, name in waiting}
+    while waiting and len(bodies) < most_bodies:
+        outer, call, name = waiting.popleft()
+        try:
+            body = place_function(outer, name, call)
+        except (OpError, ValueError):
+            continue
+        if len(body) > most_nodes:
+            continue
+        most_nodes -= len(body)
+        bodies[name] = body
+        new = {other: by for other, by in _called(body).items() if other not in seen}
+        seen.update(new)
+        waiting.extend((body, by, other) for other, by in new.items())
+    return bodies
+
+
+def _called(placement: Placement) -> dict[str, str]:
+    """Return the first calling node of each function."""
+    call_of: dict[str, str] = {}
+    for node, calls in all_calls(placement).items():
+        for call in calls:
+            call_of.setdefault(call.function, placement.graph.names[node])
+    return call_of

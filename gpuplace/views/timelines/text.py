@@ -1,0 +1,108 @@
+"""A timeline in lines, for terminals and saved notebooks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuplace.display import safe_text
+from gpuplace.views.tables.palette import device_label
+from gpuplace.views.tables.scale import time_text
+from gpuplace.views.tables.size_text import bytes_text
+from gpuplace.views.tables.text import shortened, table_text
+from gpuplace.views.timelines.step_timeline import Gap, StepTimeline
+
+_CELLS = 60
+_MOST_LANES = 24
+_MOST_ROWS = 8
+_MOST_GAPS = 3
+USE_COLUMNS = ("device", "ops", "busy", "of the step", "copies to it", "bytes", "longest gap")
+COPY_COLUMNS = ("tensor", "from", "to", "bytes", "begins", "took")
+
+
+def timeline_text(timeline: StepTimeline) -> str:
+    """The step in a line, a bar for each lane, how busy devices were, copies, the critical path, the longest
+    gaps and hints.
+
+    A cell of a bar is ``#`` where an op of the critical path ran, ``=`` where another one did, ``>`` where a copy went
+    on, ``.`` where nothing did.
+    """
+    parts = [timeline.text]
+    shown = timeline.lanes[:_MOST_LANES]
+    width = max((len(lane.label) for lane in shown), default=0)
+    parts += [f"{lane.label:<{width}}  {_bar(timeline, number)}" for number, lane in enumerate(shown)]
+    if len(timeline.lanes) > len(shown):
+        parts.append(f"and {len(timeline.lanes) - len(shown):,} more lanes")
+    parts.append(table_text(USE_COLUMNS, use_rows(timeline)))
+    if timeline.copies:
+        parts.append(table_text(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS))
+    names = [timeline.names[event] for event in timeline.path if not timeline.is_transfer[event]]
+    parts.append(f"{timeline.path_text}: {shortened(' > '.join(names), 160)}")
+    parts += [
+        f"gap: {f'{gap.node}: ' if gap.node else ''}{gap_text(gap)}" for gap in timeline.gaps[:_MOST_GAPS]
+    ]
+    parts += [f"hint: {hint.text}" for hint in timeline.hints]
+    return safe_text("\n".join(parts))
+
+
+def gap_text(gap: Gap) -> str:
+    """What a gap was, behind the name of the node that ended it.
+
+    >>> gap_text(Gap("/device:GPU:0", 0.0, 250.0, "b", "a on CPU:0"))
+    'before it GPU:0 had nothing to do for 250 µs; last to come: a on CPU:0'
+    """
+    text = f"{device_label(gap.device)} had nothing to do for {time_text(gap.end_us - gap.start_us)}"
+    if not gap.node:
+        return f"{text}, up to the end"
+    return f"before it {text}" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
+
+
+def use_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
+    """A row a device, in the words of `USE_COLUMNS`."""
+    return [
+        (
+            device_label(use.device),
+            f"{use.nodes:,}",
+            time_text(use.busy_us),
+            f"{use.share:.1%}",
+            f"{use.copies_in:,}",
+            bytes_text(use.bytes_in),
+            time_text(use.longest_gap_us),
+        )
+        for use in timeline.uses
+    ]
+
+
+def copy_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:
+    """A row a copy, the longest first, in the words of `COPY_COLUMNS`."""
+    return [
+        (
+            copy.tensor,
+            device_label(copy.source),
+            device_label(copy.target),
+            bytes_text(copy.nbytes),
+            time_text(copy.start_us),
+            time_text(copy.end_us - copy.start_us),
+        )
+        for copy in sorted(timeline.copies, key=lambda copy: copy.start_us - copy.end_us)
+    ]
+
+
+def _bar(timeline: StepTimeline, lane: int) -> str:
+    chosen = np.flatnonzero(timeline.lane == lane)
+    cells = np.zeros(_CELLS, dtype=np.int64)
+    rank = np.where(timeline.is_on_path & ~timeline.is_transfer, 3, np.where(timeline.is_transfer, 1, 2))
+    total = timeline.total_us or 1.0
+    for event in chosen.tolist():
+        first = min(_CELLS - 1, int(timeline.start_us[event] / total * _CELLS))
+        last = min(_CELLS - 1, int(timeline.end_us[event] / total * _CELLS))
+        cells[first : last + 1] = np.maximum(cells[first : last + 1], rank[event])
+    return "".join(".>=#"[cell] for cell in cells.tolist())
+
+
+def share_text(share: float) -> str:
+    """A part of a step in whole percent.
+
+    >>> share_text(0.002), share_text(0.5), share_text(0.0)
+    ('<1%', '50%', '0%')
+    """
+    return "<1%" if 0 < share < 0.01 else f"{share:.0%}"

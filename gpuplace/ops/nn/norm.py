@@ -309,7 +309,8 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     return run
 
 
-@gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+@gradient("FusedBatchNorm", without_zeros={1, 2, 3, 4})
+@gradient("FusedBatchNormV2", "FusedBatchNormV3")
 def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
     version = op.type.removeprefix("FusedBatchNorm")
     x, scale = op.inputs[:2]

@@ -1,8 +1,8 @@
 """A step as detectors look at it: arrays over its nodes and the tensors that they pass on.
 
-Towers, gradients and what averages them are those of the model's structure (`gpuplace.model.structure`). A node that
-depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model begins at its
-products and convolutions.
+Towers, gradients and what averages them are those of the model's structure (`gpuplace.model.structure`). A node
+that depends on a variable belongs to the model. In a graph without variables, such as a frozen graph, the model
+begins at its products and convolutions.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from gpuplace.tables.text import copies_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
+from gpuplace.why.terms import TERMS
 
 LOG_LINES = 100_000
 """Lines of the log that a page holds."""
@@ -149,12 +150,12 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
 
 
 def _verdicts(view: PlacementView) -> dict[str, Any] | None:
-    """For every node the rule that settled its device, and the culprit."""
+    """Return for every node the rule that determined its device and the culprit, with definitions of the terms."""
     if view.verdicts is None:
         return None
     found = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
+    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist(), "terms": TERMS}
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:

@@ -111,9 +111,7 @@ def test_a_folder_says_what_is_in_it(here, capsys):
     assert main(["place", "bare"]) == 1
     assert "or the folder with saved_model.pb" in capsys.readouterr().err
     assert main(["log", "bare"]) == 2
-    assert (
-        "bare is a folder: give the file that the program's output was written to" in capsys.readouterr().err
-    )
+    assert "bare is a folder; give the file with the program's output" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ask", [tf.place, tf.explore])

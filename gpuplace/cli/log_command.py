@@ -65,7 +65,7 @@ def _read(path: str, show: str) -> LoggedPlacement:
         if path == "-":
             data = sys.stdin.buffer.read()
         elif os.path.isdir(path):
-            raise UsageError(f"{path} is a folder; give the file with the program's output")
+            raise UsageError(f"{path} is a folder; pass the file with the program's output")
         else:
             with open(path, "rb") as stream:
                 data = stream.read()

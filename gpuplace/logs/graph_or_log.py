@@ -90,7 +90,7 @@ def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
     if _TEXT_OF_GRAPH.match(text):
         return InvalidArgumentError.of(
             f"{path} is a graph in text format, not a log",
-            hint=f"gpuplace place {path}, or gpuplace explore {path}",
+            hint=f"use gpuplace place {path} or gpuplace explore {path}",
         )
     lines = text.splitlines()
     facts = {

@@ -146,7 +146,7 @@ def test_explore_of_a_log(tmp_path, monkeypatch, capsys):
         ("run.log", lambda: gzip.compress(bytes(300_000_000), 9), (), 1, "run.log is too large for a log"),
         ("run.log", LOG.encode(), ("--soft", "--machine", "cpu"), 2, "Remove --machine, --soft"),
         ("run.log", LOG.encode(), ("--release", "2.21"), 2, "gpuplace log run.log --against GRAPH"),
-        ("run.pb", LOG.encode(), (), 1, "gpuplace.parse_log reads logs"),
+        ("run.pb", LOG.encode(), (), 1, "use gpuplace.parse_log for logs"),
     ],
     ids=["text", "nothing", "how to log", "binary", "cut", "bomb", "machine", "release", "graph's name"],
 )
@@ -318,7 +318,7 @@ def test_a_report_of_a_model_is_of_what_it_is_asked_by(gpuplace, graph, tmp_path
     ("words", "code", "message"),
     [
         (("model.h5",), 1, "is an HDF5 file"),
-        (("graph.pbtxt", "--signature", "s"), 2, "signature chooses a part of a SavedModel"),
+        (("graph.pbtxt", "--signature", "s"), 2, "signature selects a part of a SavedModel"),
         (("graph.pbtxt", "--function", "f"), 1, "Function f is not defined."),
     ],
 )

@@ -391,7 +391,7 @@ def test_tags_and_a_signature_of_a_saved_model(gpuplace, tmp_path):
 def test_tags_of_a_plain_graph_are_a_wrong_command_line(gpuplace, graph):
     result = gpuplace("place", graph, *TWO, "--tags", "serve")
     assert result.returncode == 2
-    assert "tags choose a MetaGraphDef of a SavedModel" in result.stderr
+    assert "tags select a MetaGraphDef of a SavedModel" in result.stderr
 
 
 def test_what_of_a_model_is_placed(gpuplace, tmp_path):

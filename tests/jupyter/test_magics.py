@@ -226,5 +226,5 @@ def test_parts_of_a_model(run, shell, tmp_path):
     assert "saver" in placed("--signature ''")[1]
     assert placed("--signature a --tags serve --clear-devices")[0].startswith("signature a of")
     assert "sum_RetVal" in placed("--function add")[1]
-    assert "tags choose a MetaGraphDef" in run("%placement tf.GraphDef() --tags serve")[2]
+    assert "tags select a MetaGraphDef" in run("%placement tf.GraphDef() --tags serve")[2]
     assert "this is a Graph" in run("%placement tf.Graph() --signature a")[2]

@@ -26,7 +26,7 @@ CPU = [
     ("MyOwnOp", 1, 0, "a custom op, not part of TensorFlow"),
     ("_Arg", 1, 0, ""),
     ("_MklMatMul", 1, 0, "oneDNN version of MatMul, for CPUs only"),
-    ("__inference_step_12", 0, 1, "a function: its nodes have rows of their own"),
+    ("__inference_step_12", 0, 1, "a function; its nodes have their own rows"),
 ]
 
 

@@ -206,8 +206,6 @@ def test_what_is_no_config(graph, config):
 
 
 def test_gpu_options_are_part_of_a_config(graph):
-    with pytest.raises(
-        TypeError, match=r"got GPUOptions \(put it into one: tf.ConfigProto\(gpu_options=...\)\)"
-    ):
+    with pytest.raises(TypeError, match=r"got GPUOptions; pass tf.ConfigProto\(gpu_options=...\)"):
         tf.place(graph, "cpu", tf.GPUOptions())
     assert ConfigProto is tf.ConfigProto

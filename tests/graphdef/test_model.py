@@ -207,7 +207,7 @@ def test_a_folder_of_models_says_so(tmp_path):
     assert f"pass {tmp_path / '1'}, {tmp_path / '2'}" in caught.value.hint
     with pytest.raises(NotFoundError) as caught:
         gpuplace.place(folder(tmp_path / "a" / "b" / "c", saved_model()).parent.parent)
-    assert "the folder with saved_model.pb" in caught.value.hint
+    assert "the folder that contains saved_model.pb" in caught.value.hint
 
 
 def test_an_empty_model():

@@ -155,7 +155,12 @@ def _verdicts(view: PlacementView) -> dict[str, Any] | None:
         return None
     verdicts = view.verdicts()
     rules = [rule.value for rule in RULES]
-    return {"rules": rules, "rule": verdicts.rule.tolist(), "culprit": verdicts.culprit.tolist(), "terms": TERMS}
+    return {
+        "rules": rules,
+        "rule": verdicts.rule.tolist(),
+        "culprit": verdicts.culprit.tolist(),
+        "terms": TERMS,
+    }
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:

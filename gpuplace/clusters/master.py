@@ -411,7 +411,7 @@ class ClusterSession:
         op = node_named_in(message, self._graph)
         facts = dict(error.facts)
         if op is not None and op.source:
-            facts.setdefault("made at", op.source)
+            facts.setdefault("created at", op.source)
         cls: Any = type(error)
         completed: OpError = cls(
             op, op, with_lines(message, self._graph, self._release), facts=facts, hint=error.hint

@@ -90,7 +90,9 @@ def named_machines(machines: Any) -> list[NamedMachine]:
         named = [NamedMachine(_machine_name(machine), machine) for machine in machines]
     for _, machine in named:
         if machine is not None and not isinstance(machine, str | Machine | DeviceSet):
-            raise TypeError(f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {machine!r}")
+            raise TypeError(
+                f"a machine must be a Machine or its text, such as '4x Tesla K20m'; got {machine!r}"
+            )
     return named
 
 

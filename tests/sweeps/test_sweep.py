@@ -213,7 +213,10 @@ raise SystemExit(main(["sweep", {str(graphs / "net*")!r}, "--machine", "2x K80",
     others, said = sweep.communicate(timeout=120)
     rows = [first, *others.splitlines()]
     assert sweep.returncode == 130 and len(rows) < 6
-    assert said == f"gpuplace sweep: ended after {len(rows)} of 6 cases; the same command goes on\n"
+    assert (
+        said
+        == f"gpuplace sweep: stopped after {len(rows)} of 6 cases; run the same command again to continue\n"
+    )
     saved = pytest.importorskip("pyarrow.parquet").ParquetFile(tmp_path / "saved.parquet")
     assert saved.metadata.num_rows == len(rows)
     with pytest.raises(ProcessLookupError):

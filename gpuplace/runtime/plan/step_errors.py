@@ -153,7 +153,7 @@ def failed_step_error(
     if described:
         facts.setdefault("inputs", described)
     if op.source:
-        facts.setdefault("made at", op.source)
+        facts.setdefault("created at", op.source)
     text, sentence = "", error.message
     if release in _WHOLE_NODE:
         if node is None:

@@ -210,5 +210,5 @@ def _buttons(advice: Advice, chosen: Collection[str], is_applied: bool, is_off: 
         if 0 < some < len(advice.moves):
             buttons.append(button("Apply the ticked moves", "advice:some", f"{some} of {len(advice.moves)}"))
     if is_applied:
-        buttons.append(button("Take the advice back", "advice:back"))
+        buttons.append(button("Revert the recommendation", "advice:back"))
     return buttons_block("The advice", buttons)

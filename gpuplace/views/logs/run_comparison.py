@@ -143,6 +143,10 @@ def compare(
         soft_placement: if soft placement was on; None: what `config` says, and without one as TensorFlow 2 does.
         batch: examples in the measured step, as for `gpuplace.estimate`.
 
+    Returns:
+        A `RunComparison`: ``.differences``, ``.unexplained``, ``.step`` (predicted beside measured, for
+        ``RunMetadata``) and ``.frame()``; ``print`` shows all.
+
     Raises:
         InvalidArgumentError: `ran` names no device, or the graph cannot be placed.
         OpError, TypeError: as `gpuplace.place` and `gpuplace.parse_log`.

@@ -29,20 +29,13 @@ from gpuplace.ops import nest
 from gpuplace.ops.array.constant import ones, zeros, zeros_like
 from gpuplace.ops.gradients.gradients import UnconnectedGradients, sum_of_slices
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.ops.gradients.registry import find_gradient, skipping
+from gpuplace.ops.gradients.registry import find_gradient, outputs_without_zeros, skipping
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 
 __all__ = ["GradientTape"]
 
 _log = logging.getLogger("tensorflow")
-
-_WITHOUT_ZEROS = {
-    "SoftmaxCrossEntropyWithLogits": {1},
-    "SparseSoftmaxCrossEntropyWithLogits": {1},
-    "FusedBatchNorm": {1, 2, 3, 4},
-}
-"""Op types -> the outputs for which their gradient functions take None instead of zeros."""
 
 _BUCKETS = (3, 7, 17, 37, 79, 167, 337, 709, 1493, 3209, 6427, 12983, 26267, 53201, 107897)
 """The sizes that the unordered map of operations on TensorFlow's tape grows through."""
@@ -340,7 +333,7 @@ def _back_through(op: Operation, slopes: list[Any], skipped: set[int]) -> list[A
     if all(slope is None for slope in slopes):
         return nothing
     for i, output in enumerate(op.outputs):
-        if slopes[i] is None and i not in _WITHOUT_ZEROS.get(op.type, ()) and _has_zeros(output):
+        if slopes[i] is None and i not in outputs_without_zeros(op.type) and _has_zeros(output):
             slopes[i] = zeros(_shape_of(output), output.dtype.base_dtype)
     function = find_gradient(op)
     if function is None:
